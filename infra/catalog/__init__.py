@@ -1,0 +1,22 @@
+"""Facts about Google Cloud as data: each row names its source, code only reads them.
+
+``apis.yaml``            APIs a stack enables, and for what
+``custom_job.json``      fields of the CustomJob message (generated: ``tools/job_schema.py``)
+``training_images.yaml`` prebuilt training images and the end of their availability
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+import yaml
+
+
+@functools.cache
+def load(name: str) -> Any:
+    """The content of one file of this package. Do not change what is returned."""
+    text = (resources.files("infra.catalog") / name).read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else yaml.safe_load(text)

@@ -1,0 +1,15 @@
+"""What the stack is made of: one logical entity a module, each with its IAM inside.
+
+==============  ====================================================================
+``apis``        the project's APIs, and Google's own account for Vertex AI
+``storage``     buckets and the objects kept in them
+``registry``    the Docker repository
+``secrets``     containers of secrets, never their values
+``identities``  accounts that jobs run as, their rights, and who may act as them
+``packages``    code of the jobs, uploaded
+``training``    the jobs
+==============  ====================================================================
+
+``network`` (peering or a Private Service Connect interface) and ``capacity`` (reservations)
+have their place between ``identities`` and ``training``.
+"""

@@ -1,0 +1,108 @@
+"""Accounts that jobs run as, exactly the rights they were given, and who may act as them.
+
+Owns every grant of a training account, each on the one bucket or secret it is for. Two rights
+cannot be given on anything narrower than the project: writing logs and calling Vertex AI. Does
+not own the rights of people and of CI to submit jobs at all; those come with the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra.components.secrets import Secrets
+from infra.components.storage import Storage
+from infra.naming import STAGING, Names
+from infra.settings import ServiceAccount
+
+READ = "roles/storage.objectViewer"
+WRITE = "roles/storage.objectUser"
+SECRET = "roles/secretmanager.secretAccessor"  # noqa: S105 (a role's name)
+LOGS = "roles/logging.logWriter"
+VERTEX = "roles/aiplatform.user"
+ACT_AS = "roles/iam.serviceAccountUser"
+
+
+class TrainingAccount(pulumi.ComponentResource):
+    """One account that jobs run as, and its grants."""
+
+    email: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        key: str,
+        names: Names,
+        account: ServiceAccount,
+        uses_packages: bool,
+        submitters: Sequence[str],
+        storage: Storage,
+        secrets: Secrets,
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``uses_packages``: whether a job of this account fetches code from the staging bucket."""
+        super().__init__("vertextraining:identities:TrainingAccount", name, None, opts)
+        self._name, self._child = name, pulumi.ResourceOptions(parent=self)
+        self._account = gcp.serviceaccount.Account(
+            f"{name}-account",
+            project=names.project,
+            account_id=names.account_id(key),
+            display_name=f"Training jobs: {key} ({names.stack})",
+            description=account.description or None,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+        self.email = self._account.email
+        reads = [*account.reads, *([STAGING] if uses_packages else [])]
+        for bucket in dict.fromkeys(reads):
+            if bucket not in account.writes:  # writing includes reading
+                self._on_bucket("reads", bucket, READ, storage)
+        for bucket in dict.fromkeys(account.writes):
+            self._on_bucket("writes", bucket, WRITE, storage)
+        for secret in dict.fromkeys(account.secrets):
+            self._on_secret(secret, secrets)
+        self._on_project("logs", LOGS, names.project)
+        if account.calls_vertex:
+            self._on_project("vertex", VERTEX, names.project)
+        for member in dict.fromkeys(submitters):
+            self._act_as(member)
+        self.register_outputs({"email": self.email})
+
+    def _on_bucket(self, verb: str, bucket: str, role: str, storage: Storage) -> None:
+        gcp.storage.BucketIAMMember(
+            f"{self._name}-{verb}-{bucket}",
+            bucket=storage.buckets[bucket].name,
+            role=role,
+            member=self._account.member,
+            opts=self._child,
+        )
+
+    def _on_secret(self, secret: str, secrets: Secrets) -> None:
+        gcp.secretmanager.SecretIamMember(
+            f"{self._name}-reads-secret-{secret}",
+            secret_id=secrets.secrets[secret].id,
+            role=SECRET,
+            member=self._account.member,
+            opts=self._child,
+        )
+
+    def _on_project(self, what: str, role: str, project: str) -> None:
+        gcp.projects.IAMMember(
+            f"{self._name}-{what}",
+            project=project,
+            role=role,
+            member=self._account.member,
+            opts=self._child,
+        )
+
+    def _act_as(self, member: str) -> None:
+        gcp.serviceaccount.IAMMember(
+            f"{self._name}-submitter-{member}",
+            service_account_id=self._account.name,
+            role=ACT_AS,
+            member=member,
+            opts=self._child,
+        )

@@ -1,0 +1,42 @@
+"""Code of the jobs, as source distributions in the staging bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra.packaging import Package
+from infra.references import package_object
+
+
+class Packages(pulumi.ComponentResource):
+    """All packages of a stack, uploaded. ``folder`` holds the built files on this machine."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        packages: Mapping[str, Package],
+        folder: Path,
+        bucket: gcp.storage.Bucket,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("vertextraining:packages:Packages", name, None, opts)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.objects = {}
+        for key, package in packages.items():
+            built = folder / package.file
+            if not built.exists() or built.read_bytes() != package.content:
+                built.write_bytes(package.content)
+            self.objects[key] = gcp.storage.BucketObject(
+                f"{name}-{key}",
+                bucket=bucket.name,
+                name=package_object(package),
+                source=pulumi.FileAsset(str(built)),
+                content_type="application/gzip",
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+        self.register_outputs({"objects": {k: o.output_name for k, o in self.objects.items()}})

@@ -1,0 +1,79 @@
+"""The stack's Docker repository in Artifact Registry.
+
+Grants nobody: images of a job are pulled by Google's service agent, which may read the
+repositories of its own project; a grant to the job's account would do nothing
+(docs.cloud.google.com, general/custom-service-account).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra.naming import Names
+from infra.settings import Registry as RegistrySettings
+
+DAY = 24 * 3600
+
+
+class Registry(pulumi.ComponentResource):
+    """One Docker repository with a clean-up policy."""
+
+    url: pulumi.Output[str]
+    """Prefix of its images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        names: Names,
+        labels: Mapping[str, str],
+        settings: RegistrySettings,
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("vertextraining:registry:Registry", name, None, opts)
+        repository = gcp.artifactregistry.Repository(
+            f"{name}-docker",
+            project=names.project,
+            location=names.region,
+            repository_id=names.repository_id(),
+            description=f"Training images of stack {names.stack}",
+            format="DOCKER",
+            docker_config=gcp.artifactregistry.RepositoryDockerConfigArgs(
+                immutable_tags=settings.immutable_tags
+            ),
+            cleanup_policies=_cleanup(settings),
+            labels=names.labels(labels),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+        self.url = pulumi.Output.concat(
+            repository.location, "-docker.pkg.dev/", names.project, "/", repository.repository_id
+        )
+        self.register_outputs({"url": self.url})
+
+
+def _cleanup(
+    settings: RegistrySettings,
+) -> list[gcp.artifactregistry.RepositoryCleanupPolicyArgs]:
+    """Untagged images go after a while; the newest versions of each image always stay."""
+    policy = gcp.artifactregistry.RepositoryCleanupPolicyArgs
+    return [
+        policy(
+            id="delete-untagged",
+            action="DELETE",
+            condition=gcp.artifactregistry.RepositoryCleanupPolicyConditionArgs(
+                tag_state="UNTAGGED",
+                older_than=f"{settings.delete_untagged_after_days * DAY}s",
+            ),
+        ),
+        policy(
+            id="keep-newest",
+            action="KEEP",
+            most_recent_versions=gcp.artifactregistry.RepositoryCleanupPolicyMostRecentVersionsArgs(
+                keep_count=settings.keep_versions
+            ),
+        ),
+    ]

@@ -1,0 +1,51 @@
+"""Containers of secrets in Secret Manager.
+
+Never holds a value: a value in a Pulumi program is a value in its state. Add one with
+``gcloud secrets versions add NAME --data-file=-``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra.naming import Names
+from infra.settings import Secret
+
+
+class Secrets(pulumi.ComponentResource):
+    """All secrets of a stack, replicated in its region only."""
+
+    secrets: dict[str, gcp.secretmanager.Secret]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        names: Names,
+        labels: Mapping[str, str],
+        secrets: Mapping[str, Secret],
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("vertextraining:secrets:Secrets", name, None, opts)
+        replica = gcp.secretmanager.SecretReplicationUserManagedReplicaArgs(location=names.region)
+        self.secrets = {
+            key: gcp.secretmanager.Secret(
+                f"{name}-{key}",
+                project=names.project,
+                secret_id=names.secret_id(key),
+                replication=gcp.secretmanager.SecretReplicationArgs(
+                    user_managed=gcp.secretmanager.SecretReplicationUserManagedArgs(
+                        replicas=[replica]
+                    )
+                ),
+                annotations={"description": secret.description} if secret.description else None,
+                labels=names.labels(labels),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            )
+            for key, secret in secrets.items()
+        }
+        self.register_outputs({"secrets": {k: s.id for k, s in self.secrets.items()}})

@@ -1,0 +1,117 @@
+"""Buckets, and the objects the stack keeps in them.
+
+Owns that every bucket is regional, closed to the public, with uniform access, and that nothing
+deleted is lost at once nor paid for for ever. Does not own who may use them: see ``identities``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pulumi
+import pulumi_gcp as gcp
+
+from infra import naming
+from infra.naming import Names
+from infra.settings import Bucket
+
+DAY = 24 * 3600
+
+
+class Storage(pulumi.ComponentResource):
+    """All buckets of a stack."""
+
+    buckets: dict[str, gcp.storage.Bucket]
+    """By key, with the stack's own two: ``staging`` and ``control``."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        names: Names,
+        labels: Mapping[str, str],
+        buckets: Mapping[str, Bucket],
+        root: Path,
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``root`` is the checkout, where the files of objects are; ``after``: what must be on."""
+        super().__init__("vertextraining:storage:Storage", name, None, opts)
+        self._name, self._names, self._labels, self._after = name, names, labels, after
+        self.buckets = {
+            key: self._bucket(key, bucket) for key, bucket in {**own(names), **buckets}.items()
+        }
+        self.objects = [
+            self._object(key, path, root / file)
+            for key, bucket in buckets.items()
+            for path, file in bucket.objects.items()
+        ]
+        self.register_outputs({"buckets": {k: b.url for k, b in self.buckets.items()}})
+
+    def _bucket(self, key: str, bucket: Bucket) -> gcp.storage.Bucket:
+        return gcp.storage.Bucket(
+            f"{self._name}-{key}",
+            name=self._names.bucket(key),
+            project=self._names.project,
+            location=self._names.region.upper(),  # as the service spells it back
+            storage_class="STANDARD",
+            uniform_bucket_level_access=True,
+            public_access_prevention="enforced",
+            versioning=gcp.storage.BucketVersioningArgs(enabled=bucket.versioning),
+            soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
+                retention_duration_seconds=bucket.soft_delete_days * DAY
+            ),
+            lifecycle_rules=_lifecycle(bucket),
+            force_destroy=bucket.force_destroy,
+            labels=self._names.labels(self._labels),
+            opts=pulumi.ResourceOptions(
+                parent=self, depends_on=self._after, protect=bucket.protect
+            ),
+        )
+
+    def _object(self, key: str, path: str, file: Path) -> gcp.storage.BucketObject:
+        return gcp.storage.BucketObject(
+            f"{self._name}-{key}/{path}",
+            bucket=self.buckets[key].name,
+            name=path,
+            source=pulumi.FileAsset(str(file)),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # A new file replaces the object under the same name. Created first and deleted
+                # after, the old one's deletion would take the new one with it.
+                delete_before_replace=True,
+            ),
+        )
+
+
+def own(names: Names) -> dict[str, Bucket]:
+    """The buckets a stack has without being asked. A rehearsal's can be thrown away."""
+
+    def keep(days: int) -> Bucket:
+        throwaway = names.project.startswith("local-")
+        return Bucket.model_validate({"forceDestroy": throwaway, "keepNoncurrentDays": days})
+
+    return {
+        # Old packages are not needed once no job uses them; Pulumi deletes the objects itself.
+        naming.STAGING: keep(days=7),
+        # The memory of what was submitted: never deleted by age.
+        naming.CONTROL: keep(days=365),
+    }
+
+
+def _lifecycle(bucket: Bucket) -> list[gcp.storage.BucketLifecycleRuleArgs]:
+    rule, action = gcp.storage.BucketLifecycleRuleArgs, gcp.storage.BucketLifecycleRuleActionArgs
+    condition = gcp.storage.BucketLifecycleRuleConditionArgs
+    rules = [
+        # Parts of uploads that never finished are invisible, and paid for.
+        rule(action=action(type="AbortIncompleteMultipartUpload"), condition=condition(age=7))
+    ]
+    if bucket.versioning:
+        days = bucket.keep_noncurrent_days
+        old = condition(days_since_noncurrent_time=days, with_state="ARCHIVED")
+        rules.append(rule(action=action(type="Delete"), condition=old))
+    if bucket.delete_after_days is not None:
+        aged = condition(age=bucket.delete_after_days, with_state="LIVE")
+        rules.append(rule(action=action(type="Delete"), condition=aged))
+    return rules

@@ -1,0 +1,205 @@
+"""The Vertex AI calls, their retries and the words for their errors.
+
+Reads and cancels are retried; a create never is. Google's libraries are imported inside of
+functions: loading them takes over a second, and most operations on a stack submit nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from infra.customjob.submission import (
+    DIGEST_LABEL,
+    REQUEST_ID_LABEL,
+    InDoubt,
+    JobRecord,
+    NotSubmitted,
+    OperatorError,
+)
+
+if TYPE_CHECKING:
+    from google.cloud import aiplatform_v1
+
+#: host:port of a stand-in for the job service; obeyed for projects named ``local-…`` only.
+EMULATOR = "VERTEX_EMULATOR_HOST"
+CREATE_TIMEOUT = 60.0
+READ_TIMEOUT = 20.0
+READ_DEADLINE = 60.0
+
+#: Codes that prove no job was created. Everything else leaves doubt: UNAVAILABLE, for one, says
+#: nothing about whether the request had arrived (google.aip.dev/194, grpc/status codes).
+PROVES_NOT_CREATED = {
+    "INVALID_ARGUMENT": "correct the job file",
+    "PERMISSION_DENIED": "grant what is missing, or wait a minute if it was granted just now",
+    "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
+    "NOT_FOUND": "check project, region and the resources the job names",
+    "FAILED_PRECONDITION": "do what the message says, then run again",
+    "OUT_OF_RANGE": "correct the job file",
+    "UNIMPLEMENTED": "the service at this address does not offer custom jobs",
+    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
+}
+
+
+def connect(project: str, region: str) -> VertexJobs:
+    """The job service of a project's region: Google's, or the local cloud's for ``local-…``.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or no credentials.
+    """
+    from google.api_core.client_options import ClientOptions
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import aiplatform_v1
+
+    address = os.environ.get(EMULATOR, "")
+    if project.startswith("local-"):
+        if not address:
+            raise OperatorError(
+                f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "
+                "Run this in `vt local shell`."
+            )
+        return VertexJobs(_local_client(address))
+    if address:
+        # Else a rehearsal left open in a terminal would take a real stack's jobs.
+        raise OperatorError(
+            f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
+            "Leave `vt local shell` to reach Google Cloud."
+        )
+    options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
+    try:
+        return VertexJobs(aiplatform_v1.JobServiceClient(client_options=options))
+    except DefaultCredentialsError:
+        raise OperatorError(
+            "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+            "or let CI use workload identity."
+        ) from None
+
+
+def _local_client(address: str) -> aiplatform_v1.JobServiceClient:
+    import grpc
+    from google.cloud import aiplatform_v1
+    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+
+    # enable_retries=0: gRPC itself would resend a request it believes was never processed.
+    channel = grpc.insecure_channel(address, options=[("grpc.enable_retries", 0)])
+    return aiplatform_v1.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+
+
+class VertexJobs:
+    """``submission.JobService`` over the official client."""
+
+    def __init__(self, client: aiplatform_v1.JobServiceClient) -> None:
+        self._client = client
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
+        """Send once. A certain no raises NotSubmitted; anything else without an answer, InDoubt."""
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            job = self._client.create_custom_job(
+                parent=parent,
+                custom_job=_to_proto(body, labels),
+                retry=None,
+                timeout=CREATE_TIMEOUT,
+            )
+        except GoogleAPICallError as error:
+            code = _code(error)
+            if code in PROVES_NOT_CREATED:
+                raise NotSubmitted(
+                    f"Vertex AI refused the job, nothing was submitted: {code}: {error.message} "
+                    f"Hint: {PROVES_NOT_CREATED[code]}."
+                ) from None
+            raise InDoubt(f"no certain answer from Vertex AI: {code}: {error.message}") from None
+        except (GoogleAuthError, RetryError) as error:
+            raise NotSubmitted(f"no credentials for Vertex AI, nothing was sent: {error}") from None
+        if not job.name:
+            raise InDoubt("Vertex AI answered without a job's name")
+        return _record(job)
+
+    def get(self, name: str) -> JobRecord | None:
+        """The job, or None if its record is gone."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            return _record(self._read(self._client.get_custom_job, name=name))
+        except NotFound:
+            return None
+
+    def find(self, parent: str, request_id: str) -> list[JobRecord]:
+        """All jobs labelled with the request id."""
+        request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
+        return [_record(job) for job in self._read(self._client.list_custom_jobs, request=request)]
+
+    def cancel(self, name: str) -> None:
+        """Ask for cancellation; too late or no such job is no error."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        try:
+            self._read(self._client.cancel_custom_job, name=name)
+        except (FailedPrecondition, NotFound):
+            return  # ended or deleted meanwhile: what was asked for has come true
+
+    def delete(self, name: str) -> None:
+        """Delete the record and wait until it is gone."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            operation = self._read(self._client.delete_custom_job, name=name)
+            operation.result(timeout=READ_DEADLINE)
+        except NotFound:
+            return
+
+    def _read(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        """A call that may be repeated, with bounded retries and a plain error at the end."""
+        from google.api_core.exceptions import (
+            FailedPrecondition,
+            GoogleAPICallError,
+            NotFound,
+            RetryError,
+        )
+        from google.api_core.retry import Retry, if_transient_error
+        from google.auth.exceptions import GoogleAuthError
+
+        retry = Retry(predicate=if_transient_error, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+        try:
+            return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
+        except (NotFound, FailedPrecondition):
+            raise
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise OperatorError(
+                f"Vertex AI did not answer {call.__name__}: {_code(error)}: "
+                f"{getattr(error, 'message', error)}"
+            ) from None
+
+
+def _to_proto(body: str, labels: Mapping[str, str]) -> aiplatform_v1.CustomJob:
+    from google.cloud import aiplatform_v1
+    from google.protobuf.json_format import ParseDict, ParseError
+
+    message = json.loads(body)
+    message["labels"] = {**message.get("labels", {}), **labels}
+    job = aiplatform_v1.CustomJob()
+    try:
+        ParseDict(message, aiplatform_v1.CustomJob.pb(job))
+    except ParseError as error:
+        raise NotSubmitted(f"the request is no CustomJob, nothing was sent: {error}") from None
+    return job
+
+
+def _record(job: aiplatform_v1.CustomJob) -> JobRecord:
+    message = type(job).pb(job)
+    return JobRecord(
+        name=job.name,
+        state=job.state.name,
+        created=message.create_time.ToNanoseconds(),
+        digest=job.labels.get(DIGEST_LABEL, ""),
+        error=job.error.message if job.error else "",
+    )
+
+
+def _code(error: Exception) -> str:
+    status = getattr(error, "grpc_status_code", None)
+    return status.name if status is not None else type(error).__name__

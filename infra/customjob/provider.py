@@ -1,0 +1,190 @@
+"""The dynamic provider of ``CustomJob``.
+
+State holds a reference to this module and class: neither may be renamed or moved. The instance
+has no attributes, because they would be pickled into state as well; one instance serves four
+threads.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+from pulumi import dynamic
+from pulumi.output import Unknown
+
+from infra.customjob.submission import (
+    DIGEST_LABEL,
+    DIGEST_LABEL_LENGTH,
+    REQUEST_ID_LABEL,
+    Intent,
+    JobRecord,
+    JobService,
+    OperatorError,
+    submit,
+    withdraw,
+)
+
+#: State of a job whose record is gone. It stays in the stack: reported as gone, the next
+#: ``pulumi up`` would submit it once more.
+RECORD_DELETED = "RECORD_DELETED"
+#: Inputs that make up a job's identity; a change of any of them is another job.
+IDENTITY = ("project", "region", "stack", "job", "run", "request")
+PROVIDER_KEY = "__provider"
+
+
+class CustomJobProvider(dynamic.ResourceProvider):
+    """check, diff, create, read, update and delete of one CustomJob."""
+
+    # Nothing secret is captured; as a secret, it would cost a key operation for every job.
+    serialize_as_secret_always = False
+
+    def configure(self, req: dynamic.ConfigureRequest) -> None:
+        """Called once a process; settings of a job come with its inputs."""
+        _show_operator_errors_plainly()
+
+    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
+        """Guard what the program has checked already. Unknown values pass."""
+        failures = [] if _has_unknown(news) else [
+            # No property name: the engine would print the value of the one named.
+            dynamic.CheckFailure("", reason)
+            for reason in _input_problems(news)
+        ]  # fmt: skip
+        return dynamic.CheckResult(news, failures)
+
+    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Another request is another job: jobs cannot be updated. Stack labels change nothing."""
+        replaces = []
+        if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
+            replaces = [key for key in IDENTITY if _changed(olds, news, key)] or ["request"]
+        adjustable = ("onDelete", PROVIDER_KEY)
+        changes = bool(replaces) or any(_changed(olds, news, key) for key in adjustable)
+        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Submit the job, or adopt the one that exists. Returns at once, it never waits for it."""
+        intent = Intent(
+            parent=f"projects/{props['project']}/locations/{props['region']}",
+            job=props["job"],
+            run=int(props["run"]),
+            request_id=props["requestId"],
+            body=props["request"],
+            digest=props["requestDigest"],
+            labels=_labels(props),
+        )
+        record, _adopted = submit(_service(props), intent)
+        return dynamic.CreateResult(record.name, _outputs(props, record))
+
+    def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
+        """Refresh the job's state. Never returns inputs: a difference would mean to resubmit."""
+        record = _service(props).get(id_)
+        state = RECORD_DELETED if record is None else record.state
+        return dynamic.ReadResult(id_, {**_without_provider(props), "state": state})
+
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Only what is kept in state can change; the job itself is left alone."""
+        return dynamic.UpdateResult({**_without_provider(olds), "onDelete": news["onDelete"]})
+
+    def delete(self, id_: str, props: dict[str, Any]) -> None:
+        """Cancel the job, wait for its end within a bound; its record is kept unless asked."""
+        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")
+
+
+def _service(props: dict[str, Any]) -> JobService:
+    from infra.customjob.client import connect  # loads Google's client
+
+    return connect(props["project"], props["region"])
+
+
+def _labels(props: dict[str, Any]) -> dict[str, str]:
+    return {
+        **props["labels"],
+        REQUEST_ID_LABEL: props["requestId"],
+        DIGEST_LABEL: props["requestDigest"][:DIGEST_LABEL_LENGTH],
+        "job": props["job"],
+        "run": str(int(props["run"])),
+    }
+
+
+def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
+    """What state keeps of a job: enough to find, refresh and end it, and nothing twice."""
+    project, region = props["project"], props["region"]
+    console, logs = _links(project, region, record.name.rsplit("/", 1)[-1])
+    spec = json.loads(props["request"])["jobSpec"]
+    return {
+        "name": record.name,
+        "state": record.state,
+        "project": project,
+        "region": region,
+        "stack": props["stack"],
+        "job": props["job"],
+        "run": int(props["run"]),
+        "requestId": props["requestId"],
+        "requestDigest": props["requestDigest"],
+        "onDelete": props["onDelete"],
+        "artifactUri": spec.get("baseOutputDirectory", {}).get("outputUriPrefix", ""),
+        "consoleUrl": console,
+        "logUrl": logs,
+    }
+
+
+def _links(project: str, region: str, number: str) -> tuple[str, str]:
+    """Where a person looks at the job, and at its logs."""
+    if project.startswith("local-"):  # no console there; the commands that show the same
+        return "vt local status", f"vt local logs {number}"
+    console = "https://console.cloud.google.com"
+    query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
+    # The path since the product was renamed, as the official SDK prints it (2.7.0, jobs.py).
+    job = f"{console}/agent-platform/locations/{region}/training/{number}?project={project}"
+    return job, f"{console}/logs/query;query={query}?project={project}"
+
+
+def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
+    if key == "request":  # state keeps the digest in its place
+        key = "requestDigest"
+    return olds.get(key) != news.get(key)
+
+
+def _without_provider(props: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in props.items() if key != PROVIDER_KEY}
+
+
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_unknown(item) for item in value.values())
+    return isinstance(value, Unknown)
+
+
+def _input_problems(news: dict[str, Any]) -> list[str]:
+    """What no program of ours would pass, but a careless one could."""
+    from infra.customjob.spec import digest_of
+
+    missing = [key for key in (*IDENTITY, "requestId", "requestDigest") if not news.get(key)]
+    if missing:
+        return [f"CustomJob: {', '.join(missing)} must not be empty"]
+    if digest_of(news["request"]) != news["requestDigest"]:
+        return ["CustomJob: requestDigest is not the digest of request"]
+    return []
+
+
+def _show_operator_errors_plainly() -> None:
+    """Let the SDK's provider process print our own errors without a traceback.
+
+    It answers every exception with ``traceback.format_exc()``. This swaps that one name in the
+    process's main module, so that an error meant for a person reads like one; all others keep
+    their traceback.
+    """
+
+    def format_exc(*args: Any, **kwargs: Any) -> str:
+        error = sys.exc_info()[1]
+        if isinstance(error, OperatorError):
+            return str(error)
+        return traceback.format_exc(*args, **kwargs)
+
+    main = sys.modules["__main__"]
+    if getattr(main, "traceback", None) is traceback:
+        main.traceback = SimpleNamespace(format_exc=format_exc)  # type: ignore[attr-defined]

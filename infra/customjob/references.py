@@ -1,0 +1,67 @@
+"""``${kind.name}`` in a job file: what ties a job to the rest of the stack.
+
+A reference always has a dot. Text without one is not ours and passes untouched: the shell's
+``${HOME}``, Kubernetes' and Vertex AI's ``$(VAR)``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from infra.errors import did_you_mean
+
+REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
+
+#: Known name -> text, or a mapping where a whole message is meant.
+Table = Mapping[str, Any]
+
+
+class UnknownReference(Exception):
+    """No such thing in this stack. ``hint`` says what there is."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        super().__init__(name)
+        self.name = name
+        self.hint = hint
+
+
+def used_in(text: str) -> list[str]:
+    """Names of the references in ``text``, in order.
+
+    >>> used_in("${buckets.data}/x ${HOME}")
+    ['buckets.data']
+    """
+    return REFERENCE.findall(text)
+
+
+def resolve(text: str, table: Table) -> str:
+    """``text`` with every reference replaced by what it stands for.
+
+    Raises:
+        UnknownReference: for the first one that stands for nothing, or for a whole message.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        name = match.group(1)
+        value = table.get(name)
+        if isinstance(value, str):
+            return value
+        if value is not None:
+            raise UnknownReference(name, "it stands for a whole section, not for text")
+        raise UnknownReference(name, _hint(name, table))
+
+    return REFERENCE.sub(replace, text)
+
+
+def whole(text: str, table: Table) -> Any | None:
+    """What ``text`` stands for if it is one reference and nothing else, or None."""
+    match = REFERENCE.fullmatch(text.strip())
+    return table.get(match.group(1)) if match else None
+
+
+def _hint(name: str, table: Table) -> str:
+    kind = name.split(".")[0]
+    same_kind = [known for known in table if known.split(".")[0] == kind]
+    return did_you_mean(name, same_kind or list(table))

@@ -1,0 +1,89 @@
+"""Names and labels of everything the stack creates: one place, limits checked.
+
+Physical names are always explicit. A reviewer then reads the real name in the preview, a job's
+request is known in full before anything exists, and a name never changes behind one's back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: Key in a stack file: what becomes part of names everywhere. Starts with a letter (RFC 1035).
+KEY = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
+KEY_RULE = "lowercase letters, digits and '-', starting with a letter, not ending with '-'"
+
+#: https://docs.cloud.google.com/storage/docs/buckets#naming (no dots: those need a verified domain)
+BUCKET = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
+#: https://docs.cloud.google.com/iam/docs/service-accounts-create: 6 to 30 characters
+ACCOUNT_ID = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
+#: Labels: at most 63 characters, and start keys with a letter; see ``CustomJob.labels``.
+LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
+LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}\Z")
+
+#: Bucket for code packages on their way to a job. Jobs may read it.
+STAGING = "staging"
+#: Bucket for the records that make a submission happen once. Jobs have no right on it.
+CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of one stack's resources. ``project`` is the project id, ``number`` its number."""
+
+    project: str
+    number: str
+    region: str
+    stack: str
+
+    def bucket(self, key: str) -> str:
+        """Bucket names are global, so they carry the project id; at most 63 characters."""
+        return f"{self.project}-{key}-{self.stack}"
+
+    def account_id(self, key: str) -> str:
+        """Part of a service account's address before the ``@``; 6 to 30 characters."""
+        return f"{key}-{self.stack}"
+
+    def account_email(self, key: str) -> str:
+        """Address of a service account of this stack."""
+        return f"{self.account_id(key)}@{self.project}.iam.gserviceaccount.com"
+
+    def secret_id(self, key: str) -> str:
+        """Id of a Secret Manager secret."""
+        return f"{key}-{self.stack}"
+
+    def secret(self, key: str) -> str:
+        """Resource name of a secret, as client libraries take it."""
+        return f"projects/{self.project}/secrets/{self.secret_id(key)}"
+
+    def repository_id(self) -> str:
+        """Id of the stack's Docker repository."""
+        return f"training-{self.stack}"
+
+    def repository(self) -> str:
+        """Prefix of every image in the stack's Docker repository."""
+        return f"{self.region}-docker.pkg.dev/{self.project}/{self.repository_id()}"
+
+    def vertex_agent(self) -> str:
+        """Vertex AI Service Agent, Google's own account that pulls images and mounts networks.
+
+        https://docs.cloud.google.com/iam/docs/service-agents
+        """
+        return f"service-{self.number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
+
+    def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """Labels of every resource that can carry some; the stack's own words win."""
+        return {"managed-by": "pulumi", "stack": self.stack, **extra}
+
+
+def label_problem(key: str, value: str) -> str | None:
+    """What is wrong with a label, or None."""
+    if not LABEL_KEY.match(key):
+        return (
+            f"label key '{key}' must be 1 to 63 characters: lowercase letters, digits, '_' and "
+            "'-', starting with a letter"
+        )
+    if not LABEL_VALUE.match(value):
+        return f"value of label '{key}' must be at most 63 lowercase letters, digits, '_' and '-'"
+    return None

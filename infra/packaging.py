@@ -1,0 +1,111 @@
+"""Code below ``jobs/`` as a source distribution, the same bytes for the same files.
+
+The file's name carries a digest of the content, so new code is a new object in the bucket, a job
+file's ``${packages.x}`` changes with it, and a running job keeps the code it was started with.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.errors import ConfigError, Problem
+
+#: Never part of a package: caches, tests' leftovers, hidden files.
+SKIPPED = ("__pycache__", ".", "build", "dist")
+REQUIREMENTS = "requirements.txt"
+#: setup.py and not pyproject.toml: the pip of the older prebuilt images takes both, but builds
+#: the latter in an isolated environment that it downloads first.
+SETUP = """\
+from setuptools import setup
+
+setup(
+    name={name!r},
+    version="0.0.0",
+    packages={packages!r},
+    py_modules={modules!r},
+    package_data={{"": ["*", "*/*"]}},
+    install_requires={requires!r},
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A built source distribution. ``file`` is its name in the bucket, with the digest in it."""
+
+    name: str
+    file: str
+    content: bytes
+
+
+def build(name: str, path: Path, where: str = "") -> Package:
+    """Package a folder with an ``__init__.py`` or a single script.
+
+    A folder ``jobs/titanic`` of package ``titanic`` is imported as ``titanic``, a script
+    ``train.py`` as ``train``. ``requirements.txt`` in the folder, or ``NAME.requirements.txt``
+    beside the script, becomes what pip installs with it.
+
+    ``where`` stands in messages for the path, which starts with the folder of the checkout.
+
+    Raises:
+        ConfigError: there is no code at ``path``.
+    """
+    files = dict(_files(path))
+    if not any(member.endswith(".py") for member in files):
+        what = "has no Python files" if path.is_dir() else "is no Python file"
+        raise ConfigError([Problem(where or path.name, what, hint="name a folder or a script")])
+    listed = (path if path.is_dir() else path.parent) / (
+        REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
+    )
+    requires = _requirements(listed) if listed.is_file() else []
+    code = [member for member in files if member.endswith(".py")]
+    folders = sorted({m.rpartition("/")[0].replace("/", ".") for m in code if "/" in m})
+    modules = sorted(member.removesuffix(".py") for member in code if "/" not in member)
+    setup = SETUP.format(name=name, packages=folders, modules=modules, requires=requires)
+    info = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.0\n"
+    members = {**files, "setup.py": setup.encode(), "PKG-INFO": info.encode()}
+    archive = _archive(f"{name}-0.0.0", members)
+    # Of the archive before compression: zlib's output differs between its versions.
+    digest = hashlib.sha256(archive).hexdigest()[:16]
+    return Package(name, f"{name}-{digest}.tar.gz", _compressed(archive))
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Members of the package: path inside it -> content."""
+    if path.is_file():
+        if path.suffix == ".py":
+            yield path.name, path.read_bytes()
+        return
+    for file in sorted(path.rglob("*")):
+        inside = file.relative_to(path)
+        if file.is_file() and not any(p.startswith(".") or p in SKIPPED for p in inside.parts):
+            yield f"{path.name}/{inside.as_posix()}", file.read_bytes()
+
+
+def _requirements(file: Path) -> list[str]:
+    lines = (line.split("#", 1)[0].strip() for line in file.read_text("utf-8").splitlines())
+    return [line for line in lines if line]
+
+
+def _archive(root: str, files: dict[str, bytes]) -> bytes:
+    """A tar without anything that depends on when, where or by whom it was made."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for member, content in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{root}/{member}")
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return plain.getvalue()
+
+
+def _compressed(archive: bytes) -> bytes:
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:
+        file.write(archive)
+    return packed.getvalue()

@@ -1,0 +1,145 @@
+"""The architecture on one page: what a stack is made of, in order, and what each part hands on.
+
+    apis ──► storage ──► packages ──┐
+      │         └──────┐            ├──► training
+      ├────► secrets ──┴► identities┘
+      └────► registry
+
+Everything is checked before the first resource is registered. No component reads the config and
+none unwraps an output: all names are explicit, so a job's request is known in full at preview.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pulumi
+
+from infra import packaging, references
+from infra.components.apis import Apis
+from infra.components.identities import TrainingAccount
+from infra.components.packages import Packages
+from infra.components.registry import Registry
+from infra.components.secrets import Secrets
+from infra.components.storage import Storage
+from infra.components.training import Training
+from infra.customjob import spec
+from infra.customjob.resource import CustomJob
+from infra.customjob.spec import JobRequest, Submission
+from infra.errors import ConfigError, Problem
+from infra.naming import STAGING
+from infra.packaging import Package
+from infra.settings import Settings
+
+
+def deploy(settings: Settings, root: Path) -> None:
+    """Declare everything. ``root`` is the checkout.
+
+    Raises:
+        ConfigError: with every mistake in job files and packages, before anything is declared.
+    """
+    packages = {key: packaging.build(key, root / p.path, p.path) for key, p in settings.packages.items()}
+    requests = read_jobs(settings, packages, root)
+    names, labels = settings.names, settings.labels
+
+    apis = Apis("apis", project=settings.project, sections=["secrets"] if settings.secrets else [])
+    storage = Storage(
+        "storage",
+        names=names,
+        labels=labels,
+        buckets=settings.buckets,
+        root=root,
+        after=apis.on("storage"),
+    )
+    registry = Registry(
+        "registry",
+        names=names,
+        labels=labels,
+        settings=settings.registry,
+        after=apis.on("artifactregistry"),
+    )
+    secrets = Secrets(
+        "secrets",
+        names=names,
+        labels=labels,
+        secrets=settings.secrets,
+        after=apis.on("secretmanager") if settings.secrets else [],
+    )
+    fetching = accounts_fetching_packages(settings, requests)
+    identities = {
+        key: TrainingAccount(
+            key,
+            key=key,
+            names=names,
+            account=account,
+            uses_packages=names.account_email(key) in fetching,
+            submitters=settings.submitters,
+            storage=storage,
+            secrets=secrets,
+            after=apis.on("iam", "cloudresourcemanager"),
+        )
+        for key, account in settings.service_accounts.items()
+    }
+    uploaded = Packages(
+        "packages",
+        packages=packages,
+        folder=root / ".build" / "packages",
+        bucket=storage.buckets[STAGING],
+    )
+    # network (peering or PSC interface) and capacity (reservations) stand here
+    training = Training(
+        "training",
+        requests=requests,
+        jobs=settings.jobs,
+        labels=names.labels(labels),
+        after=[apis, storage, registry, uploaded, *identities.values()],
+    )
+
+    pulumi.export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
+    pulumi.export("registry", registry.url)
+    pulumi.export("serviceAccounts", {key: account.email for key, account in identities.items()})
+    pulumi.export("jobs", {key: summary(job) for key, job in training.jobs.items()})
+
+
+def read_jobs(
+    settings: Settings, packages: dict[str, Package], root: Path
+) -> dict[str, JobRequest]:
+    """Requests of all jobs. Warnings are shown; mistakes of all files are raised together."""
+    table = references.table(settings, packages)
+    requests: dict[str, JobRequest] = {}
+    problems: list[Problem] = []
+    for key, job in settings.jobs.items():
+        who = Submission(settings.project, settings.region, settings.stack, key, job.run)
+        try:
+            requests[key] = spec.load((root / job.file).read_bytes(), job.file, who, table)
+        except ConfigError as failed:
+            problems += failed.problems
+    if problems:
+        raise ConfigError(problems)
+    for request in requests.values():
+        for warning in request.warnings:
+            pulumi.log.warn(str(warning))
+    return requests
+
+
+def accounts_fetching_packages(settings: Settings, requests: dict[str, JobRequest]) -> set[str]:
+    """Addresses of the accounts whose jobs fetch code from the staging bucket."""
+    staging = f"gs://{settings.names.bucket(STAGING)}/"
+    return {
+        request.message["jobSpec"]["serviceAccount"]
+        for request in requests.values()
+        if staging in request.body
+    }
+
+
+def summary(job: CustomJob) -> dict[str, pulumi.Output[str]]:
+    """What people look for after ``pulumi up``."""
+    return {
+        "name": job.name,
+        "state": job.state,
+        "requestId": job.requestId,
+        "requestDigest": job.requestDigest,
+        "artifacts": job.artifactUri,
+        "console": job.consoleUrl,
+        "logs": job.logUrl,
+    }

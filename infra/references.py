@@ -1,0 +1,45 @@
+"""What ``${kind.name}`` in a job file stands for in one stack. Pure: every name is explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from infra import naming
+from infra.packaging import Package
+from infra.settings import Settings
+
+
+def table(settings: Settings, packages: Mapping[str, Package]) -> dict[str, str]:
+    """All references of the stack. ``packages`` are the built ones, by their key."""
+    names = settings.names
+    known = {
+        "stack.name": settings.stack,
+        "stack.project": settings.project,
+        "stack.projectNumber": settings.project_number,
+        "stack.region": settings.region,
+    }
+    for key in settings.buckets:
+        name = names.bucket(key)
+        known[f"buckets.{key}"] = f"gs://{name}"
+        known[f"buckets.{key}.name"] = name
+        known[f"buckets.{key}.mount"] = f"/gcs/{name}"
+    for key in settings.service_accounts:
+        known[f"serviceAccounts.{key}"] = names.account_email(key)
+    for key in settings.secrets:
+        known[f"secrets.{key}"] = names.secret(key)
+    for key, package in packages.items():
+        known[f"packages.{key}"] = package_uri(settings, package)
+    for key, image in settings.images.items():
+        version = f"@{image.digest}" if image.digest else f":{image.tag}"
+        known[f"images.{key}"] = f"{names.repository()}/{key}{version}"
+    return known
+
+
+def package_object(package: Package) -> str:
+    """Name of a package's object in the staging bucket."""
+    return f"packages/{package.file}"
+
+
+def package_uri(settings: Settings, package: Package) -> str:
+    """Where a job finds the package."""
+    return f"gs://{settings.names.bucket(naming.STAGING)}/{package_object(package)}"

@@ -1,0 +1,134 @@
+"""What a stack file (``Pulumi.<stack>.yaml``) may say: the models, and nothing that reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from infra.naming import Names
+
+Key = Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$", max_length=40)]
+
+
+class Section(BaseModel):
+    """Base of all sections: camelCase in the file, unknown keys refused, immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+
+class Bucket(Section):
+    """A bucket. Always regional, closed to the public, with uniform access."""
+
+    objects: dict[str, str] = {}
+    """Objects kept in the bucket: object name -> file in the checkout."""
+    versioning: bool = True
+    keep_noncurrent_days: int = Field(default=30, ge=1)
+    """Days an overwritten or deleted version is kept (and paid for)."""
+    delete_after_days: int | None = Field(default=None, ge=1)
+    """Days after which objects are deleted; never if absent."""
+    soft_delete_days: int = 7
+    """Days a deleted object can be restored: 0 (off) or 7 to 90."""
+    force_destroy: bool = False
+    """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the bucket."""
+
+    @pydantic.field_validator("soft_delete_days")
+    @classmethod
+    def _within_what_storage_allows(cls, days: int) -> int:
+        # https://docs.cloud.google.com/storage/docs/soft-delete: 0, or 7 to 90 days
+        if days != 0 and not 7 <= days <= 90:
+            raise ValueError("must be 0 (off) or 7 to 90 days")
+        return days
+
+
+class ServiceAccount(Section):
+    """An account jobs run as, and what it may do; every grant follows from this."""
+
+    reads: list[str] = []
+    """Buckets whose objects it may read."""
+    writes: list[str] = []
+    """Buckets whose objects it may read, write and delete."""
+    secrets: list[str] = []
+    """Secrets whose value it may read."""
+    calls_vertex: bool = False
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
+    description: str = ""
+
+
+class Secret(Section):
+    """A secret's container. The value is added outside of this stack and never read here."""
+
+    description: str = ""
+
+
+class Package(Section):
+    """Python code below ``jobs/``, turned into a source distribution."""
+
+    path: str
+
+
+class Image(Section):
+    """An image of the stack's repository. Pinned by digest where one is given."""
+
+    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _exactly_one_version(self) -> Image:
+        if (self.digest is None) == (self.tag is None):
+            raise ValueError("give either digest or tag; a digest is reproducible, a tag is not")
+        return self
+
+
+class Registry(Section):
+    """The stack's Docker repository."""
+
+    immutable_tags: bool = False
+    """Whether a tag, once pushed, can never be moved."""
+    keep_versions: int = Field(default=10, ge=1)
+    """Newest versions of each image that are always kept."""
+    delete_untagged_after_days: int = Field(default=30, ge=1)
+
+
+class Job(Section):
+    """A job file and what the stack asks of it."""
+
+    file: str
+    run: int = Field(default=1, ge=1)
+    """Raise it to submit an unchanged job once more."""
+    on_delete: Literal["keep", "delete"] = "keep"
+    """Whether the record of an ended job is kept when it leaves the stack."""
+
+
+class Settings(Section):
+    """Everything a stack says, checked; plus the names that follow from it."""
+
+    stack: str
+    project: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
+    region: Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$")]
+    project_number: Annotated[str, Field(pattern=r"^[0-9]{6,19}$")]
+    labels: dict[str, str] = {}
+    submitters: list[str] = []
+    """IAM members that may submit jobs as one of the stack's accounts."""
+    # Maps keyed by a stable name, never lists: reordering a file renames no resource.
+    buckets: dict[Key, Bucket] = {}
+    service_accounts: dict[Key, ServiceAccount] = {}
+    secrets: dict[Key, Secret] = {}
+    packages: dict[Key, Package] = {}
+    images: dict[Key, Image] = {}
+    registry: Registry = Registry()
+    jobs: dict[Key, Job] = {}
+
+    @property
+    def names(self) -> Names:
+        """Names of this stack's resources."""
+        return Names(self.project, self.project_number, self.region, self.stack)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is a rehearsal: such projects meet the local cloud, and no others do."""
+        return self.project.startswith("local-")

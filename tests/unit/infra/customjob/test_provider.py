@@ -1,0 +1,175 @@
+import base64
+import json
+import sys
+import traceback
+import types
+
+import dill
+import pytest
+from pulumi.output import Unknown
+
+from infra.customjob import provider as module
+from infra.customjob import spec
+from infra.customjob.provider import CustomJobProvider
+from infra.customjob.submission import JobRecord, OperatorError
+
+BODY = json.dumps(
+    {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
+)
+PROPS = {
+    "project": "acme-ml-dev",
+    "region": "us-central1",
+    "stack": "dev",
+    "job": "titanic",
+    "run": 1.0,  # the engine hands numbers over as floats
+    "requestId": "id1",
+    "request": BODY,
+    "requestDigest": spec.digest_of(BODY),
+    "labels": {"stack": "dev"},
+    "onDelete": "keep",
+}
+NAME = "projects/1/locations/us-central1/customJobs/42"
+
+
+class Service:
+    def __init__(self):
+        self.created, self.record = [], None
+
+    def find(self, parent, request_id):
+        return [self.record] if self.record else []
+
+    def create(self, parent, body, labels):
+        self.created.append((parent, body, dict(labels)))
+        self.record = JobRecord(NAME, "JOB_STATE_PENDING", 1, labels["request-digest"])
+        return self.record
+
+    def get(self, name):
+        return self.record
+
+    def delete(self, name):
+        self.record = None
+
+
+@pytest.fixture
+def service(monkeypatch):
+    fake = Service()
+    monkeypatch.setattr(module, "_service", lambda props: fake)
+    return fake
+
+
+PROVIDER = CustomJobProvider()
+
+
+def outputs(service):
+    return PROVIDER.create(PROPS).outs
+
+
+def test_state_refers_to_the_provider_by_name_and_holds_no_code():
+    pickled = base64.b64encode(dill.dumps(PROVIDER, recurse=True)).decode()
+    assert len(pickled) < 120
+    assert b"infra.customjob.provider" in base64.b64decode(pickled)
+
+
+def test_create_labels_the_job_with_its_identity(service):
+    result = PROVIDER.create(PROPS)
+    [(parent, body, labels)] = service.created
+    assert result.id == NAME
+    assert (parent, body) == ("projects/acme-ml-dev/locations/us-central1", BODY)
+    assert labels == {
+        "stack": "dev",
+        "job": "titanic",
+        "run": "1",
+        "request-id": "id1",
+        "request-digest": spec.digest_of(BODY)[:20],
+    }
+
+
+def test_a_second_create_adopts_the_first_ones_job(service):
+    assert PROVIDER.create(PROPS).id == PROVIDER.create(PROPS).id
+    assert len(service.created) == 1
+
+
+def test_outputs_lead_a_person_to_the_job_and_do_not_repeat_the_request(service):
+    outs = outputs(service)
+    assert outs["artifactUri"] == "gs://a/x"
+    assert outs["consoleUrl"].endswith("/locations/us-central1/training/42?project=acme-ml-dev")
+    assert "job_id%3D%2242%22" in outs["logUrl"]
+    assert BODY not in outs.values()
+
+
+def test_an_unchanged_job_has_no_diff(service):
+    result = PROVIDER.diff(NAME, outputs(service), PROPS)
+    assert (result.changes, result.replaces) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "replaces"),
+    [
+        ({"request": "{}", "requestDigest": spec.digest_of("{}"), "requestId": "id2"}, ["request"]),
+        ({"run": 2.0, "requestId": "id2"}, ["run"]),
+        ({"requestId": Unknown(), "request": Unknown()}, ["request"]),
+    ],
+)
+def test_another_request_replaces_and_names_what_changed(service, change, replaces):
+    result = PROVIDER.diff(NAME, outputs(service), PROPS | change)
+    assert result.replaces == replaces
+    assert result.delete_before_replace
+
+
+def test_labels_of_the_stack_change_nothing(service):
+    assert not PROVIDER.diff(NAME, outputs(service), PROPS | {"labels": {"team": "x"}}).changes
+
+
+def test_a_moved_provider_and_on_delete_are_updates(service):
+    outs = outputs(service)
+    result = PROVIDER.diff(NAME, outs, PROPS | {"onDelete": "delete"})
+    assert (result.changes, result.replaces) == (True, [])
+    assert PROVIDER.diff(NAME, outs, PROPS | {"__provider": "x"}).changes
+    updated = PROVIDER.update(NAME, outs, PROPS | {"onDelete": "delete"}).outs
+    assert updated == outs | {"onDelete": "delete"}
+
+
+def test_a_deleted_record_stays_in_the_stack(service):
+    outs = outputs(service)
+    service.record = None
+    result = PROVIDER.read(NAME, outs)
+    assert result.id == NAME
+    assert result.outs["state"] == "RECORD_DELETED"
+    assert result.inputs is None
+
+
+def test_a_failed_look_is_never_taken_for_a_deleted_job(service, monkeypatch):
+    def refuse(name):
+        raise OperatorError("503")
+
+    monkeypatch.setattr(service, "get", refuse)
+    with pytest.raises(OperatorError):
+        PROVIDER.read(NAME, {})
+
+
+def test_check_guards_the_digest_and_names_no_property():
+    [failure] = PROVIDER.check({}, PROPS | {"request": "{}"}).failures
+    assert failure.property == ""
+    assert "requestDigest" in failure.reason
+    assert not PROVIDER.check({}, PROPS).failures
+
+
+def test_check_lets_unknown_values_pass():
+    assert not PROVIDER.check({}, PROPS | {"request": Unknown()}).failures
+
+
+def test_errors_for_people_come_without_a_traceback(monkeypatch):
+    main = types.ModuleType("__main__")
+    main.traceback = traceback
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    PROVIDER.configure(None)
+
+    def told(error):
+        try:
+            raise error
+        except Exception:
+            return main.traceback.format_exc()
+
+    assert told(OperatorError("run 1 ended FAILED")) == "run 1 ended FAILED"
+    assert told(ValueError("bug")).startswith("Traceback")
+    assert traceback.format_exc is not main.traceback.format_exc

@@ -1,0 +1,28 @@
+from infra.errors import ConfigError, Problem, did_you_mean
+
+
+def test_a_problem_reads_place_value_and_hint():
+    problem = Problem("jobs/x.yaml:12:7", "timeout is not a duration", "24h", 'write "86400s"')
+    assert str(problem) == (
+        'jobs/x.yaml:12:7: timeout is not a duration (got 24h). Hint: write "86400s"'
+    )
+
+
+def test_a_report_counts_and_lists_every_problem():
+    error = ConfigError([Problem("a:1:1", "one"), Problem("b:2:2", "two")])
+    assert error.report() == "2 mistakes; nothing was changed.\na:1:1: one.\nb:2:2: two."
+
+
+def test_long_values_are_cut_to_one_line():
+    text = str(Problem("a", "b", "x\n" * 500))
+    assert "\n" not in text
+    assert len(text) < 120
+
+
+def test_the_nearest_known_word_is_suggested():
+    assert did_you_mean("buckts", ["buckets", "images"]) == "did you mean 'buckets'?"
+    assert did_you_mean("ANY", ["ANY_RESERVATION", "NO_RESERVATION"]) == (
+        "did you mean 'ANY_RESERVATION'?"
+    )
+    assert did_you_mean("zzz", ["b", "a"]) == "known here: a, b"
+    assert did_you_mean("zzz", []) == ""

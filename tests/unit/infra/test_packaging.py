@@ -1,0 +1,67 @@
+import io
+import os
+import tarfile
+
+import pytest
+
+from infra import packaging
+from infra.errors import ConfigError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    code = tmp_path / "titanic"
+    (code / "nested").mkdir(parents=True)
+    (code / "__init__.py").write_text("")
+    (code / "task.py").write_text("print('hello')\n")
+    (code / "nested" / "__init__.py").write_text("")
+    (code / "words.json").write_text("{}")
+    (code / "requirements.txt").write_text("numpy  # arrays\n\n# nothing\n")
+    return code
+
+
+def members(package):
+    with tarfile.open(fileobj=io.BytesIO(package.content)) as tar:
+        return {entry.name: tar.extractfile(entry).read() for entry in tar.getmembers()}
+
+
+def test_the_same_files_make_the_same_bytes_whenever_they_were_written(folder):
+    first = packaging.build("titanic", folder)
+    for file in folder.rglob("*"):
+        os.utime(file, (1, 1))
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "task.pyc").write_bytes(b"x")
+    (folder / ".hidden").write_text("x")
+    assert packaging.build("titanic", folder) == first
+
+
+def test_new_code_is_another_file(folder):
+    first = packaging.build("titanic", folder)
+    (folder / "task.py").write_text("print('bye')\n")
+    assert packaging.build("titanic", folder).file != first.file
+
+
+def test_a_folder_becomes_an_importable_distribution(folder):
+    package = packaging.build("titanic", folder)
+    inside = members(package)
+    assert package.file.startswith("titanic-")
+    assert inside["titanic-0.0.0/titanic/task.py"] == b"print('hello')\n"
+    assert inside["titanic-0.0.0/titanic/words.json"] == b"{}"
+    setup = inside["titanic-0.0.0/setup.py"].decode()
+    assert "packages=['titanic', 'titanic.nested']" in setup
+    assert "install_requires=['numpy']" in setup
+
+
+def test_a_script_becomes_a_module_with_the_requirements_beside_it(tmp_path):
+    (tmp_path / "train.py").write_text("x = 1\n")
+    (tmp_path / "train.requirements.txt").write_text("scipy\n")
+    setup = members(packaging.build("train", tmp_path / "train.py"))[
+        "train-0.0.0/setup.py"
+    ].decode()
+    assert "py_modules=['train']" in setup
+    assert "install_requires=['scipy']" in setup
+
+
+def test_a_place_without_code_is_refused_by_its_name_in_the_stack_file(tmp_path):
+    with pytest.raises(ConfigError, match="jobs/none: has no Python files"):
+        packaging.build("none", tmp_path, "jobs/none")

@@ -1,0 +1,173 @@
+"""The program under Pulumi's mocks: what is registered, nothing more and nothing less."""
+
+import asyncio
+from pathlib import Path
+
+import pulumi
+import pytest
+import yaml
+
+from infra import program, stack_file
+from infra.errors import ConfigError
+
+ROOT = Path(__file__).parents[3]
+
+
+class Recorder(pulumi.runtime.Mocks):
+    """Remembers what is registered and answers with what the cloud would fill in."""
+
+    def __init__(self):
+        self.registered = {}
+
+    def new_resource(self, args):
+        self.registered[args.name] = (args.typ, args.inputs)
+        state = dict(args.inputs)
+        if args.typ == "gcp:serviceaccount/account:Account":
+            email = f"{args.inputs['accountId']}@{args.inputs['project']}.iam.gserviceaccount.com"
+            state |= {"email": email, "member": f"serviceAccount:{email}", "name": email}
+        return f"{args.name}-id", state
+
+    def call(self, args):
+        raise AssertionError(f"a preview must not look anything up: {args.token}")
+
+
+def settings(stack, **changes):
+    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    raw = {key.split(":")[1]: value for key, value in config.items()}
+    return stack_file.parse(raw | {"stack": stack} | changes, ROOT)
+
+
+def registered(stack, **changes):
+    recorder = Recorder()
+    # A loop of its own: Pulumi's mocks leave theirs behind, and closing it twice is an error.
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(recorder, "vertex-training", stack)
+
+    @pulumi.runtime.test
+    def run():
+        program.deploy(settings(stack, **changes), ROOT)
+
+    run()
+    return recorder.registered
+
+
+def grants(resources):
+    """(who, role, where) of every grant."""
+    found = set()
+    for type_, inputs in resources.values():
+        if type_.lower().endswith("iammember"):
+            place = next(
+                inputs[k]
+                for k in ("bucket", "secretId", "serviceAccountId", "project")
+                if k in inputs
+            )
+            found.add((inputs["member"], inputs["role"], place))
+    return found
+
+
+def test_an_account_gets_exactly_the_rights_it_asks_for():
+    trainer = "serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
+    assert grants(registered("dev")) == {
+        (trainer, "roles/storage.objectViewer", "acme-ml-dev-data-dev"),
+        (trainer, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
+        (trainer, "roles/storage.objectUser", "acme-ml-dev-artifacts-dev"),
+        (trainer, "roles/secretmanager.secretAccessor", "secrets-wandb-api-key-id"),
+        (trainer, "roles/logging.logWriter", "acme-ml-dev"),
+        (
+            "group:ml-engineers@example.com",
+            "roles/iam.serviceAccountUser",
+            "trainer-dev@acme-ml-dev.iam.gserviceaccount.com",
+        ),
+    }
+
+
+def test_an_account_that_writes_a_bucket_is_not_granted_reading_it_again():
+    account = {"trainer": {"reads": ["data", "artifacts"], "writes": ["artifacts"]}}
+    roles = {
+        role
+        for _, role, place in grants(registered("dev", serviceAccounts=account))
+        if "artifacts" in place
+    }
+    assert roles == {"roles/storage.objectUser"}
+
+
+def test_only_accounts_whose_jobs_fetch_packages_may_read_the_staging_bucket():
+    accounts = {
+        "trainer": {"reads": ["data"], "writes": ["artifacts"]},
+        "watcher": {"reads": ["data"]},
+    }
+    readers = {
+        who
+        for who, _, place in grants(registered("dev", serviceAccounts=accounts))
+        if "staging" in place
+    }
+    assert readers == {"serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"}
+
+
+def test_no_grant_reaches_the_control_bucket_and_no_role_is_primitive():
+    for stack in ("local", "dev", "prod"):
+        for who, role, place in grants(registered(stack)):
+            assert "control" not in place
+            assert role not in ("roles/owner", "roles/editor", "roles/viewer")
+            assert who not in ("allUsers", "allAuthenticatedUsers")
+
+
+def test_project_wide_rights_are_only_those_with_no_narrower_place():
+    wide = {role for _, role, place in grants(registered("prod")) if place == "acme-ml-prod"}
+    assert wide <= {"roles/logging.logWriter", "roles/aiplatform.user"}
+
+
+@pytest.mark.parametrize("stack", ["local", "dev", "prod"])
+def test_every_bucket_is_regional_and_closed(stack):
+    buckets = [i for t, i in registered(stack).values() if t == "gcp:storage/bucket:Bucket"]
+    assert len(buckets) == 4
+    for bucket in buckets:
+        assert bucket["uniformBucketLevelAccess"] is True
+        assert bucket["publicAccessPrevention"] == "enforced"
+        assert bucket["location"] == "US-CENTRAL1"
+        assert bucket["versioning"] == {"enabled": True}
+
+
+def test_only_what_a_rehearsal_makes_can_be_thrown_away():
+    for stack in ("dev", "prod"):
+        for type_, inputs in registered(stack).values():
+            assert not (type_ == "gcp:storage/bucket:Bucket" and inputs["forceDestroy"])
+
+
+def test_tags_are_immutable_in_prod():
+    _, repository = registered("prod")["registry-docker"]
+    assert repository["dockerConfig"] == {"immutableTags": True}
+
+
+def test_secrets_are_containers_without_a_value():
+    types = {type_ for type_, _ in registered("prod").values()}
+    assert "gcp:secretmanager/secret:Secret" in types
+    assert "gcp:secretmanager/secretVersion:SecretVersion" not in types
+
+
+def test_the_secret_manager_api_is_on_only_where_there_are_secrets():
+    account = {"trainer": {"reads": ["data"], "writes": ["artifacts"]}}
+    without = registered("dev", secrets={}, serviceAccounts=account)
+    assert "apis-secretmanager" in registered("dev")
+    assert "apis-secretmanager" not in without
+
+
+def test_a_job_is_registered_with_its_whole_request_known():
+    _, job = registered("dev")["training-titanic"]
+    assert job["project"] == "acme-ml-dev"
+    assert "gs://acme-ml-dev-artifacts-dev/titanic/" + job["requestId"] in job["request"]
+    assert "${" not in job["request"]
+
+
+def test_a_wrong_job_file_registers_nothing(tmp_path):
+    (tmp_path / "bad.yaml").write_text(
+        "workerPoolSpec: []\nscheduling: {timeout: 1h}\nuseSpot: yes\n"
+    )
+    config = settings("dev").model_copy(update={"packages": {}})
+    job = config.jobs["titanic"].model_copy(update={"file": "bad.yaml"})
+    recorder = Recorder()
+    pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
+    with pytest.raises(ConfigError) as failed:
+        program.deploy(config.model_copy(update={"jobs": {"a": job, "b": job}}), tmp_path)
+    assert len(failed.value.problems) == 6
+    assert recorder.registered == {}
