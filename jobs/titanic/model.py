@@ -1,0 +1,82 @@
+"""The network, and ``model.pt``: everything that is needed to load and use it."""
+
+# torch comes with the training image; the development environment does not install it.
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from titanic.errors import JobError
+from titanic.features import Columns, Preprocessing, transform
+
+FORMAT = 1
+THRESHOLD = 0.5
+
+
+class SurvivalNet(nn.Module):
+    """A multilayer perceptron; its output is the logit of surviving, one number a passenger."""
+
+    def __init__(self, inputs: int, hidden: list[int], dropout: float) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        width = inputs
+        for size in hidden:
+            layers += [nn.Linear(width, size), nn.ReLU(), nn.Dropout(dropout)]
+            width = size
+        self.layers = nn.Sequential(*layers, nn.Linear(width, 1))
+        self.architecture = {"inputs": inputs, "hidden": list(hidden), "dropout": dropout}
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the logits for `features` (passengers x inputs)."""
+        return self.layers(features).squeeze(-1)
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A trained network with the preprocessing it was trained with."""
+
+    net: SurvivalNet
+    preprocessing: Preprocessing
+
+    def probabilities(self, columns: Columns) -> Tensor:
+        """Return the probability of surviving for raw columns as ``titanic.data`` describes."""
+        features = torch.from_numpy(transform(columns, self.preprocessing))
+        device = next(self.net.parameters()).device
+        self.net.eval()
+        with torch.no_grad():
+            return torch.sigmoid(self.net(features.to(device))).cpu()
+
+    def dump(self) -> bytes:
+        """Return the content of ``model.pt``: state_dict, architecture, preprocessing, names."""
+        content = io.BytesIO()
+        torch.save(
+            {
+                "format": FORMAT,
+                "architecture": self.net.architecture,
+                # On the CPU, so that a model trained on a GPU loads where there is none.
+                "state_dict": {k: v.detach().cpu() for k, v in self.net.state_dict().items()},
+                "feature_names": self.preprocessing.feature_names,
+                "preprocessing": self.preprocessing.to_dict(),
+                "threshold": THRESHOLD,
+            },
+            content,
+        )
+        return content.getvalue()
+
+
+def load(content: bytes) -> Classifier:
+    """Rebuild the classifier from the content of ``model.pt``, on the CPU.
+
+    Raises:
+        JobError: the file was written in another format.
+    """
+    saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    if saved.get("format") != FORMAT:
+        raise JobError(f"model.pt has format {saved.get('format')!r}, this code reads {FORMAT}")
+    net = SurvivalNet(**saved["architecture"])
+    net.load_state_dict(saved["state_dict"])
+    return Classifier(net, Preprocessing(**saved["preprocessing"]))
