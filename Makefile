@@ -1,0 +1,43 @@
+# The front door. `make` alone lists what there is.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# How many processes share the unit tests; tests with a real engine run one at a time.
+WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup local test check format clean-local clean requirements
+.NOTPARALLEL:
+
+help: ## list these commands
+	@echo 'Usage: make COMMAND'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-15s %s\n", $$1, $$2}'
+
+setup: ## install everything into .venv: pinned packages, vt, pulumi
+	@$(PYTHON) tools/setup.py
+
+local: setup ## run the whole thing here: local cloud, pulumi up, training, results
+	@$(BIN)/vt local up
+
+test: setup ## run all tests: unit, golden, policy, end to end
+	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
+
+check: setup ## lint, formatting, types, import contracts; changes nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+format: setup ## format the code and fix what can be fixed safely
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean-local: setup ## stop the local cloud and remove its files
+	@$(BIN)/vt local down --clean
+
+clean: ## remove .venv and the caches in this folder (make clean-local goes first)
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info build dist
+
+requirements: ## compile requirements/*.txt anew from *.in (UPGRADE=1: newest versions)
+	$(BIN)/python tools/compile_requirements.py $(if $(UPGRADE),--upgrade)

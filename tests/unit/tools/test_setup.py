@@ -1,0 +1,305 @@
+"""The parts of `make setup` that need neither a network nor an engine."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolchain import build, cache, console, layout, main, pulumi_cli, python_env
+from toolchain.console import CommandError, SetupError
+from toolchain.layout import PLUGINS, Layout
+from toolchain.pulumi_cli import NotThisWay, Pulumi
+
+ROOT = Path(__file__).resolve().parents[3]
+GO_MOD = "module tools\n\nrequire (\n\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n)\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Layout:
+    """A checkout with the files that setup reads, and an empty cache."""
+    root = tmp_path / "checkout"
+    for name, text in {
+        "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
+        "pyproject.toml": "",
+        "tools/go.mod": GO_MOD,
+        "tools/go.sum": "",
+        "tools/pulumi-language-python": "#!/bin/sh\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / ".venv" / "bin").mkdir(parents=True)
+    place = Layout(root, tmp_path / "cache")
+    place.toolchain.mkdir(parents=True)
+    return place
+
+
+def installation(folder: Path, version: str = "v3.260.1", host: bytes = b"\x7fELF") -> Path:
+    """A folder that looks like an installed Pulumi release."""
+    folder.mkdir(parents=True)
+    (folder / "pulumi").write_text(f"#!/bin/sh\necho {version}\n")
+    for name in PLUGINS:
+        (folder / name).write_bytes(host if name == "pulumi-language-python" else b"#!/bin/sh\n")
+    for file in folder.iterdir():
+        file.chmod(0o755)
+    return folder
+
+
+class TestEntry:
+    def test_is_readable_for_pythons_that_are_too_old(self) -> None:
+        ast.parse((ROOT / "tools" / "setup.py").read_text(), feature_version=(3, 5))
+
+    def test_says_which_python_it_needs(self, tmp_path: Path) -> None:
+        old = (
+            "import sys, runpy\nsys.version_info = (3, 9, 1)\n"
+            f"runpy.run_path({str(ROOT / 'tools' / 'setup.py')!r}, run_name='__main__')\n"
+        )
+        answer = subprocess.run(
+            [sys.executable, "-c", old], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert answer.returncode == 1
+        assert "Python 3.11 or newer is needed (this is 3.9" in answer.stderr
+        assert "Traceback" not in answer.stderr
+
+
+class TestLayout:
+    def test_reads_the_engine_version_from_the_go_module_file(self) -> None:
+        assert layout.engine_version(GO_MOD) == "3.259.0"
+
+    def test_a_go_module_file_without_the_engine_is_an_error(self) -> None:
+        with pytest.raises(SetupError, match=r"does not require github\.com/pulumi"):
+            layout.engine_version("module tools\n")
+
+    def test_cache_is_where_the_environment_says(self, tmp_path: Path) -> None:
+        both = {"VT_CACHE_DIR": str(tmp_path / "own"), "XDG_CACHE_HOME": "/xdg"}
+        assert layout.cache_home(both) == tmp_path / "own"
+        assert layout.cache_home({"XDG_CACHE_HOME": "/xdg"}) == Path("/xdg/vertex-training")
+        assert layout.cache_home({}) == Path.home() / ".cache" / "vertex-training"
+
+    def test_any_changed_input_makes_the_installation_out_of_date(self, checkout: Layout) -> None:
+        before = checkout.inputs_digest("auto")
+        assert checkout.inputs_digest("auto") == before
+        assert checkout.inputs_digest("build") != before
+        (checkout.root / "tools" / "go.sum").write_text("changed\n")
+        assert checkout.inputs_digest("auto") != before
+
+
+class TestStamp:
+    def test_an_installation_with_a_missing_command_is_not_installed(
+        self, checkout: Layout
+    ) -> None:
+        for name in ("python", "vt", "pulumi", *PLUGINS):
+            (checkout.bin / name).touch(mode=0o755)
+        checkout.stamp.write_text(f'{{"digest": "{checkout.inputs_digest("auto")}"}}')
+        assert main.installed(checkout, "auto")
+        (checkout.bin / "pulumi").unlink()
+        assert main.installed(checkout, "auto") is None
+
+    def test_a_damaged_record_is_not_an_installation(self, checkout: Layout) -> None:
+        checkout.stamp.write_text("{")
+        assert main.installed(checkout, "auto") is None
+
+
+class TestPythonSide:
+    def test_the_pin_of_a_package_comes_with_its_hashes(self) -> None:
+        text = "uvloop==9 \\\n    --hash=sha256:cc\nuv==1.2.3 \\\n    --hash=sha256:aa\n    # via\n"
+        assert python_env.pinned("uv", text) == "uv==1.2.3 \\\n    --hash=sha256:aa"
+
+    def test_a_package_without_pin_is_an_error(self) -> None:
+        with pytest.raises(SetupError, match="uv is not pinned in requirements"):
+            python_env.pinned("uv", "")
+
+    def test_the_first_version_in_a_text_counts(self) -> None:
+        assert python_env.parse_version("uv 0.13.9 (x86)") == (0, 13, 9)
+        assert python_env.parse_version("nothing") == (0, 0, 0)
+
+    def test_a_uv_that_does_not_run_is_passed_over_and_reported(
+        self, checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "path").mkdir()
+        broken = tmp_path / "path" / "uv"
+        broken.write_text("#!/bin/sh\necho no such version >&2\nexit 127\n")
+        broken.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path / "path"))
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+        with pytest.raises(SetupError) as caught:
+            python_env.ensure_uv(checkout)
+        assert [line.split(":")[0] for line in caught.value.tried] == [
+            "uv on PATH",
+            "/nowhere/python -m pip install uv==1.2.3",
+        ]
+        assert "no such version" in str(caught.value)
+        assert not list(checkout.toolchain.glob("unfinished-*"))
+
+
+class TestPulumiOnPath:
+    def test_a_good_installation_is_linked(
+        self, checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = installation(tmp_path / "good")
+        monkeypatch.setenv("PATH", str(folder))
+        found = pulumi_cli.from_path(checkout)
+        assert (found.source, found.version, found.language_host) == (
+            "path",
+            "3.260.1",
+            "official",
+        )
+        for name in ("pulumi", *PLUGINS):
+            assert (checkout.bin / name).resolve() == folder / name
+
+    @pytest.mark.parametrize(
+        ("version", "host", "reason"),
+        [
+            ("v3.200.0", b"\x7fELF", "is 3.200.0, needed is 3.259.0 up to 4"),
+            ("v4.0.0", b"\x7fELF", "is 4.0.0, needed is"),
+            ("v3.260.1", b"#!/bin/sh", "has no official pulumi-language-python"),
+        ],
+    )
+    def test_another_installation_is_refused_with_the_reason(
+        self,
+        checkout: Layout,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        version: str,
+        host: bytes,
+        reason: str,
+    ) -> None:
+        monkeypatch.setenv("PATH", str(installation(tmp_path / "other", version, host)))
+        with pytest.raises(NotThisWay, match=reason):
+            pulumi_cli.from_path(checkout)
+
+    def test_our_own_folders_do_not_count(self, checkout: Layout) -> None:
+        own = [checkout.bin, checkout.root / ".vt-local" / "bin"]
+        path = ":".join(map(str, [*own, "/usr/bin"]))
+        assert pulumi_cli.search_path(checkout, {"PATH": path}) == [Path("/usr/bin")]
+
+
+class TestWays:
+    def test_are_tried_in_order_until_one_works(
+        self, checkout: Layout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+
+        def refuses(_: Layout) -> Pulumi:
+            asked.append("refuses")
+            raise NotThisWay("not here")
+
+        def works(_: Layout) -> Pulumi:
+            asked.append("works")
+            return Pulumi("works", "1.0.0", "", "")
+
+        monkeypatch.setattr(pulumi_cli, "WAYS", {"a": refuses, "b": works, "c": refuses})
+        assert pulumi_cli.ensure_pulumi(checkout, "auto").source == "works"
+        assert asked == ["refuses", "works"]
+
+    def test_when_none_works_every_reason_and_a_hint_are_shown(
+        self, checkout: Layout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(SetupError) as caught:
+            pulumi_cli.ensure_pulumi(checkout, "auto")
+        shown = str(caught.value)
+        assert "tried: path: no pulumi on PATH" in shown
+        assert "tried: official: download of 3.259.0: " in shown
+        assert "tried: build: no Go on PATH" in shown
+        assert "Hint: install the official Pulumi release" in shown
+
+    def test_an_unknown_choice_is_refused(self) -> None:
+        with pytest.raises(SetupError, match="VT_PULUMI_SOURCE is 'nix'"):
+            pulumi_cli.check_choice("nix")
+
+
+class TestInstalling:
+    def test_a_downloaded_release_is_kept_and_linked(self, checkout: Layout) -> None:
+        release = installation(checkout.toolchain / "official-3.259.0" / "bin")
+        found = pulumi_cli.official(checkout)
+        assert (found.source, found.language_host) == ("official", "official")
+        for name in ("pulumi", *PLUGINS):
+            assert (checkout.bin / name).resolve() == release / name
+
+    def test_a_build_lies_in_the_environment_itself_beside_the_stand_in(
+        self, checkout: Layout
+    ) -> None:
+        # The engine looks for plugins beside the file it is, so a symbolic link would not do.
+        installation(checkout.toolchain / build.cache_name(checkout) / "bin")
+        found = pulumi_cli.built(checkout)
+        assert found.language_host.startswith("stand-in")
+        for name in ("pulumi", *PLUGINS):
+            assert not (checkout.bin / name).is_symlink()
+        assert (checkout.bin / "pulumi-language-python").read_text() == "#!/bin/sh\n"
+
+
+class TestCache:
+    def test_a_failed_fill_leaves_nothing(self, tmp_path: Path) -> None:
+        def fill(folder: Path) -> None:
+            (folder / "half").touch()
+            raise CommandError("stopped")
+
+        with pytest.raises(CommandError):
+            cache.publish(tmp_path / "target", fill)
+        assert not list(tmp_path.iterdir())
+
+    def test_a_finished_fill_replaces_what_was_there(self, tmp_path: Path) -> None:
+        for name in ("old", "new"):
+            cache.publish(tmp_path / "target", lambda folder, name=name: (folder / name).touch())
+        assert [file.name for file in (tmp_path / "target").iterdir()] == ["new"]
+
+    def test_the_lock_removes_what_a_killed_setup_left(self, tmp_path: Path) -> None:
+        (tmp_path / "unfinished-x").mkdir()
+        with cache.lock(tmp_path):
+            assert not (tmp_path / "unfinished-x").exists()
+
+    def test_a_second_setup_waits_and_then_says_so(self, tmp_path: Path) -> None:
+        with (
+            cache.lock(tmp_path),
+            pytest.raises(SetupError, match="another setup has held the cache"),
+            cache.lock(tmp_path, limit=0.1),
+        ):
+            pass
+
+    def test_a_placed_file_is_a_file_of_its_own_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "source").write_text("engine")
+        cache.place(tmp_path / "source", tmp_path / "target")
+        assert not (tmp_path / "target").is_symlink()
+        assert (tmp_path / "target").read_text() == "engine"
+
+
+class TestRun:
+    def test_a_failure_carries_the_last_words(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match=r"exit code 3: no space left"):
+            console.run(["sh", "-c", "echo no space left; exit 3"], what="x", log=tmp_path / "log")
+
+    def test_a_program_that_takes_too_long_is_ended_with_its_children(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(console, "PLAIN_HEARTBEAT_SECONDS", 0.05)
+        with pytest.raises(CommandError, match="no end after"):
+            console.run(
+                ["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"],
+                what="sleeping",
+                log=tmp_path / "log",
+                limit=0.2,
+            )
+        child = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
+        assert not child.exists() or not child.read_bytes()  # gone, or ended and not yet reaped
+
+    def test_a_program_that_is_not_there_is_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match="No such file"):
+            console.run([tmp_path / "none"], what="x", log=tmp_path / "log")
+
+
+class TestBuild:
+    def test_keeps_the_callers_go_flags_but_never_lets_go_rewrite_the_pins(self) -> None:
+        environment = build.go_environment({"GOFLAGS": "-mod=mod -buildvcs=false", "A": "b"})
+        assert environment["GOFLAGS"] == "-buildvcs=false"
+        assert environment["GOWORK"] == "off"
+        assert environment["A"] == "b"
+
+    def test_another_go_sum_is_another_build(self, checkout: Layout) -> None:
+        before = build.cache_name(checkout)
+        assert before.startswith("build-3.259.0-")
+        (checkout.tools / "go.sum").write_text("changed\n")
+        assert build.cache_name(checkout) != before

@@ -1,0 +1,41 @@
+"""`make requirements`: compile requirements/*.in to *.txt, every version pinned by hash.
+
+The results name no registry, no machine and no folder: where packages come from is the business
+of whoever installs them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+OLDEST_PYTHON = "3.11"
+HEADER = "# Compiled from {name}.in by `make requirements`; do not edit.\n"
+ORDER = ("runtime", "dev", "policy")
+"""dev is held to the versions of runtime, so runtime goes first."""
+
+FOLDER = Path(__file__).resolve().parents[1] / "requirements"
+
+COMMAND = (
+    *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),
+    *("--python-version", OLDEST_PYTHON, "--no-emit-index-url", "--no-emit-find-links"),
+    *("--no-header", "--annotation-style", "line"),
+)
+
+
+def main() -> int:
+    upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
+    for source in (FOLDER / f"{name}.in" for name in ORDER):
+        target = source.with_suffix(".txt")
+        # uv reads the old result to keep its versions, and annotates with the paths it is given.
+        command = [*COMMAND, *upgrade, source.name, "--output-file", target.name]
+        if code := subprocess.run(command, cwd=FOLDER, check=False).returncode:
+            return code
+        target.write_text(HEADER.format(name=source.stem) + target.read_text())
+        print(f"{target.relative_to(FOLDER.parent)}: {target.read_text().count('==')} packages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Which Python runs a Pulumi project, and which Pulumi plugins that Python's packages need.
+
+Used by the stand-in language host only (`language_host.py`). Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+SERVED_OPTIONS = {"virtualenv", "toolchain"}
+WITHOUT_PLUGIN = {"pulumi-policy", "pulumi-esc-sdk"}
+"""Packages named like a provider's that have no plugin (same list as the official host's)."""
+
+
+class OptionError(Exception):
+    """`runtime.options` asks for something that is not there or not served; text for the user."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The interpreter of a project. `root` is None for the ambient one (no `virtualenv` option)."""
+
+    python: str
+    root: Path | None
+
+    @classmethod
+    def of(cls, project: Path, options: Mapping[str, Any], *, must_exist: bool) -> Environment:
+        """Resolve `runtime.options`; a relative `virtualenv` is relative to the project.
+
+        Raises:
+            OptionError: an option this host does not serve, or a virtualenv that is not there.
+        """
+        toolchain = str(options.get("toolchain", "pip")).lower()
+        if toolchain not in ("pip", "auto"):
+            raise OptionError(
+                f"runtime option toolchain: {toolchain} is not served by the stand-in language "
+                "host (only pip is). Hint: install the official Pulumi release."
+            )
+        unknown = sorted(set(options) - SERVED_OPTIONS)
+        if unknown:
+            raise OptionError(
+                f"runtime option {unknown[0]} is not served by the stand-in language host. "
+                "Hint: install the official Pulumi release, or take the option out."
+            )
+        virtualenv = str(options.get("virtualenv", ""))
+        if not virtualenv:
+            ambient = os.environ.get("PULUMI_PYTHON_CMD") or "python3"
+            return cls(shutil.which(ambient) or ambient, None)
+        root = project / virtualenv
+        if must_exist and not (root / "bin" / "python").is_file():
+            raise OptionError(
+                f"The 'virtualenv' option is set to {virtualenv!r}, but {str(root)!r} is not a "
+                "virtual environment. Hint: create it (in this repository: `make setup`)."
+            )
+        return cls(str(root / "bin" / "python"), root)
+
+    def variables(self) -> dict[str, str]:
+        """This process's environment variables with the virtual environment activated."""
+        return self.activate(dict(os.environ))
+
+    def activate(self, variables: dict[str, str]) -> dict[str, str]:
+        """What `source bin/activate` does to `variables`."""
+        if self.root is None:
+            return variables
+        activated = {k: v for k, v in variables.items() if k != "PYTHONHOME"}
+        bin_folder = str(self.root / "bin")
+        path = variables.get("PATH", os.defpath)
+        if path.split(os.pathsep)[0] != bin_folder:
+            path = bin_folder + os.pathsep + path
+        return activated | {"PATH": path, "VIRTUAL_ENV": str(self.root)}
+
+    def site_packages(self) -> list[Path]:
+        """The folders in which this interpreter's packages are installed."""
+        if self.root is not None:
+            return sorted(self.root.glob("lib/python*/site-packages"))
+        script = "import json, sys; print(json.dumps([p for p in sys.path if p]))"
+        answer = subprocess.run(
+            [self.python, "-c", script], capture_output=True, text=True, check=True
+        )
+        return [Path(folder) for folder in json.loads(answer.stdout)]
+
+    def install_commands(self, program: Path) -> list[list[str]]:
+        """What `pulumi install` has to run, in order."""
+        commands: list[list[str]] = []
+        if self.root is not None and not Path(self.python).is_file():
+            commands.append(["python3", "-m", "venv", str(self.root)])
+        requirements = program / "requirements.txt"
+        if requirements.is_file():
+            commands.append([self.python, "-m", "pip", "install", "-r", str(requirements)])
+        return commands
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A resource plugin that an installed package needs."""
+
+    name: str
+    version: str
+    server: str = ""
+
+
+PRE_RELEASE = {"a": "alpha", "b": "beta", "rc": "rc"}
+
+
+def plugin_version(package_version: str) -> str | None:
+    """The plugin's semantic version for a package's PEP 440 version, None where there is none.
+
+    Same translation as the official host's: 1.0 is 1.0.0, 1.2.3a4 is 1.2.3-alpha.4, and
+    1.2.3.post4.dev5 is 1.2.3+post4dev5.
+    """
+    found = re.fullmatch(
+        r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.(post\d+))?(?:\.(dev\d+))?", package_version
+    )
+    if not found:
+        return None
+    release, stage, number, post, dev = found.groups()
+    parts = release.split(".")
+    version = ".".join(parts + ["0"] * (3 - len(parts)))
+    if stage:
+        version += f"-{PRE_RELEASE[stage]}.{number}"
+    return version + (f"+{post or ''}{dev or ''}" if post or dev else "")
+
+
+def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
+    """The plugins of the installed Pulumi packages, by the official host's rules: a package is
+    one if it carries a pulumi-plugin.json, or is named pulumi-*; the file goes before the name."""
+    found: dict[str, Plugin] = {}
+    for folder in site_packages:
+        for package in distributions(path=[str(folder)]):
+            name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()
+            described = folder / name.replace("-", "_") / "pulumi-plugin.json"
+            if name in WITHOUT_PLUGIN or not (described.is_file() or name.startswith("pulumi-")):
+                continue
+            data: dict[str, Any] = {"resource": True}
+            if described.is_file():
+                data = json.loads(described.read_text())
+            version = data.get("version") or plugin_version(package.version)
+            if data.get("resource") and version:
+                plugin = data.get("name") or name.removeprefix("pulumi-")
+                server = data.get("server") or ""
+                found[plugin] = Plugin(plugin, "v" + version.removeprefix("v"), server)
+    return [found[name] for name in sorted(found)]

@@ -1,0 +1,79 @@
+"""Building the engine from the modules pinned in tools/go.mod and tools/go.sum."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from toolchain.console import output_of, run
+from toolchain.layout import ENGINE_MODULE, SDK_MODULE, Layout
+
+BUILD_SECONDS = 3600.0
+
+SDK_FILES = {
+    "pulumi-language-python-exec": "python/cmd/pulumi-language-python-exec",
+    "pulumi-resource-pulumi-python": "python/dist/pulumi-resource-pulumi-python",
+}
+"""Scripts of the official release that lie in the SDK's Go module as they are."""
+
+FILES = ("pulumi", *SDK_FILES)
+
+
+def cache_name(layout: Layout) -> str:
+    """Name of the build in the cache: version and a digest of all that decides its content."""
+    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
+    for file in (layout.tools / "go.mod", layout.tools / "go.sum", Path(__file__)):
+        digest.update(file.read_bytes())
+    return f"build-{layout.engine_version()}-{digest.hexdigest()[:16]}"
+
+
+def fill(folder: Path, go: Path, layout: Layout) -> None:
+    """Build and collect everything into `folder`/bin.
+
+    Raises:
+        CommandError: a step failed; its full output is in build.log of the cache.
+    """
+    version = layout.engine_version()
+    target = folder / "bin"
+    target.mkdir()
+    environment = go_environment(os.environ)
+    log = layout.toolchain / "build.log"
+    go_command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
+    # Without the version set, `pulumi version` prints nothing and version checks fail.
+    flags = f"-s -w -X {SDK_MODULE}/go/common/version.Version=v{version}"
+    run(
+        [*go_command, "-ldflags", flags, "-o", target / "pulumi", f"{ENGINE_MODULE}/cmd/pulumi"],
+        what=f"building pulumi {version} (3 to 10 minutes, once)",
+        log=log,
+        limit=BUILD_SECONDS,
+        cwd=layout.tools,
+        env=environment,
+    )
+    listed = folder / "sdk"
+    run(
+        [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", SDK_MODULE],
+        what="locating the SDK",
+        log=listed,
+        cwd=layout.tools,
+        env=environment,
+    )
+    sdk = Path(listed.read_text().strip())
+    for name, place in SDK_FILES.items():
+        shutil.copyfile(sdk / place, target / name)
+        (target / name).chmod(0o755)
+    listed.unlink()
+    output_of([target / "pulumi", "version"])
+
+
+def go_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment, less what would change the result or the pinned files.
+
+    Flags of the caller stay (proxies and the like), but not -mod, which may rewrite go.sum, and
+    not a workspace. Without cgo the result needs no C compiler and no particular libc.
+    """
+    kept = [flag for flag in environment.get("GOFLAGS", "").split() if not flag.startswith("-mod")]
+    return dict(environment) | {"GOFLAGS": " ".join(kept), "GOWORK": "off", "CGO_ENABLED": "0"}

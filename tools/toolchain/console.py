@@ -1,0 +1,177 @@
+"""What the person at the terminal sees, and how programs are run underneath it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PLAIN_HEARTBEAT_SECONDS = 15.0
+TERMINAL_HEARTBEAT_SECONDS = 1.0
+GRACE_SECONDS = 3.0
+
+
+class SetupError(Exception):
+    """A step that could not be done.
+
+    Attributes:
+        what: the step, in one line.
+        tried: one line for each way that was tried, with the reason it failed.
+        hint: what the reader can do about it.
+    """
+
+    def __init__(self, what: str, tried: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.tried = list(tried)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"setup: {self.what}", *(f"  tried: {line}" for line in self.tried)]
+        if self.hint:
+            lines.append(f"  Hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class CommandError(Exception):
+    """A program that failed, took too long or could not be started; one line says which."""
+
+
+@dataclass
+class Step:
+    """One line of progress; `note` says how it went."""
+
+    note: str = ""
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+@contextlib.contextmanager
+def step(title: str) -> Iterator[Step]:
+    """Announce a step, and print its note and duration when it is done."""
+    current = Step()
+    yield current
+    print(f"  {title:<20} {current.note} ({current.seconds:.1f} s)", flush=True)
+
+
+class Heartbeat:
+    """A sign of life during a silent program: one line every 15 s, or a counter on a terminal."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.terminal = sys.stdout.isatty()
+        self.period = TERMINAL_HEARTBEAT_SECONDS if self.terminal else PLAIN_HEARTBEAT_SECONDS
+
+    def beat(self, seconds: float) -> None:
+        if self.terminal:
+            print(f"\r  {self.what} ... {seconds:.0f} s", end="", flush=True)
+        else:
+            print(f"  {self.what} ... {seconds:.0f} s", flush=True)
+
+    def clear(self) -> None:
+        if self.terminal:
+            print("\r\033[K", end="", flush=True)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    what: str,
+    log: Path,
+    limit: float = 600.0,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Run a program to its end with its output in `log`, showing a heartbeat named `what`.
+
+    Whatever ends this function, the program and all it started are gone afterwards.
+
+    Raises:
+        CommandError: not startable, longer than `limit` seconds, or a non-zero exit code.
+    """
+    parts = [str(part) for part in command]
+    heartbeat = Heartbeat(what)
+    started = time.monotonic()
+    with log.open("wb") as output:
+        try:
+            process = subprocess.Popen(
+                parts,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=dict(env) if env is not None else None,
+                process_group=0,
+            )
+        except OSError as error:
+            raise CommandError(f"{parts[0]}: {error.strerror}") from error
+        try:
+            while True:
+                try:
+                    code = process.wait(heartbeat.period)
+                    break
+                except subprocess.TimeoutExpired:
+                    elapsed = time.monotonic() - started
+                    heartbeat.beat(elapsed)
+                    if elapsed > limit:
+                        raise CommandError(f"no end after {limit:.0f} s, given up") from None
+        finally:
+            heartbeat.clear()
+            end_group(process)
+    if code != 0:
+        raise CommandError(f"exit code {code}: {last_words(log)}")
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and everything in its process group."""
+    if process.poll() is not None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+            return
+
+
+def last_words(log: Path, count: int = 3) -> str:
+    """The last lines a program wrote: where it says why it failed."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    return " | ".join([line for line in lines if line][-count:]) or "(it printed nothing)"
+
+
+def output_of(command: Sequence[str | Path], *, limit: float = 20.0) -> str:
+    """Standard output of a quick question to a program.
+
+    Raises:
+        CommandError: not startable, too slow, or a non-zero exit code.
+    """
+    parts = [str(part) for part in command]
+    environment = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    try:
+        answer = subprocess.run(
+            parts,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"{parts[0]}: no answer in {limit:.0f} s") from None
+    except OSError as error:
+        raise CommandError(f"{parts[0]}: {error.strerror}") from error
+    if answer.returncode != 0:
+        said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+        raise CommandError(f"{parts[0]}: {said[-1] if said else f'exit code {answer.returncode}'}")
+    return answer.stdout.strip()

@@ -1,0 +1,105 @@
+"""Where things are: the checkout, its virtual environment, the cache outside it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain.console import SetupError
+
+PLUGINS = (
+    "pulumi-language-python",
+    "pulumi-language-python-exec",
+    "pulumi-resource-pulumi-python",
+)
+"""What the engine needs beside `pulumi` to run Python programs with dynamic providers."""
+
+ENGINE_MODULE = "github.com/pulumi/pulumi/pkg/v3"
+SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
+
+INSTALL_SOURCES = (
+    "requirements/dev.txt",
+    "pyproject.toml",
+    "tools/go.mod",
+    "tools/go.sum",
+    "tools/pulumi-language-python",
+)
+"""Files whose change makes an installation out of date (and this package's own code)."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The folders of one installation."""
+
+    root: Path
+    cache: Path
+
+    @classmethod
+    def of_this_checkout(cls) -> Layout:
+        """The checkout this file is in, with the cache where VT_CACHE_DIR or XDG says."""
+        return cls(Path(__file__).resolve().parents[2], cache_home(os.environ))
+
+    @property
+    def venv(self) -> Path:
+        return self.root / ".venv"
+
+    @property
+    def bin(self) -> Path:
+        return self.venv / "bin"
+
+    @property
+    def python(self) -> Path:
+        return self.bin / "python"
+
+    @property
+    def stamp(self) -> Path:
+        """Record of the finished installation."""
+        return self.venv / "setup.json"
+
+    @property
+    def toolchain(self) -> Path:
+        return self.cache / "toolchain"
+
+    @property
+    def requirements(self) -> Path:
+        return self.root / "requirements" / "dev.txt"
+
+    @property
+    def tools(self) -> Path:
+        return self.root / "tools"
+
+    def engine_version(self) -> str:
+        """The pinned version of the engine; tools/go.mod is the only place that states it."""
+        return engine_version((self.tools / "go.mod").read_text())
+
+    def inputs_digest(self, pulumi_source: str) -> str:
+        """Identity of everything an installation depends on; compared with the stamp."""
+        own_code = sorted(Path(__file__).parent.glob("*.py"))
+        files = [self.root / name for name in INSTALL_SOURCES] + own_code
+        digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}".encode())
+        for file in files:
+            digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+        return digest.hexdigest()
+
+
+def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
+    """VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache."""
+    if chosen := environment.get("VT_CACHE_DIR"):
+        return Path(chosen).expanduser().resolve()
+    base = environment.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "vertex-training"
+
+
+def engine_version(go_mod: str) -> str:
+    """The version that `tools/go.mod` requires of the engine, without the leading v.
+
+    Raises:
+        SetupError: the module is not required there.
+    """
+    found = re.search(rf"^\s*{re.escape(ENGINE_MODULE)} v(\S+)", go_mod, re.MULTILINE)
+    if not found:
+        raise SetupError(f"tools/go.mod does not require {ENGINE_MODULE}", hint="restore the file")
+    return found[1]

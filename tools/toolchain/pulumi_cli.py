@@ -1,0 +1,195 @@
+"""The three ways to a `pulumi`: one that is there, the official release, a build from source.
+
+Official parts always go first. A build needs nothing but the Go module proxy: it is the way of
+machines that reach package registries only, and the one place where a part is a stand-in (the
+Python language host, see ../language_host.py).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from toolchain import build
+from toolchain.cache import link, place, publish
+from toolchain.console import CommandError, SetupError, output_of, run
+from toolchain.layout import PLUGINS, Layout
+from toolchain.python_env import parse_version
+
+CONNECT_SECONDS = 15.0
+DOWNLOAD_SECONDS = 300.0
+
+DOWNLOAD = f"""
+import socket, subprocess, sys
+from semver import VersionInfo
+from pulumi.automation import PulumiCommand
+socket.setdefaulttimeout({CONNECT_SECONDS})  # the SDK's own download has no limit
+try:
+    PulumiCommand.install(root=sys.argv[1], version=VersionInfo.parse(sys.argv[2]))
+except subprocess.CalledProcessError as error:
+    sys.exit((error.output or b"").decode(errors="replace") + str(error))
+except Exception as error:  # a program of one line: any error is its answer
+    sys.exit(f"{{type(error).__name__}}: {{error}}")
+"""
+
+HINT = (
+    "install the official Pulumi release so that `pulumi` is on PATH, or let this machine reach "
+    "its download site, or install Go and reach the Go module proxy; then run `make setup` again"
+)
+
+
+class NotThisWay(Exception):
+    """One of the ways does not work on this machine; the text says why."""
+
+
+@dataclass(frozen=True)
+class Pulumi:
+    """A usable CLI: where from, which version, and which of its parts are official."""
+
+    source: str
+    version: str
+    engine: str
+    language_host: str
+
+    def as_record(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def check_choice(chosen: str) -> None:
+    """Refuse a VT_PULUMI_SOURCE that is no way at all, before anything is done.
+
+    Raises:
+        SetupError: `chosen` is neither "auto" nor one of the ways.
+    """
+    if chosen != "auto" and chosen not in WAYS:
+        raise SetupError(
+            f"VT_PULUMI_SOURCE is {chosen!r}", hint=f"use one of auto, {', '.join(WAYS)}"
+        )
+
+
+def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
+    """Put `pulumi` and its plugins into .venv/bin by the first way that works.
+
+    Args:
+        chosen: "auto" for all ways in order, or one of "path", "official", "build".
+
+    Raises:
+        SetupError: no way worked; it lists each with its reason.
+    """
+    tried: list[str] = []
+    for name, way in WAYS.items():
+        if chosen in ("auto", name):
+            try:
+                return way(layout)
+            except NotThisWay as error:
+                tried.append(f"{name}: {error}")
+                print(f"  not this way: {tried[-1]}", flush=True)
+    raise SetupError("no usable pulumi", tried, HINT)
+
+
+def from_path(layout: Layout) -> Pulumi:
+    """Link a good installation that is on PATH already."""
+    rejected: list[str] = []
+    oldest = parse_version(layout.engine_version())
+    for folder in search_path(layout, os.environ):
+        command = folder / "pulumi"
+        if not os.access(command, os.X_OK) or command.is_dir():
+            continue
+        try:
+            version = parse_version(output_of([command, "version"]))
+        except CommandError as error:
+            rejected.append(str(error))
+            continue
+        shown = ".".join(map(str, version))
+        if not oldest <= version < (4, 0, 0):
+            rejected.append(f"{command} is {shown}, needed is {layout.engine_version()} up to 4")
+            continue
+        real = command.resolve().parent
+        missing = [name for name in PLUGINS if not is_official_plugin(real / name)]
+        if missing:
+            rejected.append(f"{command} has no official {missing[0]} beside it")
+            continue
+        _link_all(real, layout)
+        return Pulumi("path", shown, f"{command}, official", "official")
+    raise NotThisWay("; ".join(rejected) or "no pulumi on PATH")
+
+
+def search_path(layout: Layout, environment: os._Environ[str] | dict[str, str]) -> list[Path]:
+    """The folders of PATH but those this project fills itself (.venv, the local stack's shim)."""
+    home = environment.get("VT_LOCAL_HOME", str(layout.root / ".vt-local"))
+    own = {layout.bin.resolve(), (Path(home) / "bin").resolve()}
+    folders = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
+    return [folder for folder in folders if folder.resolve() not in own]
+
+
+def is_official_plugin(file: Path) -> bool:
+    """Whether a plugin is there and, for the language host, a real program: ours is a script."""
+    if not os.access(file, os.X_OK):
+        return False
+    if file.name != "pulumi-language-python":
+        return True
+    with file.open("rb") as opened:
+        return opened.read(2) != b"#!"
+
+
+def official(layout: Layout) -> Pulumi:
+    """Link the official release of the pinned version, downloaded by the SDK's own installer."""
+    version = layout.engine_version()
+    target = layout.toolchain / f"official-{version}"
+    if not (target / "bin" / "pulumi").is_file():
+
+        def download(folder: Path) -> None:
+            run(
+                [layout.python, "-c", DOWNLOAD, folder, version],
+                what="downloading the official release",
+                log=layout.toolchain / "official.log",
+                limit=DOWNLOAD_SECONDS,
+            )
+            if not is_official_plugin(folder / "bin" / "pulumi-language-python"):
+                raise CommandError("the release has no pulumi-language-python")
+
+        try:
+            publish(target, download)
+        except CommandError as error:
+            raise NotThisWay(f"download of {version}: {error}") from error
+    _link_all(target / "bin", layout)
+    return Pulumi("official", version, "official release", "official")
+
+
+def built(layout: Layout) -> Pulumi:
+    """Build the engine of the pinned version with Go; the language host is the stand-in."""
+    target = layout.toolchain / build.cache_name(layout)
+    if not (target / "bin" / "pulumi").is_file():
+        go = shutil.which("go")
+        if go is None:
+            raise NotThisWay("no Go on PATH")
+        try:
+            publish(target, lambda folder: build.fill(folder, Path(go), layout))
+        except CommandError as error:
+            raise NotThisWay(f"go build of {layout.engine_version()}: {error}") from error
+    for name in build.FILES:
+        place(target / "bin" / name, layout.bin / name)
+    host = "pulumi-language-python"
+    shutil.copy2(layout.tools / host, layout.bin / f".{host}.new")
+    os.replace(layout.bin / f".{host}.new", layout.bin / host)
+    return Pulumi(
+        "build",
+        layout.engine_version(),
+        "official source, built here with Go",
+        "stand-in (tools/language_host.py); executor and dynamic provider are official",
+    )
+
+
+def _link_all(folder: Path, layout: Layout) -> None:
+    for name in ("pulumi", *PLUGINS):
+        link(folder / name, layout.bin / name)
+
+
+WAYS: dict[str, Callable[[Layout], Pulumi]] = {
+    "path": from_path,
+    "official": official,
+    "build": built,
+}

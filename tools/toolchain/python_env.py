@@ -1,0 +1,127 @@
+"""The Python side: uv, the virtual environment, the pinned packages, this project itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from toolchain.cache import publish
+from toolchain.console import CommandError, SetupError, output_of, run
+from toolchain.layout import Layout
+
+OLDEST_UV = (0, 5, 0)
+OFFLINE_HINT = (
+    "look at the message above; behind a proxy or a mirror, configure uv for it "
+    "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again"
+)
+
+
+def ensure_uv(layout: Layout) -> tuple[Path, str]:
+    """A uv that works: the one on PATH, else the pinned one, installed into the cache by pip.
+
+    Returns:
+        Its path, and a note on which it is.
+
+    Raises:
+        SetupError: neither can be had.
+    """
+    tried: list[str] = []
+    if found := shutil.which("uv"):
+        try:
+            version = output_of([found, "--version"])
+        except CommandError as error:
+            tried.append(f"uv on PATH: {error}")
+        else:
+            if parse_version(version) >= OLDEST_UV:
+                return Path(found), f"{version}, on PATH"
+            tried.append(f"uv on PATH ({found}): {version} is too old")
+    else:
+        tried.append("uv on PATH: not found")
+    pin = pinned("uv", layout.requirements.read_text())
+    version = pin.split()[0].partition("==")[2]
+    target = layout.toolchain / f"uv-{version}"
+    if not (target / "bin" / "uv").is_file():
+        try:
+            publish(target, lambda folder: _install_uv(pin, folder, layout))
+        except CommandError as error:
+            tried.append(f"{sys.executable} -m pip install uv=={version}: {error}")
+            raise SetupError(
+                "uv, the installer of everything else, cannot be had",
+                tried,
+                "install uv or pip for this Python, then run `make setup` again",
+            ) from error
+    return target / "bin" / "uv", f"{version}, installed in {target}"
+
+
+def _install_uv(pin: str, folder: Path, layout: Layout) -> None:
+    requirement = folder / "requirement.txt"
+    requirement.write_text(pin + "\n")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+    run(
+        [*command, "--target", folder, "-r", requirement],
+        what="installing uv",
+        log=layout.toolchain / "uv.log",
+    )
+
+
+def ensure_venv(uv: Path, layout: Layout) -> str:
+    """Create .venv with the running Python, unless a usable one is there; says which."""
+    question = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+    if layout.python.exists():
+        try:
+            version = output_of([layout.python, "-c", question])
+            if parse_version(version) >= (3, 11, 0):
+                return f"Python {version}"
+        except CommandError:
+            pass  # a broken environment (its Python is gone) is made anew below
+    command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, layout.venv]
+    _uv("creating .venv", command, layout)
+    return f"Python {output_of([layout.python, '-c', question])}, new"
+
+
+def install_packages(uv: Path, layout: Layout) -> str:
+    """Make .venv hold exactly the pinned packages, checked by hash, and this project editable."""
+    python = ["--python", layout.python]
+    sync = [uv, "pip", "sync", "--quiet", *python, "--require-hashes", layout.requirements]
+    _uv("installing packages", sync, layout)
+    # The compat mode is a plain path entry, which type checkers follow and start-up does not feel.
+    editable = [uv, "pip", "install", "--quiet", *python, "--no-deps", "--no-build-isolation"]
+    editable += ["--config-settings", "editable_mode=compat", "--editable", layout.root]
+    _uv("installing this project", editable, layout)
+    count = len(re.findall(r"^[a-z0-9].*==", layout.requirements.read_text(), re.MULTILINE))
+    return f"{count} packages by hash, and this project (editable)"
+
+
+def _uv(what: str, command: list[str | Path], layout: Layout) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "UV_PYTHON")}
+    environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
+    try:
+        run(command, what=what, log=layout.toolchain / "uv.log", cwd=layout.root, env=environment)
+    except CommandError as error:
+        shown = " ".join(str(part) for part in command)
+        raise SetupError(f"{what} failed", [f"{shown}: {error}"], OFFLINE_HINT) from error
+
+
+def pinned(package: str, requirements: str) -> str:
+    """The lines of one package, its hashes included, out of a compiled requirements file.
+
+    Raises:
+        SetupError: the package is not in it.
+    """
+    found = re.search(
+        rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+", requirements, re.M
+    )
+    if not found:
+        raise SetupError(
+            f"{package} is not pinned in requirements/dev.txt", hint="restore the file"
+        )
+    return found[0].rstrip()
+
+
+def parse_version(text: str) -> tuple[int, int, int]:
+    """The first x.y.z in a text, (0, 0, 0) if there is none."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
