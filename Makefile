@@ -7,7 +7,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup local test check format clean-local clean requirements
+.PHONY: help setup golden local test check format clean-local clean requirements
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -16,6 +16,9 @@ help: ## list these commands
 
 setup: ## install everything into .venv: pinned packages, vt, pulumi
 	@$(PYTHON) tools/setup.py
+
+golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
+	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden -k inventory
 
 local: setup ## run the whole thing here: local cloud, pulumi up, training, results
 	@$(BIN)/vt local up
@@ -37,7 +40,7 @@ clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean
 
 clean: ## remove .venv and the caches in this folder (make clean-local goes first)
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info build dist
+	rm -rf .venv .build .pytest_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info build dist
 
 requirements: ## compile requirements/*.txt anew from *.in (UPGRADE=1: newest versions)
 	$(BIN)/python tools/compile_requirements.py $(if $(UPGRADE),--upgrade)

@@ -48,7 +48,6 @@ def deploy(settings: Settings, root: Path) -> None:
         names=names,
         labels=labels,
         buckets=settings.buckets,
-        root=root,
         after=apis.on("storage"),
     )
     registry = Registry(
@@ -83,7 +82,8 @@ def deploy(settings: Settings, root: Path) -> None:
     uploaded = Packages(
         "packages",
         packages=packages,
-        folder=root / ".build" / "packages",
+        root=root,
+        folder=".build/packages",
         bucket=storage.buckets[STAGING],
     )
     # network (peering or PSC interface) and capacity (reservations) stand here
@@ -98,7 +98,7 @@ def deploy(settings: Settings, root: Path) -> None:
     pulumi.export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
     pulumi.export("registry", registry.url)
     pulumi.export("serviceAccounts", {key: account.email for key, account in identities.items()})
-    pulumi.export("jobs", {key: summary(job) for key, job in training.jobs.items()})
+    pulumi.export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
 
 
 def read_jobs(
@@ -132,14 +132,14 @@ def accounts_fetching_packages(settings: Settings, requests: dict[str, JobReques
     }
 
 
-def summary(job: CustomJob) -> dict[str, pulumi.Output[str]]:
-    """What people look for after ``pulumi up``."""
+def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]:
+    """What people look for after ``pulumi up``; what is known before is known at preview."""
     return {
         "name": job.name,
         "state": job.state,
-        "requestId": job.requestId,
-        "requestDigest": job.requestDigest,
-        "artifacts": job.artifactUri,
+        "requestId": request.request_id,
+        "requestDigest": request.digest,
+        "artifacts": request.output_directory,
         "console": job.consoleUrl,
         "logs": job.logUrl,
     }

@@ -13,29 +13,31 @@ from infra.references import package_object
 
 
 class Packages(pulumi.ComponentResource):
-    """All packages of a stack, uploaded. ``folder`` holds the built files on this machine."""
+    """All packages of a stack, uploaded."""
 
     def __init__(
         self,
         name: str,
         *,
         packages: Mapping[str, Package],
-        folder: Path,
+        root: Path,
+        folder: str,
         bucket: gcp.storage.Bucket,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """``folder``, below the checkout ``root``, holds the built files on this machine."""
         super().__init__("vertextraining:packages:Packages", name, None, opts)
-        folder.mkdir(parents=True, exist_ok=True)
+        (root / folder).mkdir(parents=True, exist_ok=True)
         self.objects = {}
         for key, package in packages.items():
-            built = folder / package.file
+            built = root / folder / package.file
             if not built.exists() or built.read_bytes() != package.content:
                 built.write_bytes(package.content)
             self.objects[key] = gcp.storage.BucketObject(
                 f"{name}-{key}",
                 bucket=bucket.name,
                 name=package_object(package),
-                source=pulumi.FileAsset(str(built)),
+                source=pulumi.FileAsset(f"{folder}/{package.file}"),
                 content_type="application/gzip",
                 opts=pulumi.ResourceOptions(parent=self),
             )

@@ -7,7 +7,6 @@ deleted is lost at once nor paid for for ever. Does not own who may use them: se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pulumi
 import pulumi_gcp as gcp
@@ -32,18 +31,17 @@ class Storage(pulumi.ComponentResource):
         names: Names,
         labels: Mapping[str, str],
         buckets: Mapping[str, Bucket],
-        root: Path,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``root`` is the checkout, where the files of objects are; ``after``: what must be on."""
+        """Files of objects start at the checkout, where Pulumi runs; ``after``: what must be on."""
         super().__init__("vertextraining:storage:Storage", name, None, opts)
         self._name, self._names, self._labels, self._after = name, names, labels, after
         self.buckets = {
             key: self._bucket(key, bucket) for key, bucket in {**own(names), **buckets}.items()
         }
         self.objects = [
-            self._object(key, path, root / file)
+            self._object(key, path, file)
             for key, bucket in buckets.items()
             for path, file in bucket.objects.items()
         ]
@@ -70,12 +68,12 @@ class Storage(pulumi.ComponentResource):
             ),
         )
 
-    def _object(self, key: str, path: str, file: Path) -> gcp.storage.BucketObject:
+    def _object(self, key: str, path: str, file: str) -> gcp.storage.BucketObject:
         return gcp.storage.BucketObject(
             f"{self._name}-{key}/{path}",
             bucket=self.buckets[key].name,
             name=path,
-            source=pulumi.FileAsset(str(file)),
+            source=pulumi.FileAsset(file),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # A new file replaces the object under the same name. Created first and deleted

@@ -7,7 +7,6 @@ threads.
 
 from __future__ import annotations
 
-import json
 import sys
 import traceback
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ from urllib.parse import quote
 from pulumi import dynamic
 from pulumi.output import Unknown
 
+from infra.customjob.spec import digest_of, output_directory
 from infra.customjob.submission import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
@@ -114,7 +114,6 @@ def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
     """What state keeps of a job: enough to find, refresh and end it, and nothing twice."""
     project, region = props["project"], props["region"]
     console, logs = _links(project, region, record.name.rsplit("/", 1)[-1])
-    spec = json.loads(props["request"])["jobSpec"]
     return {
         "name": record.name,
         "state": record.state,
@@ -126,7 +125,7 @@ def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
         "requestId": props["requestId"],
         "requestDigest": props["requestDigest"],
         "onDelete": props["onDelete"],
-        "artifactUri": spec.get("baseOutputDirectory", {}).get("outputUriPrefix", ""),
+        "artifactUri": output_directory(props["request"]),
         "consoleUrl": console,
         "logUrl": logs,
     }
@@ -161,8 +160,6 @@ def _has_unknown(value: Any) -> bool:
 
 def _input_problems(news: dict[str, Any]) -> list[str]:
     """What no program of ours would pass, but a careless one could."""
-    from infra.customjob.spec import digest_of
-
     missing = [key for key in (*IDENTITY, "requestId", "requestDigest") if not news.get(key)]
     if missing:
         return [f"CustomJob: {', '.join(missing)} must not be empty"]

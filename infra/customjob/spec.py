@@ -51,10 +51,21 @@ class JobRequest:
         """SHA-256 of the message, in hex."""
         return digest_of(self.body)
 
+    @property
+    def output_directory(self) -> str:
+        """``baseOutputDirectory`` of the job, a gs:// URI; empty if it has none."""
+        return output_directory(self.body)
+
 
 def digest_of(body: str) -> str:
     """Request digest: SHA-256 of a message's canonical JSON, in hex."""
     return hashlib.sha256(body.encode()).hexdigest()
+
+
+def output_directory(body: str) -> str:
+    """``baseOutputDirectory`` of a message given as JSON; empty if it has none."""
+    spec = json.loads(body)["jobSpec"]
+    return spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
 
 
 def canonical(message: Mapping[str, Any]) -> str:

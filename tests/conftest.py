@@ -1,0 +1,77 @@
+"""A copy of the checkout with a local cloud of its own, for tests that need the real engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A copy of this checkout and the home of its local cloud."""
+
+    path: Path
+    home: Path
+
+    def run(self, *command: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command in the copy; ``expect`` is the exit code, None for any."""
+        ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR")
+        env = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
+        # The copy's own packages come first: the environment's point at the original.
+        env |= {"VT_LOCAL_HOME": str(self.home), "PYTHONPATH": str(self.path), "NO_COLOR": "1"}
+        env["PATH"] = f"{self.path / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
+        done = subprocess.run(
+            command,
+            cwd=self.path,
+            env=env,
+            text=True,
+            capture_output=True,
+            timeout=900,
+            check=False,
+        )
+        if expect is not None and done.returncode != expect:
+            raise AssertionError(
+                f"{' '.join(command)}: exit code {done.returncode}, expected {expect}\n"
+                f"{done.stdout[-6000:]}\n{done.stderr[-3000:]}"
+            )
+        return done
+
+    def shell(self, command: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command in ``vt local shell``."""
+        return self.run("vt", "local", "shell", "-c", command, expect=expect)
+
+    def preview(self, stack: str) -> dict[str, Any]:
+        """What ``pulumi preview --json`` says of a stack."""
+        return json.loads(self.shell(f"pulumi preview -s {stack} --json").stdout)
+
+
+def copy_checkout(target: Path) -> Checkout:
+    """Copy every file git would commit; the environment is shared."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    ).stdout.decode()  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+    (target / ".venv").symlink_to(ROOT / ".venv")
+    return Checkout(target, target / ".vt-local")
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """A copy whose local cloud is stopped and removed at the end."""
+    copy = copy_checkout(tmp_path_factory.mktemp("checkout"))
+    yield copy
+    copy.run("vt", "local", "down", "--clean")

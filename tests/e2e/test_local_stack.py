@@ -1,0 +1,130 @@
+"""The main job on the local stack, step by step, with the real engine.
+
+The tests of this file are one story and run in order: each starts where the one before it ended.
+"""
+
+import json
+import sqlite3
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+def outputs(checkout):
+    return json.loads(checkout.shell("pulumi stack output -s local --json").stdout)
+
+
+def job(checkout):
+    return outputs(checkout)["jobs"]["titanic"]
+
+
+def submissions(checkout):
+    """Every job the local cloud has ever accepted: name -> state."""
+    with sqlite3.connect(checkout.home / "cloud.sqlite") as database:
+        return dict(database.execute("select name, state from custom_jobs"))
+
+
+def artifact(checkout, name):
+    """A file the job wrote, as the object it became in the bucket."""
+    bucket, _, folder = job(checkout)["artifacts"].removeprefix("gs://").partition("/")
+    return checkout.home / "storage" / bucket / folder / "model" / name
+
+
+def test_up_trains_a_model_that_is_right_about_passengers_it_never_saw(checkout):
+    told = checkout.run("vt", "local", "up").stdout
+    metrics = json.loads(artifact(checkout, "metrics.json").read_text())
+    assert metrics["test_accuracy"] >= 0.76
+    assert f"{metrics['test_accuracy']:.3f}"[:5] in told
+    assert list(submissions(checkout).values()) == ["JOB_STATE_SUCCEEDED"]
+
+
+def test_all_artifacts_of_the_run_are_together(checkout):
+    for name in ("model.pt", "metrics.json", "eval_history.csv", "training.log", "curves.png"):
+        assert artifact(checkout, name).stat().st_size > 0
+    assert job(checkout)["requestId"] in job(checkout)["artifacts"]
+
+
+def test_a_second_up_changes_nothing_and_submits_nothing(checkout):
+    before = submissions(checkout)
+    assert "unchanged" in checkout.run("vt", "local", "up").stdout
+    assert submissions(checkout) == before
+
+
+def test_preview_and_refresh_expect_no_changes(checkout):
+    checkout.shell("pulumi preview -s local --expect-no-changes")
+    checkout.shell("pulumi refresh -s local --preview-only --expect-no-changes")
+
+
+def test_the_log_of_the_job_can_be_read(checkout):
+    assert "epoch" in checkout.run("vt", "local", "logs", "titanic").stdout.lower()
+
+
+def test_a_wrong_job_file_fails_in_preview_with_every_mistake(checkout):
+    file = checkout.path / "jobs" / "titanic.yaml"
+    good = file.read_text()
+    file.write_text(
+        good.replace("timeout: 1800s", "timeout: 30m")
+        .replace("replicaCount", "replicas")
+        .replace("${packages.titanic}", "${package.titanic}")
+    )
+    try:
+        failed = checkout.shell("pulumi preview -s local", expect=None)
+    finally:
+        file.write_text(good)
+    told = failed.stdout + failed.stderr
+    assert failed.returncode != 0
+    for place in (
+        "jobs/titanic.yaml:8:12: ",
+        "jobs/titanic.yaml:10:5: ",
+        "jobs/titanic.yaml:15:21: ",
+    ):
+        assert told.count(place) == 1, told
+    assert "Traceback" not in told
+
+
+def test_a_changed_job_is_one_replacement_and_one_more_submission(checkout):
+    file = checkout.path / "jobs" / "titanic.yaml"
+    file.write_text(file.read_text().replace("--epochs=200", "--epochs=30"))
+    first = job(checkout)
+    changes = checkout.preview("local")["changeSummary"]
+    assert changes.pop("same") > 20
+    assert changes == {"replace": 1}
+    checkout.run("vt", "local", "up")
+    assert len(submissions(checkout)) == 2
+    assert job(checkout)["requestId"] != first["requestId"]
+    assert first["name"] in submissions(checkout), "the record of the first job is kept"
+
+
+def test_a_failed_run_is_refused_until_it_is_asked_for_again(checkout):
+    file = checkout.path / "jobs" / "titanic.yaml"
+    good = file.read_text()
+    file.write_text(good.replace("titanic.task", "titanic.nothing"))
+    assert checkout.run("vt", "local", "up", expect=None).returncode != 0
+    assert job(checkout)["state"]
+    checkout.shell("pulumi destroy -s local -y --target '**training-titanic'")
+    refused = checkout.shell("pulumi up -s local -y --skip-preview", expect=None)
+    told = refused.stdout + refused.stderr
+    assert "run 1 of job 'titanic' is FAILED" in told
+    assert "Set run: 2" in told
+    assert "Traceback" not in told
+    assert len(submissions(checkout)) == 3
+    file.write_text(good)
+
+
+def test_destroy_leaves_nothing_but_the_records_of_jobs(checkout):
+    checkout.shell("pulumi destroy -s local -y")
+    with sqlite3.connect(checkout.home / "cloud.sqlite") as database:
+        tables = {
+            row[0] for row in database.execute("select name from sqlite_master where type='table'")
+        }
+        for table in tables - {"custom_jobs"}:
+            assert database.execute(f"select * from {table}").fetchall() == [], table  # noqa: S608
+    assert len(submissions(checkout)) == 3
+    assert [p.name for p in (checkout.home / "storage").iterdir() if p.is_dir()] == []
+
+
+def test_a_stack_that_is_no_local_one_cannot_be_deployed_to_the_local_cloud(checkout):
+    refused = checkout.shell("pulumi up -s dev -y --skip-preview", expect=None)
+    assert refused.returncode != 0
+    assert "local-" in refused.stdout + refused.stderr

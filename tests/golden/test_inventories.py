@@ -1,0 +1,70 @@
+"""Each stack previews as its inventory says: counts, inputs, order. No network, no credentials."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.golden.inventory import inventory, waits_for
+
+HERE = Path(__file__).parent
+STACKS = ("local", "dev", "prod")
+HINT = "If this is what you meant: make golden, and read the difference before you commit it."
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def stack(request, checkout):
+    return request.param, checkout.preview(request.param)
+
+
+def test_a_stack_previews_as_its_inventory_says(stack):
+    name, preview = stack
+    found, file = inventory(preview), HERE / f"{name}.yaml"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=100))
+    expected = yaml.safe_load(file.read_text())
+    assert found["counts"] == expected["counts"], HINT
+    for resource, inputs in expected["resources"].items():
+        assert found["resources"].get(resource) == inputs, HINT
+
+
+def test_everything_in_a_new_stack_is_created(stack):
+    assert set(stack[1]["changeSummary"]) == {"create"}
+
+
+def test_nothing_uses_an_api_before_it_is_on(stack):
+    _, preview = stack
+    order = waits_for(preview)
+    needs = {
+        "gcp:storage/bucket:Bucket": "apis-storage",
+        "gcp:artifactregistry/repository:Repository": "apis-artifactregistry",
+        "gcp:secretmanager/secret:Secret": "apis-secretmanager",
+        "gcp:serviceaccount/account:Account": "apis-iam",
+        "gcp:projects/serviceIdentity:ServiceIdentity": "apis-aiplatform",
+    }
+    for name, resource in inventory(preview)["resources"].items():
+        if api := needs.get(resource["type"]):
+            assert api in order[name], f"{name} does not wait for {api}"
+
+
+def test_a_job_waits_for_every_api_grant_bucket_and_package(stack):
+    _, preview = stack
+    resources = inventory(preview)["resources"]
+    jobs = [name for name, r in resources.items() if r["type"].endswith(":CustomJob")]
+    before = set(resources) - set(jobs) - {"secrets-wandb-api-key"}
+    for job in jobs:
+        assert before <= waits_for(preview)[job]
+
+
+def test_a_grant_waits_for_the_account_it_is_for(stack):
+    _, preview = stack
+    order = waits_for(preview)
+    for name, resource in inventory(preview)["resources"].items():
+        if resource["type"].lower().endswith("iammember"):
+            assert "trainer-account" in order[name]
+
+
+def test_a_preview_leaves_the_checkout_as_it_was(stack, checkout):
+    for file in ("Pulumi.yaml", *(f"Pulumi.{name}.yaml" for name in STACKS)):
+        assert (checkout.path / file).read_bytes() == (HERE.parents[1] / file).read_bytes()
