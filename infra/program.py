@@ -38,7 +38,9 @@ def deploy(settings: Settings, root: Path) -> None:
     Raises:
         ConfigError: with every mistake in job files and packages, before anything is declared.
     """
-    packages = {key: packaging.build(key, root / p.path, p.path) for key, p in settings.packages.items()}
+    packages = {
+        key: packaging.build(key, root / p.path, p.path) for key, p in settings.packages.items()
+    }
     requests = read_jobs(settings, packages, root)
     names, labels = settings.names, settings.labels
 
@@ -99,6 +101,14 @@ def deploy(settings: Settings, root: Path) -> None:
     pulumi.export("registry", registry.url)
     pulumi.export("serviceAccounts", {key: account.email for key, account in identities.items()})
     pulumi.export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
+
+
+def build_packages(settings: Settings, root: Path) -> dict[str, Package]:
+    """The stack's packages, built; nothing is written yet. Raises ConfigError."""
+    return {
+        key: packaging.build(key, root / package.path, package.path)
+        for key, package in settings.packages.items()
+    }
 
 
 def read_jobs(

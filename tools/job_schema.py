@@ -73,7 +73,7 @@ def _field(field: FieldDescriptor, messages: dict[str, Any]) -> dict[str, Any]:
 def generate() -> str:
     """The file's text."""
     messages: dict[str, Any] = {}
-    describe(aiplatform_v1.types.CustomJob.pb().DESCRIPTOR, messages)
+    describe(aiplatform_v1.CustomJob.pb().DESCRIPTOR, messages)
     document = {
         "source": f"google-cloud-aiplatform {aiplatform_v1.__version__}, aiplatform_v1.types",
         "root": "CustomJob",

@@ -7,7 +7,7 @@ not own the rights of people and of CI to submit jobs at all; those come with th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_gcp as gcp
@@ -19,7 +19,7 @@ from infra.settings import ServiceAccount
 
 READ = "roles/storage.objectViewer"
 WRITE = "roles/storage.objectUser"
-SECRET = "roles/secretmanager.secretAccessor"  # noqa: S105 (a role's name)
+SECRET = "roles/secretmanager.secretAccessor"
 LOGS = "roles/logging.logWriter"
 VERTEX = "roles/aiplatform.user"
 ACT_AS = "roles/iam.serviceAccountUser"

@@ -116,7 +116,7 @@ def _refused(where: str, what: str, got: str = "", hint: str = "") -> ConfigErro
 
 
 def _bound_depth(text: str, file: str) -> None:
-    """Refuse deep nesting before anything recurses: libyaml's composer crashes the process on it."""
+    """Refuse deep nesting before anything recurses: libyaml's composer would crash on it."""
     depth = 0
     for event in yaml.parse(text, Loader=Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -125,7 +125,7 @@ def _bound_depth(text: str, file: str) -> None:
             depth -= 1
         if depth > MAX_DEPTH:
             mark = event.start_mark
-            place = f"{file}:{mark.line + 1}:{mark.column + 1}"
+            place = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else f"{file}:1:1"
             raise _refused(place, f"nested more than {MAX_DEPTH} levels deep")
 
 

@@ -43,7 +43,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
     # Nothing secret is captured; as a secret, it would cost a key operation for every job.
     serialize_as_secret_always = False
 
-    def configure(self, req: dynamic.ConfigureRequest) -> None:
+    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
         """Called once a process; settings of a job come with its inputs."""
         _show_operator_errors_plainly()
 

@@ -49,10 +49,10 @@ class Rule:
 RULES: list[Rule] = []
 
 
-def rule(id_: str, source: str, level: Literal["error", "warning"] = "error"):  # noqa: ANN201
+def rule(id_: str, source: str, level: Literal["error", "warning"] = "error"):
     """Register a rule; the first line of its docstring is its documentation."""
 
-    def register(check: Callable[[Request], Iterator[Finding]]):  # noqa: ANN202
+    def register(check: Callable[[Request], Iterator[Finding]]):
         summary = (check.__doc__ or "").strip().splitlines()[0]
         RULES.append(Rule(id_, summary, source, level, check))
         return check

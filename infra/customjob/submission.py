@@ -138,8 +138,9 @@ def adopt(found: Sequence[JobRecord], intent: Intent) -> JobRecord:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
         raise Refused(
-            f"run {intent.run} of job '{intent.job}' is {_words(ended.state)} ({ended.name}){reason}. "
-            f"Nothing was submitted. Set run: {intent.run + 1} on the job to submit it once more."
+            f"run {intent.run} of job '{intent.job}' is {_words(ended.state)} ({ended.name})"
+            f"{reason}. Nothing was submitted. "
+            f"Set run: {intent.run + 1} on the job to submit it once more."
         )
     return earliest(usable)
 

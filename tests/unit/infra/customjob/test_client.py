@@ -18,7 +18,7 @@ SERVICE = "google.cloud.aiplatform.v1.JobService"
 
 
 class Server(grpc.GenericRpcHandler):
-    """Answers with ``replies[method]``: a list of messages or status codes, the last one for ever."""
+    """Answers with ``replies[method]``: messages or status codes, the last one for ever."""
 
     def __init__(self):
         self.replies, self.requests = {}, []

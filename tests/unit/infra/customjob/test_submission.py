@@ -18,7 +18,7 @@ INTENT = Intent("projects/p/locations/r", "titanic", 3, "id1", "{}", DIGEST, {})
 
 
 class FakeService:
-    """Jobs in memory. ``answers`` are raised by create, in turn; ``lands`` says if it got through."""
+    """Jobs in memory. create raises ``answer``; ``lands`` says whether the job came to be."""
 
     def __init__(self, *jobs, answer=None, lands=True, visible_after=0):
         self.jobs = {job.name: job for job in jobs}
