@@ -27,7 +27,7 @@ from infra.customjob import spec
 from infra.customjob.resource import CustomJob
 from infra.customjob.spec import JobRequest, Submission
 from infra.errors import ConfigError, Problem
-from infra.naming import STAGING
+from infra.naming import CONTROL, STAGING
 from infra.packaging import Package
 from infra.settings import Settings
 
@@ -94,6 +94,7 @@ def deploy(settings: Settings, root: Path) -> None:
         requests=requests,
         jobs=settings.jobs,
         labels=names.labels(labels),
+        control_bucket=names.bucket(CONTROL),
         after=[apis, storage, registry, uploaded, *identities.values()],
     )
 

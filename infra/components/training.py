@@ -23,6 +23,7 @@ class Training(pulumi.ComponentResource):
         requests: Mapping[str, JobRequest],
         jobs: Mapping[str, Job],
         labels: Mapping[str, str],
+        control_bucket: str,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -33,6 +34,7 @@ class Training(pulumi.ComponentResource):
                 f"{name}-{key}",
                 request=request,
                 labels=labels,
+                control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after),
             )

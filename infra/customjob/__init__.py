@@ -5,12 +5,14 @@
 ``shape``          is it the API's message: fields, types, oneofs
 ``rules``          does it make sense: what the service would refuse or regret
 ``spec``           job file + references -> request, all mistakes at once
-``submission``     which job belongs to a request: adopt, refuse or send
-``client``         the Vertex calls behind a small protocol, retries, error texts
+``submission``     one request, one job: the protocol, over two ports
+``ports``          what it asks of a job service and of a store of records
+``client``         the Vertex AI calls, their retries and error texts
+``intent_store``   the records, as objects in the control bucket
 ``provider``       check, diff, create, read, update, delete (state names this path)
 ``resource``       ``CustomJob``, what the program declares
 =================  ================================================================
 
-All but ``client`` and ``provider`` are pure: they import neither Google's libraries nor Pulumi's
+All but ``client``, ``intent_store``, ``provider`` and ``resource`` are pure: they import neither Google's libraries nor Pulumi's
 resources, so that a job file is judged in milliseconds.
 """

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.customjob.submission import (
+from infra.customjob.ports import (
     DIGEST_LABEL,
     REQUEST_ID_LABEL,
     InDoubt,
@@ -88,7 +88,7 @@ def _local_client(address: str) -> aiplatform_v1.JobServiceClient:
 
 
 class VertexJobs:
-    """``submission.JobService`` over the official client."""
+    """``ports.JobService`` over the official client."""
 
     def __init__(self, client: aiplatform_v1.JobServiceClient) -> None:
         self._client = client

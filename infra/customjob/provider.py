@@ -7,6 +7,7 @@ threads.
 
 from __future__ import annotations
 
+import socket
 import sys
 import traceback
 from types import SimpleNamespace
@@ -16,18 +17,17 @@ from urllib.parse import quote
 from pulumi import dynamic
 from pulumi.output import Unknown
 
-from infra.customjob.spec import digest_of, output_directory
-from infra.customjob.submission import (
+from infra.customjob.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
     REQUEST_ID_LABEL,
-    Intent,
+    IntentStore,
     JobRecord,
     JobService,
     OperatorError,
-    submit,
-    withdraw,
 )
+from infra.customjob.spec import digest_of, output_directory
+from infra.customjob.submission import Request, Surroundings, release, submit, withdraw
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit it once more.
@@ -61,13 +61,13 @@ class CustomJobProvider(dynamic.ResourceProvider):
         replaces = []
         if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
             replaces = [key for key in IDENTITY if _changed(olds, news, key)] or ["request"]
-        adjustable = ("onDelete", PROVIDER_KEY)
+        adjustable = ("onDelete", "controlBucket", PROVIDER_KEY)
         changes = bool(replaces) or any(_changed(olds, news, key) for key in adjustable)
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Submit the job, or adopt the one that exists. Returns at once, it never waits for it."""
-        intent = Intent(
+        request = Request(
             parent=f"projects/{props['project']}/locations/{props['region']}",
             job=props["job"],
             run=int(props["run"]),
@@ -76,7 +76,8 @@ class CustomJobProvider(dynamic.ResourceProvider):
             digest=props["requestDigest"],
             labels=_labels(props),
         )
-        record, _adopted = submit(_service(props), intent)
+        around = Surroundings(engine_is_alive=_engine_is_alive)
+        record, _adopted = submit(request, _service(props), _intents(props), around=around)
         return dynamic.CreateResult(record.name, _outputs(props, record))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
@@ -87,17 +88,41 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Only what is kept in state can change; the job itself is left alone."""
-        return dynamic.UpdateResult({**_without_provider(olds), "onDelete": news["onDelete"]})
+        changed = {key: news[key] for key in ("onDelete", "controlBucket")}
+        return dynamic.UpdateResult({**_without_provider(olds), **changed})
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
         """Cancel the job, wait for its end within a bound; its record is kept unless asked."""
         withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")
+        release(_intents(props), props["requestId"])
 
 
 def _service(props: dict[str, Any]) -> JobService:
     from infra.customjob.client import connect  # loads Google's client
 
     return connect(props["project"], props["region"])
+
+
+def _intents(props: dict[str, Any]) -> IntentStore:
+    from infra.customjob.intent_store import connect  # loads Google's client
+
+    return connect(props["project"], props["controlBucket"])
+
+
+def _engine_is_alive() -> bool:
+    """Whether the engine that started this process still listens; its address is our argument.
+
+    A provider outlives a killed engine and goes on with what it was doing. What it has not sent
+    yet it must not send: the next ``pulumi up`` has begun, or will.
+    """
+    host, _, port = sys.argv[-1].rpartition(":")
+    if not port.isdecimal():
+        return True  # not started by an engine: a test, or an SDK that passes the address otherwise
+    try:
+        socket.create_connection((host or "127.0.0.1", int(port)), timeout=2.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def _labels(props: dict[str, Any]) -> dict[str, str]:
@@ -125,6 +150,7 @@ def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
         "requestId": props["requestId"],
         "requestDigest": props["requestDigest"],
         "onDelete": props["onDelete"],
+        "controlBucket": props["controlBucket"],
         "artifactUri": output_directory(props["request"]),
         "consoleUrl": console,
         "logUrl": logs,
@@ -160,7 +186,11 @@ def _has_unknown(value: Any) -> bool:
 
 def _input_problems(news: dict[str, Any]) -> list[str]:
     """What no program of ours would pass, but a careless one could."""
-    missing = [key for key in (*IDENTITY, "requestId", "requestDigest") if not news.get(key)]
+    missing = [
+        key
+        for key in (*IDENTITY, "requestId", "requestDigest", "controlBucket")
+        if not news.get(key)
+    ]
     if missing:
         return [f"CustomJob: {', '.join(missing)} must not be empty"]
     if digest_of(news["request"]) != news["requestDigest"]:

@@ -36,11 +36,13 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         *,
         request: JobRequest,
         labels: Mapping[str, str],
+        control_bucket: str,
         on_delete: str,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """``labels`` are the stack's; they never make a job another one.
 
+        ``control_bucket`` holds the record that makes the submission happen once.
         ``on_delete`` is ``keep`` or ``delete``: what becomes of the record of the ended job.
         """
         submission = request.submission
@@ -54,6 +56,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
             "requestDigest": request.digest,
             "request": request.body,
             "labels": dict(labels),
+            "controlBucket": control_bucket,
             "onDelete": on_delete,
         }
         outputs = dict.fromkeys(("name", "state", "artifactUri", "consoleUrl", "logUrl"))

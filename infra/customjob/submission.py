@@ -1,83 +1,51 @@
-"""Which job belongs to a request: adopt it, refuse, or send one.
+"""One request, one job, whatever dies in between: the protocol, and what it decides.
 
-``CreateCustomJob`` has no idempotency key and Vertex AI gives jobs their names, so the identity
-of a submission travels as a label. This module knows neither Pulumi nor Google: it decides, over
-the ``JobService`` port that ``client`` implements.
+``CreateCustomJob`` has no idempotency key and Vertex AI gives jobs their names, so the identity of
+a submission travels as a label, and who may send is settled by a record in the control bucket that
+is only ever written under a precondition. The steps, in the order of ``_Attempt.run``:
+
+1. claim   write INTENT; take over one whose owner has not sent; outlast one that may have
+2. look    a job that carries the request id is adopted, or refused
+3. fence   INTENT -> SENDING under a lease; who loses this write does not send
+4. send    exactly once, no retry
+5. settle  a lost answer is settled by looking, never by sending again
+6. audit   of several jobs for one request the earliest stays
+7. record  SENDING -> DONE with the job's name
+
+It fails closed: without a certain answer nothing is sent, and the next run looks again. The one
+assumption is that a request cannot take effect later than ``Timing.lease`` after it was sent.
+
+This module knows neither Pulumi nor Google: ``ports`` says what it asks of them.
 """
 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
-REQUEST_ID_LABEL = "request-id"
-DIGEST_LABEL = "request-digest"
-#: Label values end at 63 characters, and 80 bits tell requests apart.
-DIGEST_LABEL_LENGTH = 20
-
-#: https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/JobState
-SUCCEEDED = frozenset({"JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED"})
-FAILED = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED"})
-TERMINAL = SUCCEEDED | FAILED
-#: Not ended, but past saving: it only becomes SUCCEEDED, FAILED or CANCELLED.
-CANCELLING = "JOB_STATE_CANCELLING"
-
-
-@dataclass(frozen=True, slots=True)
-class JobRecord:
-    """What Vertex AI says of one job. ``created`` is in nanoseconds since 1970."""
-
-    name: str
-    state: str
-    created: int
-    digest: str
-    error: str = ""
-
-
-class JobService(Protocol):
-    """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""
-
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
-        """Send the CustomJob ``body`` (JSON) once. Raises NotSubmitted or InDoubt."""
-        ...
-
-    def get(self, name: str) -> JobRecord | None:
-        """The job, or None if there is no such record."""
-        ...
-
-    def find(self, parent: str, request_id: str) -> list[JobRecord]:
-        """All jobs that carry the request id, on every page and in every state."""
-        ...
-
-    def cancel(self, name: str) -> None:
-        """Ask for the job to be cancelled; a job that has ended is left alone."""
-        ...
-
-    def delete(self, name: str) -> None:
-        """Delete the record of an ended job; a missing one is fine."""
-        ...
-
-
-class OperatorError(Exception):
-    """Something a person can act on: the text says what was refused and what to do."""
-
-
-class NotSubmitted(OperatorError):
-    """The service refused: it is certain that no job was created."""
-
-
-class InDoubt(OperatorError):
-    """The answer was lost: a job may or may not have been created."""
-
-
-class Refused(OperatorError):
-    """A job exists for this request and must not be run again without being asked to."""
+from infra.customjob.ports import (
+    CANCELLING,
+    DIGEST_LABEL_LENGTH,
+    FAILED,
+    TERMINAL,
+    Conflict,
+    InDoubt,
+    IntentStore,
+    JobRecord,
+    JobService,
+    NotSubmitted,
+    OperatorError,
+    Record,
+    Refused,
+    State,
+    Stored,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class Request:
     """One intended submission, as ``spec.JobRequest`` describes it."""
 
     parent: str
@@ -90,57 +58,221 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """Bounds, in seconds, of waiting for something to become visible."""
+class Timing:
+    """Bounds of the protocol, in seconds."""
 
-    settle: float = 30.0
-    """How long to look for a job whose answer was lost."""
-    interval: float = 3.0
+    lease: float = 120.0
+    """How long after the fence a request may still take effect: its deadline, and as much again."""
+    send_within: float = 60.0
+    """How long after the fence sending may begin; with the deadline it stays inside the lease."""
+    settle: float = 35.0
+    """How long to look after another's lease is over, should listing lag."""
+    doubt: float = 90.0
+    """How long to look for the job of a request whose answer was lost."""
+    interval: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an attempt asks of the process it runs in; replaced in tests."""
+
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    engine_is_alive: Callable[[], bool] = lambda: True
+    """False once the Pulumi engine is gone: its orphaned provider must not begin to send."""
 
 
 def submit(
+    request: Request,
     jobs: JobService,
-    intent: Intent,
-    patience: Patience = Patience(),
-    sleep: Callable[[float], None] = time.sleep,
+    intents: IntentStore,
+    timing: Timing = Timing(),
+    around: Surroundings = Surroundings(),
 ) -> tuple[JobRecord, bool]:
-    """The job of this intent, and whether it was adopted rather than created now.
+    """The job of this request, and whether it was adopted rather than created now.
 
     Raises:
         Refused: a job of this run has ended badly, or is not the same request.
-        NotSubmitted: the service said no.
-        InDoubt: no answer came, and no job appeared within ``patience``.
+        NotSubmitted: it is certain that nothing was created, and why.
+        InDoubt: no answer came, and no job appeared in time.
     """
-    if found := jobs.find(intent.parent, intent.request_id):
-        return adopt(found, intent), True
-    try:
-        created = jobs.create(intent.parent, intent.body, intent.labels)
-    except InDoubt:
-        # Never sent again from here: if the lost request did arrive, the job shows up by label.
-        return _settle(jobs, intent, patience, sleep), True
-    return _keep_earliest(jobs, intent, created), False
+    return _Attempt(request, jobs, intents, timing, around).run()
 
 
-def adopt(found: Sequence[JobRecord], intent: Intent) -> JobRecord:
+#: How often to begin again because others write the same record.
+CONTENTION = 20
+
+
+class _Attempt:
+    """One process's try at one submission."""
+
+    def __init__(
+        self,
+        request: Request,
+        jobs: JobService,
+        intents: IntentStore,
+        timing: Timing,
+        around: Surroundings,
+    ) -> None:
+        self.request, self.jobs, self.intents = request, jobs, intents
+        self.timing, self.around = timing, around
+        self.owner = uuid.uuid4().hex
+
+    def run(self) -> tuple[JobRecord, bool]:
+        """The steps, as the module's docstring names them."""
+        for _ in range(CONTENTION):
+            try:
+                claim = self._claim()
+                if isinstance(claim, JobRecord):
+                    return claim, True
+                if found := self._look():
+                    return self._adopt(found, claim), True
+                return self._send(*self._fence(claim))
+            except Conflict:
+                continue  # somebody else wrote: begin again with what they wrote
+        raise NotSubmitted(
+            f"job '{self.request.job}' is being submitted by others as well; nothing was sent "
+            "from here. Run `pulumi up` again."
+        )
+
+    def _claim(self) -> Stored | JobRecord:
+        """Step 1: a record of our own in state INTENT, or the job that makes it needless."""
+        stored = self.intents.read(self.request.request_id)
+        if stored is None:
+            return self._write(State.INTENT, 0)
+        if stored.record.state is State.DONE:
+            return self._done_before(stored.record.job_name)
+        if stored.record.state is State.SENDING:
+            return self._outlast(stored)
+        return self._write(State.INTENT, stored.generation)
+
+    def _outlast(self, stored: Stored) -> Stored | JobRecord:
+        """Wait until another's request can no longer take effect, and take over.
+
+        Raises Conflict if the record changes meanwhile.
+        """
+        over = stored.updated + self.timing.lease + self.timing.settle
+        while True:
+            if found := self._look():
+                return self._adopt(found, stored)
+            current = self.intents.read(self.request.request_id)
+            if current is None or current.generation != stored.generation:
+                raise Conflict
+            if self.intents.now() >= over:
+                return self._write(State.INTENT, stored.generation)
+            self.around.sleep(self.timing.interval)
+
+    def _look(self) -> list[JobRecord]:
+        """Step 2: every job that carries the request id."""
+        return self.jobs.find(self.request.parent, self.request.request_id)
+
+    def _fence(self, claim: Stored) -> tuple[Stored, float]:
+        """Step 3: the right to send, and when it was asked for (monotonic seconds)."""
+        began = self.around.monotonic()
+        return self._write(State.SENDING, claim.generation), began
+
+    def _send(self, fence: Stored, fenced_at: float) -> tuple[JobRecord, bool]:
+        """Steps 4 to 7: send once, if this process is still wanted and has not overslept."""
+        try:
+            if not self.around.engine_is_alive():
+                raise NotSubmitted("the Pulumi engine is gone; nothing was sent.")
+            if self.around.monotonic() - fenced_at > self.timing.send_within:
+                raise NotSubmitted("this process was held up for too long; nothing was sent.")
+            job = self.jobs.create(self.request.parent, self.request.body, self.request.labels)
+        except NotSubmitted:
+            self._try_write(State.RELEASED, fence)
+            raise
+        except InDoubt:
+            return self._adopt(self._settle(), fence), True
+        job = self._audit(job)
+        self._try_write(State.DONE, fence, job.name)
+        return job, False
+
+    def _settle(self) -> list[JobRecord]:
+        """Step 5: look for the job of a request whose answer was lost."""
+        waited = 0.0
+        while not (found := self._look()):
+            if waited >= self.timing.doubt:
+                raise InDoubt(
+                    f"no answer to the submission of job '{self.request.job}' (request id "
+                    f"{self.request.request_id}), and no such job appeared within "
+                    f"{self.timing.doubt:.0f} s. Nothing was sent twice. Run `pulumi up` again: "
+                    "it looks for the job first."
+                )
+            self.around.sleep(self.timing.interval)
+            waited += self.timing.interval
+        return found
+
+    def _adopt(self, found: Sequence[JobRecord], stored: Stored) -> JobRecord:
+        job = adopt(found, self.request)
+        self._try_write(State.DONE, stored, job.name)
+        return job
+
+    def _done_before(self, name: str) -> JobRecord:
+        """The job a record names. Never sent again, also when Vertex AI has forgotten the job."""
+        job = self.jobs.get(name)
+        if job is None:
+            raise Refused(
+                f"run {self.request.run} of job '{self.request.job}' was submitted as {name}, and "
+                "that record was deleted since. Nothing was submitted. "
+                f"Set run: {self.request.run + 1} on the job to submit it once more."
+            )
+        return adopt([job], self.request)
+
+    def _audit(self, created: JobRecord) -> JobRecord:
+        """Step 6: had a request taken effect after its lease, keep one job, cancel the others."""
+        try:
+            live = [job for job in self._look() if job.state not in FAILED]
+            kept = earliest([*live, created])
+            for job in live:
+                if job.name != kept.name and job.state not in TERMINAL:
+                    self.jobs.cancel(job.name)
+        except OperatorError:
+            return created  # the job is there; an error now would make the engine forget it
+        return kept
+
+    def _write(self, state: State, generation: int, job_name: str = "") -> Stored:
+        """Compare-and-swap. A lost answer to our own write is recognised by its owner."""
+        record = Record(self.request.request_id, state, self.owner, job_name)
+        try:
+            return self.intents.write(record, generation)
+        except Conflict:
+            current = self.intents.read(self.request.request_id)
+            if current is not None and current.record == record:
+                return current
+            raise
+
+    def _try_write(self, state: State, stored: Stored, job_name: str = "") -> None:
+        """Note down what is certain anyway. A failure costs the next run a look, and no job.
+
+        Not raised: the job is there, and an error now would make the engine forget it.
+        """
+        try:
+            self._write(state, stored.generation, job_name)
+        except (Conflict, OperatorError):
+            return
+
+
+def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
     """The job to take over among those that carry the request id.
 
     Live and succeeded jobs are adopted. Others are refused: running them again costs money, and
     that is for a person to ask, by raising ``run``.
     """
-    other = [job for job in found if job.digest and job.digest != _short(intent.digest)]
+    other = [job for job in found if job.digest and job.digest != _short(request.digest)]
     if other:
         raise Refused(
-            f"{other[0].name} carries request id {intent.request_id} but is another request. "
-            f"Set run: {intent.run + 1} on job '{intent.job}' to submit a new one."
+            f"{other[0].name} carries request id {request.request_id} but is another request. "
+            f"Set run: {request.run + 1} on job '{request.job}' to submit a new one."
         )
     usable = [job for job in found if job.state not in FAILED and job.state != CANCELLING]
     if not usable:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
         raise Refused(
-            f"run {intent.run} of job '{intent.job}' is {_words(ended.state)} ({ended.name})"
+            f"run {request.run} of job '{request.job}' is {_words(ended.state)} ({ended.name})"
             f"{reason}. Nothing was submitted. "
-            f"Set run: {intent.run + 1} on the job to submit it once more."
+            f"Set run: {request.run + 1} on the job to submit it once more."
         )
     return earliest(usable)
 
@@ -181,33 +313,16 @@ def withdraw(
         jobs.delete(name)
 
 
-def _settle(
-    jobs: JobService, intent: Intent, patience: Patience, sleep: Callable[[float], None]
-) -> JobRecord:
-    """Look for the job of a request whose answer was lost."""
-    waited = 0.0
-    while not (found := jobs.find(intent.parent, intent.request_id)):
-        if waited >= patience.settle:
-            raise InDoubt(
-                f"no answer to the submission of job '{intent.job}' (request id "
-                f"{intent.request_id}), and no such job appeared within {patience.settle:.0f} s. "
-                "Nothing was sent twice. Run `pulumi up` again: it looks for the job first."
-            )
-        sleep(patience.interval)
-        waited += patience.interval
-    return adopt(found, intent)
-
-
-def _keep_earliest(jobs: JobService, intent: Intent, created: JobRecord) -> JobRecord:
-    """Audit: had another process sent the same request, keep one job and cancel the others."""
-    live = [job for job in jobs.find(intent.parent, intent.request_id) if job.state not in FAILED]
-    if len(live) < 2:
-        return created
-    kept = earliest(live)
-    for job in live:
-        if job.name != kept.name and job.state not in TERMINAL:
-            jobs.cancel(job.name)
-    return kept
+def release(intents: IntentStore, request_id: str) -> None:
+    """Free the record of a withdrawn job, so that its request may be claimed again. Repeatable."""
+    stored = intents.read(request_id)
+    if stored is None or stored.record.state is not State.DONE:
+        return
+    freed = replace(stored.record, state=State.RELEASED, owner=uuid.uuid4().hex)
+    try:
+        intents.write(freed, stored.generation)
+    except Conflict:
+        return  # claimed meanwhile: it is no longer ours to free
 
 
 def _short(digest: str) -> str:

@@ -60,6 +60,19 @@ def test_the_log_of_the_job_can_be_read(checkout):
     assert "epoch" in checkout.run("vt", "local", "logs", "titanic").stdout.lower()
 
 
+def test_a_job_the_state_forgot_is_adopted_and_not_submitted_again(checkout):
+    before = submissions(checkout)
+    [urn] = [
+        line
+        for line in checkout.shell("pulumi stack -s local --show-urns").stdout.split()
+        if line.endswith("::training-titanic")
+    ]
+    checkout.shell(f"pulumi state delete -s local --yes '{urn}'")
+    checkout.shell("pulumi up -s local -y --skip-preview")
+    assert submissions(checkout) == before
+    assert job(checkout)["name"].rsplit("/")[-1] in before
+
+
 def test_a_wrong_job_file_fails_in_preview_with_every_mistake(checkout):
     file = checkout.path / "jobs" / "titanic.yaml"
     good = file.read_text()

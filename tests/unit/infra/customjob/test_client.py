@@ -8,7 +8,7 @@ from google.cloud import aiplatform_v1
 from google.protobuf import empty_pb2
 
 from infra.customjob import client
-from infra.customjob.submission import InDoubt, NotSubmitted, OperatorError
+from infra.customjob.ports import InDoubt, NotSubmitted, OperatorError
 
 PARENT = "projects/local-x/locations/us-central1"
 BODY = (

@@ -10,8 +10,8 @@ from pulumi.output import Unknown
 
 from infra.customjob import provider as module
 from infra.customjob import spec
+from infra.customjob.ports import JobRecord, OperatorError, State, Stored
 from infra.customjob.provider import CustomJobProvider
-from infra.customjob.submission import JobRecord, OperatorError
 
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
@@ -26,6 +26,7 @@ PROPS = {
     "request": BODY,
     "requestDigest": spec.digest_of(BODY),
     "labels": {"stack": "dev"},
+    "controlBucket": "control",
     "onDelete": "keep",
 }
 NAME = "projects/1/locations/us-central1/customJobs/42"
@@ -50,8 +51,27 @@ class Service:
         self.record = None
 
 
+class Intents:
+    def __init__(self):
+        self.stored = None
+
+    def read(self, request_id):
+        return self.stored
+
+    def write(self, record, generation):
+        self.stored = Stored(record, generation + 1, 0.0)
+        return self.stored
+
+
 @pytest.fixture
-def service(monkeypatch):
+def intents(monkeypatch):
+    fake = Intents()
+    monkeypatch.setattr(module, "_intents", lambda props: fake)
+    return fake
+
+
+@pytest.fixture
+def service(monkeypatch, intents):
     fake = Service()
     monkeypatch.setattr(module, "_service", lambda props: fake)
     return fake
@@ -61,7 +81,9 @@ PROVIDER = CustomJobProvider()
 
 
 def outputs(service):
-    return PROVIDER.create(PROPS).outs
+    outs = PROVIDER.create(PROPS).outs
+    assert outs is not None
+    return outs
 
 
 def test_state_refers_to_the_provider_by_name_and_holds_no_code():
@@ -145,6 +167,16 @@ def test_a_failed_look_is_never_taken_for_a_deleted_job(service, monkeypatch):
     monkeypatch.setattr(service, "get", refuse)
     with pytest.raises(OperatorError):
         PROVIDER.read(NAME, {})
+
+
+def test_delete_ends_the_job_and_frees_the_record_of_its_submission(service, intents):
+    outs = outputs(service)
+    service.record = JobRecord(NAME, "JOB_STATE_SUCCEEDED", 1, "")
+    PROVIDER.delete(NAME, outs)
+    assert intents.stored.record.state is State.RELEASED
+    assert service.record is not None
+    PROVIDER.delete(NAME, outs | {"onDelete": "delete"})
+    assert service.record is None
 
 
 def test_check_guards_the_digest_and_names_no_property():

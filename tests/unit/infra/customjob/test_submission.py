@@ -1,145 +1,300 @@
 import itertools
+import threading
 
 import pytest
 
 from infra.customjob import submission
-from infra.customjob.submission import (
-    InDoubt,
-    Intent,
-    JobRecord,
-    NotSubmitted,
-    OperatorError,
-    Patience,
-    Refused,
-)
+from infra.customjob.ports import InDoubt, NotSubmitted, OperatorError, Refused, State
+from infra.customjob.submission import Timing
+from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
 
-DIGEST = "d" * 64
-INTENT = Intent("projects/p/locations/r", "titanic", 3, "id1", "{}", DIGEST, {})
+TIMING = Timing()
 
 
-class FakeService:
-    """Jobs in memory. create raises ``answer``; ``lands`` says whether the job came to be."""
-
-    def __init__(self, *jobs, answer=None, lands=True, visible_after=0):
-        self.jobs = {job.name: job for job in jobs}
-        self.answer, self.lands, self.visible_after = answer, lands, visible_after
-        self.sent, self.looked, self.cancelled, self.deleted = 0, 0, [], []
-        self.cancels_in = 0
-
-    def create(self, parent, body, labels):
-        self.sent += 1
-        if self.lands:
-            job = record(f"{parent}/customJobs/{self.sent}", "PENDING", created=100 + self.sent)
-            self.jobs[job.name] = job
-        if self.answer:
-            raise self.answer
-        return job
-
-    def get(self, name):
-        if self.cancelled and self.cancels_in > 0:
-            self.cancels_in -= 1
-        elif name in self.cancelled and name in self.jobs:
-            self.jobs[name] = record(name, "CANCELLED")
-        return self.jobs.get(name)
-
-    def find(self, parent, request_id):
-        self.looked += 1
-        hidden = self.sent and self.looked <= self.visible_after + 1
-        return [] if hidden else list(self.jobs.values())
-
-    def cancel(self, name):
-        self.cancelled.append(name)
-
-    def delete(self, name):
-        self.deleted.append(name)
+def submit(process):
+    return submission.submit(REQUEST, process, process, TIMING, process.around())
 
 
-def record(name, state, *, created=1, digest=DIGEST[:20], error=""):
-    return JobRecord(name, f"JOB_STATE_{state}", created, digest, error)
+def world_with(*jobs):
+    return World(jobs={j.name: j for j in jobs})
 
 
-def submit(service, **patience):
-    slept = []
-    result = submission.submit(service, INTENT, Patience(**patience), slept.append)
-    return result
+def test_a_new_request_is_sent_exactly_once_and_recorded():
+    world = World()
+    found, adopted = submit(Process(world))
+    assert (world.sent, adopted, found.state) == (1, False, "JOB_STATE_PENDING")
+    assert (world.stored.record.state, world.stored.record.job_name) == (State.DONE, "job-1")
 
 
-def test_a_new_request_is_sent_exactly_once():
-    service = FakeService()
-    job, adopted = submit(service)
-    assert (service.sent, adopted, job.state) == (1, False, "JOB_STATE_PENDING")
+def test_a_second_process_adopts_what_the_record_names():
+    world = World()
+    submit(Process(world))
+    found, adopted = submit(Process(world))
+    assert (world.sent, adopted, found.name) == (1, True, "job-1")
 
 
 @pytest.mark.parametrize(
-    "state", ["QUEUED", "PENDING", "RUNNING", "PAUSED", "UPDATING", "SUCCEEDED"]
+    "state",
+    ["QUEUED", "PENDING", "RUNNING", "PAUSED", "UPDATING", "SUCCEEDED", "PARTIALLY_SUCCEEDED"],
 )
 def test_a_live_or_succeeded_job_is_adopted_and_nothing_is_sent(state):
-    service = FakeService(record("a", state))
-    job, adopted = submit(service)
-    assert (service.sent, adopted, job.name) == (0, True, "a")
+    world = world_with(job("a", state))
+    found, adopted = submit(Process(world))
+    assert (world.sent, adopted, found.name) == (0, True, "a")
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "CANCELLING", "EXPIRED"])
 def test_an_ended_run_is_refused_and_says_how_to_run_again(state):
-    service = FakeService(record("a", state, error="exit code 1"))
+    world = world_with(job("a", state, error="exit code 1"))
     with pytest.raises(Refused, match=rf"run 3 of job 'titanic' is {state}.*exit code 1.*run: 4"):
-        submit(service)
-    assert service.sent == 0
+        submit(Process(world))
+    assert world.sent == 0
 
 
 def test_another_request_under_the_same_id_is_refused():
-    service = FakeService(record("a", "RUNNING", digest="e" * 20))
+    world = world_with(job("a", "RUNNING", digest="e" * 20))
     with pytest.raises(Refused, match="is another request"):
-        submit(service)
+        submit(Process(world))
 
 
-def test_a_certain_no_is_passed_on():
+def test_a_job_whose_record_at_vertex_was_deleted_is_not_sent_again():
+    world = World()
+    submit(Process(world))
+    world.jobs.clear()
+    with pytest.raises(Refused, match=r"that record was deleted since.*run: 4"):
+        submit(Process(world))
+    assert world.sent == 1
+
+
+def test_a_certain_no_frees_the_record_for_a_corrected_try():
+    world = World()
     with pytest.raises(NotSubmitted):
-        submit(FakeService(answer=NotSubmitted("no"), lands=False))
+        submit(Process(world, answer=NotSubmitted("no"), lands=False))
+    assert world.stored.record.state is State.RELEASED
+    began = world.time
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, began)
 
 
 def test_a_lost_answer_is_settled_by_looking_and_never_by_sending_again():
-    service = FakeService(answer=InDoubt("?"), visible_after=3)
-    job, adopted = submit(service, settle=30, interval=3)
-    assert (service.sent, adopted, job.name) == (1, True, "projects/p/locations/r/customJobs/1")
+    world = World(list_lag=20)
+    found, adopted = submit(Process(world, answer=InDoubt("?")))
+    assert (world.sent, adopted, found.name) == (1, True, "job-1")
+    assert world.stored.record.state is State.DONE
 
 
-def test_a_request_that_never_shows_up_fails_closed():
-    service = FakeService(answer=InDoubt("?"), lands=False)
+def test_a_request_that_never_shows_up_fails_closed_and_the_next_run_resolves_it():
+    world = World()
     with pytest.raises(InDoubt, match="Nothing was sent twice"):
-        submit(service, settle=30, interval=3)
-    assert (service.sent, service.looked) == (1, 12)
+        submit(Process(world, answer=InDoubt("?"), lands=False))
+    assert world.stored.record.state is State.SENDING
+    submit(Process(world))
+    assert world.sent == 1
+
+
+def test_an_orphan_does_not_begin_to_send():
+    world = World()
+    process = Process(world)
+    process.alive = False
+    with pytest.raises(NotSubmitted, match="engine is gone"):
+        submit(process)
+    assert (world.sent, world.stored.record.state) == (0, State.RELEASED)
+
+
+def test_a_process_that_slept_through_its_lease_does_not_send():
+    world = World()
+
+    def freeze(name, when):
+        if (name, when) == ("write SENDING", "after"):
+            world.time += TIMING.send_within + 1
+
+    with pytest.raises(NotSubmitted, match="held up"):
+        submit(Process(world, freeze))
+    assert world.sent == 0
 
 
 def test_of_two_jobs_for_one_request_the_earliest_stays():
-    service = FakeService()
-    service.jobs["other"] = record("other", "RUNNING", created=5)
-    finds = itertools.count()
-    real = service.find
-    service.find = lambda *a: [] if next(finds) == 0 else real(*a)
-    service.looked = 5
-    job, _ = submit(service)
-    assert job.name == "other"
-    assert service.cancelled == ["projects/p/locations/r/customJobs/1"]
+    world = World()
+
+    def late_arrival(name, when):
+        if (name, when) == ("create", "before"):
+            world.jobs["late"] = job("late", "RUNNING", created=5)
+
+    found, _ = submit(Process(world, late_arrival))
+    assert found.name == world.stored.record.job_name == "late"
+    assert [j.name for j in world.live()] == ["late"]
 
 
-def test_withdrawing_cancels_waits_and_keeps_the_record():
-    service = FakeService(record("a", "RUNNING"))
-    service.cancels_in = 3
-    submission.withdraw(service, "a", delete_record=False, sleep=lambda _: None)
-    assert (service.cancelled, service.deleted) == (["a"], [])
-    assert service.jobs["a"].state == "JOB_STATE_CANCELLED"
+def test_an_error_after_the_answer_does_not_lose_the_job():
+    world = World()
+
+    def fail(name, when):
+        if world.sent and when == "before":
+            raise OperatorError("503")
+
+    found, _ = submit(Process(world, fail))
+    assert found.name == "job-1"
+
+
+def test_a_look_that_fails_is_not_an_absence():
+    world = World()
+
+    def fail(name, when):
+        if name == "find":
+            raise OperatorError("503")
+
+    with pytest.raises(OperatorError):
+        submit(Process(world, fail))
+    assert world.sent == 0
+
+
+def test_a_lost_answer_to_our_own_write_is_recognised():
+    world = World()
+
+    def lose(name, when):
+        if name.startswith("write") and when == "after" and name not in lost:
+            lost.add(name)
+            raise submission.Conflict  # the client repeats a write whose answer it lost
+
+    lost = set()
+    submit(Process(world, lose))
+    assert (world.sent, world.stored.record.state) == (1, State.DONE)
+    assert len(lost) == 3
+
+
+def calls_of_an_undisturbed_run():
+    made = []
+    submit(Process(World(), lambda name, when: made.append((name, when))))
+    return made
+
+
+@pytest.mark.parametrize("point", range(len(calls_of_an_undisturbed_run())))
+@pytest.mark.parametrize("lag", [0, 30])
+def test_killed_at_any_point_the_next_run_ends_with_one_job(point, lag):
+    world = World(list_lag=lag)
+    counter = itertools.count()
+
+    def kill(name, when):
+        if next(counter) == point:
+            raise Killed
+
+    with pytest.raises(Killed):
+        submit(Process(world, kill))
+    found, _ = submit(Process(world))
+    assert world.sent == 1
+    assert found.name == "job-1"
+    assert world.stored.record.job_name == "job-1"
+
+
+@pytest.mark.parametrize("points", list(itertools.product(range(0, 12, 2), repeat=2)))
+def test_killed_twice_the_third_run_ends_with_one_job(points):
+    world = World()
+    for point in points:
+        counter = itertools.count()
+
+        def kill(name, when, point=point, counter=counter):
+            if next(counter) == point:
+                raise Killed
+
+        try:
+            submit(Process(world, kill))
+        except Killed:
+            continue
+    submit(Process(world))
+    assert world.sent == 1
+
+
+@pytest.mark.parametrize("point", range(len(calls_of_an_undisturbed_run())))
+def test_a_whole_other_run_in_between_any_two_steps_leaves_one_job(point):
+    world = World()
+    counter = itertools.count()
+    names = []
+
+    def interrupt(name, when):
+        if next(counter) == point:
+            names.append(submit(Process(world))[0].name)
+
+    try:
+        names.append(submit(Process(world, interrupt))[0].name)
+    except NotSubmitted:  # the other one had to wait, and took the submission over meanwhile
+        names.append(submit(Process(world))[0].name)
+    assert [j.name for j in world.live()] == [names[0]]
+    assert names[0] == names[1]
+
+
+def test_many_processes_at_once_leave_one_job_and_agree_on_it():
+    """Threads that take turns at random at every call of a port."""
+    import random
+
+    for seed in range(150):
+        chance, turn, world = random.Random(seed), threading.Condition(), World()
+        waiting, names = [], []
+
+        def step(name, when, turn=turn, chance=chance, waiting=waiting):
+            with turn:
+                me = object()
+                waiting.append(me)
+                turn.notify_all()
+                turn.wait_for(lambda: waiting[chance.randrange(len(waiting))] is me, timeout=0.0005)
+                waiting.remove(me)
+
+        def run(world=world, step=step, names=names):
+            try:
+                names.append(submit(Process(world, step))[0].name)
+            except NotSubmitted:
+                names.append(submit(Process(world))[0].name)
+
+        threads = [threading.Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(world.live()) == 1, f"seed {seed}"
+        assert set(names) == {world.live()[0].name}, f"seed {seed}"
+
+
+def test_withdrawing_cancels_waits_keeps_the_record_and_is_repeatable():
+    world = world_with(job("a", "RUNNING"))
+    for _ in range(2):
+        submission.withdraw(Process(world), "a", delete_record=False)
+    assert world.jobs["a"].state == "JOB_STATE_CANCELLED"
 
 
 def test_withdrawing_an_ended_or_missing_job_is_fine():
-    ended = FakeService(record("a", "SUCCEEDED"))
-    submission.withdraw(ended, "a", delete_record=True)
-    assert (ended.cancelled, ended.deleted) == ([], ["a"])
-    submission.withdraw(FakeService(), "gone", delete_record=True)
+    world = world_with(job("a", "SUCCEEDED"))
+    submission.withdraw(Process(world), "a", delete_record=True)
+    submission.withdraw(Process(world), "a", delete_record=True)
+    assert world.jobs == {}
 
 
 def test_a_job_that_does_not_end_is_an_error_within_a_bound():
-    service = FakeService(record("a", "RUNNING"))
-    service.cancels_in = 10_000
+    class Stubborn(Process):
+        def cancel(self, name):
+            pass
+
     with pytest.raises(OperatorError, match="still RUNNING after 120 s"):
-        submission.withdraw(service, "a", delete_record=False, sleep=lambda _: None)
+        submission.withdraw(
+            Stubborn(world_with(job("a", "RUNNING"))),
+            "a",
+            delete_record=False,
+            sleep=lambda _: None,
+        )
+
+
+def test_a_withdrawn_job_frees_its_record_once():
+    world = World()
+    submit(Process(world))
+    submission.release(Process(world), "id1")
+    generation = world.stored.generation
+    submission.release(Process(world), "id1")
+    assert (world.stored.record.state, world.stored.generation) == (State.RELEASED, generation)
+
+
+def test_a_withdrawn_and_deleted_job_may_be_submitted_again():
+    world = World()
+    first, _ = submit(Process(world))
+    submission.withdraw(Process(world), first.name, delete_record=True)
+    submission.release(Process(world), "id1")
+    second, adopted = submit(Process(world))
+    assert (world.sent, adopted) == (2, False)
+    assert second.name != first.name

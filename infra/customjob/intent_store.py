@@ -1,0 +1,142 @@
+"""Records of submissions as objects in the stack's control bucket.
+
+Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
+(docs.cloud.google.com/storage/docs/request-preconditions). Objects are never deleted from here, so
+that those who deploy need no right to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from infra.customjob.ports import Conflict, OperatorError, Record, State, Stored
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+#: URL of a stand-in for Cloud Storage; the official client obeys it by itself.
+EMULATOR = "STORAGE_EMULATOR_HOST"
+TIMEOUT = 20
+#: Of the records. Another one was written by another version of this program.
+FORMAT = 1
+
+
+def connect(project: str, bucket: str) -> BucketIntents:
+    """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
+    if project.startswith("local-") != bool(os.environ.get(EMULATOR)):
+        place = "outside of" if os.environ.get(EMULATOR) else "in"
+        raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
+    try:
+        return BucketIntents(storage.Client(project=project), bucket)
+    except DefaultCredentialsError:
+        raise OperatorError(
+            "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+            "or let CI use workload identity."
+        ) from None
+
+
+class BucketIntents:
+    """``ports.IntentStore`` over the official client."""
+
+    def __init__(self, client: storage.Client, bucket: str) -> None:
+        self._bucket, self._name = client.bucket(bucket), bucket
+
+    def read(self, request_id: str) -> Stored | None:
+        """The record of a request, or None."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        name = _object(request_id)
+        try:
+            while (blob := self._bucket.get_blob(name, timeout=TIMEOUT)) is not None:
+                try:
+                    text = blob.download_as_bytes(
+                        if_generation_match=blob.generation, timeout=TIMEOUT
+                    )
+                except PreconditionFailed:
+                    continue  # written between the two calls; its generation must fit its content
+                return _parse(request_id, text, blob)
+            return None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+
+    def write(self, record: Record, generation: int) -> Stored:
+        """Write under the precondition that the record still has ``generation``."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        blob = self._bucket.blob(_object(record.request_id))
+        document = {
+            "format": FORMAT,
+            "requestId": record.request_id,
+            "state": record.state,
+            "owner": record.owner,
+            "jobName": record.job_name,
+        }
+        try:
+            blob.upload_from_string(
+                json.dumps(document),
+                content_type="application/json",
+                if_generation_match=generation,
+                timeout=TIMEOUT,
+            )
+        except PreconditionFailed:
+            raise Conflict from None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        return _stored(record, blob)
+
+    def now(self) -> float:
+        """Cloud Storage's time: that of an object written just now."""
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+
+        blob = self._bucket.blob("clock")
+        try:
+            blob.upload_from_string(b"", timeout=TIMEOUT)
+        except (GoogleAPICallError, RetryError) as error:
+            raise _unreachable(self._name, error) from None
+        if blob.updated is None:
+            raise OperatorError(f"the control bucket {self._name} tells no time.")
+        return blob.updated.timestamp()
+
+
+def _object(request_id: str) -> str:
+    return f"submissions/{request_id}.json"
+
+
+def _parse(request_id: str, text: bytes, blob: storage.Blob) -> Stored:
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT or document["requestId"] != request_id:
+            raise ValueError("another format or request")
+        record = Record(
+            request_id, State(document["state"]), document["owner"], document["jobName"]
+        )
+    except (ValueError, KeyError, TypeError):
+        raise OperatorError(
+            f"gs://{blob.bucket.name}/{blob.name} is no record of a submission; nothing was sent. "
+            "Somebody else wrote it: restore an older generation of the object."
+        ) from None
+    return _stored(record, blob)
+
+
+def _stored(record: Record, blob: storage.Blob) -> Stored:
+    if blob.generation is None or blob.updated is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no generation or time of update.")
+    return Stored(record, int(blob.generation), blob.updated.timestamp())
+
+
+def _unreachable(bucket: str, error: Exception) -> OperatorError:
+    return OperatorError(
+        f"the control bucket {bucket} could not be read or written; nothing was sent: "
+        f"{type(error).__name__}: {getattr(error, 'message', error)}"
+    )
