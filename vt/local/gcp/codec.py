@@ -1,0 +1,199 @@
+"""Property values between the wire (protobuf Struct with signatures) and Python.
+
+Own code, because the SDK's deserialiser builds `Output`s and assets of a running program and
+importing it takes longer than everything else this plugin does at start.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import urlopen
+
+from google.protobuf import struct_pb2
+
+UNKNOWN_WIRE: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"
+ASSET: Final = "c44067f5952c0a294b673a41bacd8c17"
+RESOURCE: Final = "5cf8f73096256a8f31e491e813e4eb8e"
+OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+
+
+class Unknown:
+    """A value that exists only after another resource was created."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+    def __copy__(self) -> Unknown:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Unknown:
+        return self
+
+
+UNKNOWN: Final = Unknown()
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value the engine encrypts in its state."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file, a text or a remote file; equal assets have the same content.
+
+    The engine sends the fields that say where the content is only with a create or an update;
+    a diff or a refresh gets the hash alone.
+    """
+
+    hash: str
+    fields: tuple[tuple[str, str], ...] = field(compare=False)
+
+    def read(self) -> bytes:
+        """The content. Raises OSError if it cannot be had."""
+        fields = dict(self.fields)
+        if "text" in fields:
+            return fields["text"].encode()
+        if "path" in fields:
+            return Path(fields["path"]).read_bytes()
+        if "uri" in fields:
+            with urlopen(fields["uri"]) as response:
+                return response.read()
+        raise OSError("the engine sent only the hash of an asset")
+
+
+def decode(struct: struct_pb2.Struct) -> dict[str, Any]:
+    """Properties of a message, with Secret, Asset and UNKNOWN in place."""
+    return {key: _decode(value) for key, value in struct.fields.items()}
+
+
+def _decode(value: struct_pb2.Value) -> Any:
+    match value.WhichOneof("kind"):
+        case "struct_value":
+            return _decode_struct(value.struct_value)
+        case "list_value":
+            return [_decode(item) for item in value.list_value.values]
+        case "number_value":
+            number = value.number_value
+            return int(number) if number.is_integer() else number
+        case "string_value":
+            return UNKNOWN if value.string_value == UNKNOWN_WIRE else value.string_value
+        case "bool_value":
+            return value.bool_value
+        case _:
+            return None
+
+
+def _decode_struct(struct: struct_pb2.Struct) -> Any:
+    fields = {key: _decode(item) for key, item in struct.fields.items()}
+    signature = fields.pop(SIGNATURE, None)
+    if signature is None:
+        return fields
+    if signature == SECRET:
+        return Secret(fields.get("value"))
+    if signature == OUTPUT:
+        inner = fields.get("value", UNKNOWN)
+        return Secret(inner) if fields.get("secret") else inner
+    if signature == RESOURCE:
+        return fields.get("id", UNKNOWN)
+    if signature == ASSET:
+        kept = {k: v for k, v in fields.items() if k in ("text", "path", "uri")}
+        # The engine sends `text: ""` beside a path; an asset has exactly one source.
+        if kept.get("path") or kept.get("uri"):
+            kept.pop("text", None)
+        return Asset(fields.get("hash", ""), tuple(sorted(kept.items())))
+    raise ValueError(f"a property value of kind {signature} is not supported")
+
+
+def encode(properties: Mapping[str, Any]) -> struct_pb2.Struct:
+    """The message for these properties."""
+    return struct_pb2.Struct(fields={key: _encode(item) for key, item in properties.items()})
+
+
+def _encode(value: Any) -> struct_pb2.Value:
+    match value:
+        case None:
+            return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
+        case Unknown():
+            return struct_pb2.Value(string_value=UNKNOWN_WIRE)
+        case bool():
+            return struct_pb2.Value(bool_value=value)
+        case int() | float():
+            return struct_pb2.Value(number_value=value)
+        case str():
+            return struct_pb2.Value(string_value=value)
+        case Secret():
+            return _encode({SIGNATURE: SECRET, "value": value.value})
+        case Asset():
+            return _encode({SIGNATURE: ASSET, "hash": value.hash, **dict(value.fields)})
+        case Mapping():
+            return struct_pb2.Value(struct_value=encode(value))
+        case list() | tuple():
+            items = [_encode(item) for item in value]
+            return struct_pb2.Value(list_value=struct_pb2.ListValue(values=items))
+    raise TypeError(f"{type(value).__name__} is not a property value")
+
+
+def plain(value: Any) -> Any:
+    """The value without secret markers."""
+    match value:
+        case Secret():
+            return plain(value.value)
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list():
+            return [plain(item) for item in value]
+    return value
+
+
+def has_unknown(value: Any) -> bool:
+    """Does the value contain something not known yet?"""
+    match value:
+        case Unknown():
+            return True
+        case Secret():
+            return has_unknown(value.value)
+        case dict():
+            return any(has_unknown(item) for item in value.values())
+        case list():
+            return any(has_unknown(item) for item in value)
+    return False
+
+
+def has_secret(value: Any) -> bool:
+    """Does the value contain a secret?"""
+    match value:
+        case Secret():
+            return True
+        case dict():
+            return any(has_secret(item) for item in value.values())
+        case list():
+            return any(has_secret(item) for item in value)
+    return False
+
+
+def stored(value: Any) -> Any:
+    """The value as JSON can hold it: assets by their hash, no secret markers."""
+    match value:
+        case Secret():
+            return stored(value.value)
+        case Asset():
+            return {"asset": value.hash}
+        case dict():
+            return {key: stored(item) for key, item in value.items()}
+        case list():
+            return [stored(item) for item in value]
+    return value
+
+
+def base64_of(digest: bytes) -> str:
+    """Base64 as Cloud Storage writes checksums."""
+    return base64.b64encode(digest).decode()

@@ -1,0 +1,126 @@
+"""Rules of single properties that the schema alone does not state, with the plugin's own words.
+
+Each rule takes the value and returns what is wrong, or None. Measured: the fixture
+`gcp-invalid-inputs.txt` lists the refusals, and what passes here though the cloud refuses it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+Rule = Callable[[Any], str | None]
+
+_GCE_NAME = "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"
+_ACCOUNT = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_LABEL_KEY = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
+_POOL = "workload_identity_pool_id"
+_IAM_DOC = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
+_LABEL_DOC = "https://cloud.google.com/storage/docs/tags-and-labels#bucket-labels"
+_DAY = 86_400
+
+
+def _gce_name(value: Any) -> str | None:
+    if re.match(_GCE_NAME, value):
+        return None
+    return f'"name" ("{value}") doesn\'t match regexp "{_GCE_NAME}"'
+
+
+def _account_id(value: Any) -> str | None:
+    if not 6 <= len(value) <= 30:
+        return f'"account_id" ("{value}") must be between 6 and 30 characters long'
+    if not re.match(_ACCOUNT, value):
+        return f'"account_id" ("{value}") must match regex "{_ACCOUNT}"'
+    return None
+
+
+def _bucket_labels(value: Any) -> str | None:
+    for key in sorted(value):
+        # International lower-case letters are legal too; str.islower knows them.
+        if not _LABEL_KEY.match(key) and (key.isascii() or not key.islower()):
+            return f'"{key}" is an invalid label key. See {_LABEL_DOC}'
+    return None
+
+
+def _iam_member(value: Any) -> str | None:
+    if ":" in value or value in ("allUsers", "allAuthenticatedUsers"):
+        return None
+    return (
+        f'invalid value "{value}" for member (IAM members must have one of the values outlined '
+        f"here: {_IAM_DOC})"
+    )
+
+
+def _cidr(value: Any) -> str | None:
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return f'"ip_cidr_range" is not a valid IP CIDR range: invalid CIDR address: {value}'
+    return None
+
+
+def _pool_id(value: Any) -> str | None:
+    if len(value) < 4:
+        return f'"{_POOL}" cannot be smaller than 4 characters'
+    if len(value) > 32:
+        return f'"{_POOL}" cannot be greater than 32 characters'
+    if value.startswith("gcp-"):
+        return f'"{_POOL}" ("{value}") can not start with "gcp-"'
+    return None
+
+
+def _rotation_period(value: Any) -> str | None:
+    seconds = value.removesuffix("s")
+    if seconds.isdecimal() and int(seconds) < _DAY:
+        return "Rotation period must be greater than one day"
+    return None
+
+
+def _service(value: Any) -> str | None:
+    if "." in value:
+        return None
+    return f"expected {value} to be a domain like serviceusage.googleapis.com"
+
+
+def _at_least_one(value: Any) -> str | None:
+    return (
+        f"expected specific_reservation.0.count to be at least (1), got {value}"
+        if value < 1
+        else None
+    )
+
+
+_RULES: Final[Mapping[tuple[str, str], Rule]] = {
+    ("gcp:compute/network:Network", "name"): _gce_name,
+    ("gcp:compute/subnetwork:Subnetwork", "name"): _gce_name,
+    ("gcp:compute/firewall:Firewall", "name"): _gce_name,
+    ("gcp:compute/router:Router", "name"): _gce_name,
+    ("gcp:compute/subnetwork:Subnetwork", "ipCidrRange"): _cidr,
+    ("gcp:compute/reservation:Reservation", "specificReservation.count"): _at_least_one,
+    ("gcp:serviceaccount/account:Account", "accountId"): _account_id,
+    ("gcp:storage/bucket:Bucket", "labels"): _bucket_labels,
+    (
+        "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
+        "workloadIdentityPoolId",
+    ): _pool_id,
+    ("gcp:kms/cryptoKey:CryptoKey", "rotationPeriod"): _rotation_period,
+    ("gcp:projects/service:Service", "service"): _service,
+}
+
+
+def rule_for(token: str, path: str) -> Rule | None:
+    """The rule of a property (dotted path without indices), or None."""
+    if path == "member" and token.lower().endswith("iammember"):
+        return _iam_member
+    return _RULES.get((token, path))
+
+
+def firewall_needs_a_source(inputs: Mapping[str, Any]) -> str | None:
+    """The one rule of these types that the plugin checks while planning, not in Check."""
+    if inputs.get("direction", "INGRESS") != "INGRESS":
+        return None
+    if any(inputs.get(key) for key in ("sourceTags", "sourceRanges", "sourceServiceAccounts")):
+        return None
+    return "one of source_tags, source_ranges, or source_service_accounts must be defined"
