@@ -53,7 +53,7 @@ def test_a_second_up_changes_nothing_and_submits_nothing(checkout):
 
 def test_preview_and_refresh_expect_no_changes(checkout):
     checkout.shell("pulumi preview -s local --expect-no-changes")
-    checkout.shell("pulumi refresh -s local --preview-only --expect-no-changes")
+    checkout.shell("pulumi refresh --preview-only --expect-no-changes")  # local is selected
 
 
 def test_the_log_of_the_job_can_be_read(checkout):

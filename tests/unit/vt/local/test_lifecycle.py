@@ -1,0 +1,169 @@
+"""Start, stop, and what a crash leaves. These tests start real servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.vt.local.conftest import wait_until
+from vt.local import lifecycle, processes, pulumi_locks
+from vt.local.errors import LocalError
+from vt.local.home import Home
+from vt.local.server import ServerInfo, choose_port
+from vt.local.shutdown import down
+from vt.local.vertex.records import JobRecord, JobTable, State
+
+
+@pytest.fixture
+def stopped(home: Home) -> Iterator[Home]:
+    """A home whose server is gone after the test."""
+    yield home
+    lifecycle.stop(home)
+
+
+def silent(_text: str) -> None:
+    return
+
+
+def job(state: State) -> JobRecord:
+    time = "2026-11-21T10:00:00.000000Z"
+    return JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, state, time, None, None,
+                     time, None, None)  # fmt: skip
+
+
+def test_starts_at_once_give_one_server_and_stop_leaves_nothing(stopped: Home) -> None:
+    found: list[ServerInfo] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(lifecycle.start(stopped, silent)))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({info.pid for info in found}) == 1
+    info = found[0]
+    assert lifecycle.healthy(info)
+    assert lifecycle.running(stopped) == info
+
+    assert lifecycle.stop(stopped)
+    assert lifecycle.running(stopped) is None
+    assert processes.start_time(info.pid) is None
+    assert list(stopped.children.iterdir()) == []
+    assert not lifecycle.stop(stopped)
+
+
+def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
+    before = lifecycle.start(stopped, silent)
+    storage = processes.leftovers(stopped.children)
+    JobTable(stopped.database).insert(job(State.RUNNING))
+    os.kill(before.pid, signal.SIGKILL)
+    wait_until(lambda: lifecycle.running(stopped) is None)
+
+    said: list[str] = []
+    after = lifecycle.start(stopped, said.append)
+    assert after.ports == before.ports
+    assert after.pid != before.pid
+    assert [child.alive() for child in storage] == [False]
+    assert said[0] == f"the server (process {before.pid}) was killed; starting a new one"
+    settled = JobTable(stopped.database).get("1")
+    assert settled is not None
+    assert settled.state is State.FAILED
+
+
+def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
+    info = lifecycle.start(stopped, silent)
+    left = processes.leftovers(stopped.children)
+    os.kill(info.pid, signal.SIGKILL)
+    wait_until(lambda: lifecycle.running(stopped) is None)
+    assert lifecycle.stop(stopped)
+    assert [child.alive() for child in left] == [False]
+
+
+def test_a_stale_server_file_is_no_server(home: Home) -> None:
+    ServerInfo(os.getpid(), 1, 2, "x").write(home.server_file)
+    assert lifecycle.running(home) is None
+
+
+def test_a_port_that_another_program_took_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        assert choose_port(taken, "vertex") != taken
+    assert f"port {taken} of vertex is taken by another program" in capsys.readouterr().out
+
+
+def test_a_server_that_cannot_start_says_why(
+    stopped: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped.storage.rmdir()
+    stopped.storage.write_text("a file where a folder belongs")
+    monkeypatch.setattr(Home, "create", lambda _self: None)
+    with pytest.raises(LocalError, match="the local cloud did not start: "):
+        lifecycle.start(stopped, silent)
+
+
+def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    foreign = Home(tmp_path, tmp_path)
+    with pytest.raises(LocalError, match="was not made by `vt local`"):
+        lifecycle.start(foreign, silent)
+    with pytest.raises(LocalError, match="nothing was removed"):
+        lifecycle.remove(foreign)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_down_cancels_jobs_and_clean_removes_the_files(home: Home) -> None:
+    table = JobTable(home.database)
+    table.insert(job(State.QUEUED))
+    down(home, clean=False, say=silent)
+    found = table.get("1")
+    assert found is not None
+    assert found.state is State.CANCELLED
+    down(home, clean=True, say=silent)
+    assert not home.root.exists()
+    down(home, clean=True, say=silent)
+
+
+@pytest.fixture
+def stack_lock(home: Home) -> Path:
+    path = home.pulumi / ".pulumi" / "locks" / "organization" / "demo" / "local" / "1.json"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def write_lock(path: Path, pid: int) -> None:
+    path.write_text(json.dumps({"pid": pid, "hostname": socket.gethostname()}))
+
+
+def test_a_lock_of_a_live_pulumi_is_respected(home: Home, stack_lock: Path) -> None:
+    write_lock(stack_lock, os.getpid())
+    with pytest.raises(LocalError, match="stack local is in use: pulumi runs as process"):
+        pulumi_locks.clear_dead(home, "local", {}, silent)
+    with pytest.raises(LocalError, match="is in use"):
+        down(home, clean=True, say=silent)
+    assert home.root.exists()
+
+
+def test_a_lock_of_a_dead_pulumi_is_cancelled_and_said(home: Home, stack_lock: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    write_lock(stack_lock, ended.pid)
+    tool = home.bin / "pulumi"
+    tool.write_text(f'#!/bin/sh\n[ "$*" = "cancel --yes --stack organization/demo/local" ] && '
+                    f"rm '{stack_lock}'\n")  # fmt: skip
+    tool.chmod(0o755)
+    said: list[str] = []
+    env = {"PATH": f"{home.bin}:/usr/bin:/bin"}
+    pulumi_locks.clear_dead(home, "local", env, said.append)
+    assert said == [f"stack local is locked by process {ended.pid}, which is gone: pulumi cancel"]
+    assert not stack_lock.exists()

@@ -1,0 +1,90 @@
+"""What `vt local up` and `vt local logs` read from state, records and buckets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.vt.local.conftest import Cloud, command_job
+from vt.local import results, stack_state
+from vt.local.errors import LocalError
+from vt.local.home import Home
+from vt.local.joblogs import find_job
+from vt.local.stack_state import StackJob
+from vt.local.vertex.records import JobRecord, State
+
+JOB_URN = "urn:pulumi:local::demo::pulumi-python:dynamic/vertex:CustomJob::training-titanic"
+JOB_NAME = "projects/1/locations/us-central1/customJobs/42"
+
+
+def write_state(home: Home, **latest: object) -> None:
+    folder = home.pulumi / ".pulumi" / "stacks" / "demo"
+    folder.mkdir(parents=True)
+    stack = {
+        "urn": "urn:pulumi:local::demo::pulumi:pulumi:Stack::demo-local",
+        "custom": False,
+        "type": "pulumi:pulumi:Stack",
+        "outputs": {"jobs": {"titanic": {"name": JOB_NAME}}},
+    }
+    job = {"urn": JOB_URN, "custom": True, "type": "x:y:CustomJob", "id": JOB_NAME}
+    provider = {"urn": "u", "custom": True, "type": "pulumi:providers:gcp", "id": "1"}
+    state = {"checkpoint": {"latest": {"resources": [stack, provider, job], **latest}}}
+    (folder / "local.json").write_text(json.dumps(state))
+
+
+def test_the_state_gives_resources_and_jobs_by_their_name_in_the_stack(home: Home) -> None:
+    write_state(home)
+    state = stack_state.read(home, "demo", "local")
+    assert dict(state.counts) == {"x:y:CustomJob": 1}
+    assert state.jobs == (StackJob("titanic", "42"),)
+    assert state.stale_creates == 0
+    assert stack_state.job_ids_named(home, "titanic") == ["42"]
+
+
+def test_an_open_creation_is_stale_once_its_resource_is_there(home: Home) -> None:
+    other = {"resource": {"urn": "urn:not-there"}, "type": "creating"}
+    stale = {"resource": {"urn": JOB_URN}, "type": "creating"}
+    write_state(home, pending_operations=[other, stale])
+    assert stack_state.read(home, "demo", "local").stale_creates == 1
+
+
+def test_a_stack_that_does_not_exist_is_empty(home: Home) -> None:
+    assert stack_state.read(home, "demo", "none").counts.total() == 0
+
+
+def record(job_id: str, name: str) -> JobRecord:
+    time = "2026-11-21T10:00:00.000000Z"
+    return JobRecord(job_id, "local-x", "1", "us-central1", name, {}, {}, State.SUCCEEDED, time,
+                     None, None, time, None, None)  # fmt: skip
+
+
+def test_logs_finds_the_newest_job_by_any_of_its_names() -> None:
+    jobs = [record("3", "b"), record("2", "a"), record("1", "a")]
+    assert find_job(jobs, None, []).job_id == "3"
+    assert find_job(jobs, "a", []).job_id == "2"
+    assert find_job(jobs, "1", []).job_id == "1"
+    assert find_job(jobs, "titanic", ["1"]).job_id == "1"
+    with pytest.raises(LocalError, match=r"there is no job 'c'. Hint: there are: a, b."):
+        find_job(jobs, "c", [])
+
+
+def test_numbers_come_from_the_metrics_file_in_the_bucket(cloud_with_storage: Cloud) -> None:
+    cloud = cloud_with_storage
+    bucket = cloud.bucket("out")
+    written = {"epochs": 3, "note": "x", "deterministic": True, "test_accuracy": 0.8, "loss": 0.5}
+    bucket.blob("run/model/metrics.json").upload_from_string(json.dumps(written))
+    bucket.blob("run2/model/metrics.json").upload_from_string("{}")
+    output = {"base_output_directory": {"output_uri_prefix": "gs://out/run"}}
+    job_id = cloud.run(command_job("true", **output)).name.rpartition("/")[2]
+    found = cloud.jobs.get(job_id)
+    assert found is not None
+    assert cloud.storage is not None
+    numbers = results.metrics(found, cloud.storage.port)
+    assert list(numbers.items()) == [("test_accuracy", 0.8), ("epochs", 3), ("loss", 0.5)]
+    assert results.metrics(replace(found, request={}), cloud.storage.port) == {}
+    assert results.artifacts(cloud.home, found) == (
+        "gs://out/run/",
+        str(cloud.home.storage / "out" / "run"),
+    )

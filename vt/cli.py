@@ -1,0 +1,30 @@
+"""`vt`, the command beside `pulumi`.
+
+Exit codes: 0 done, 1 it failed (the reason is one line on stderr), 2 wrong usage, 130 interrupted;
+commands that run another program pass its exit code on.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from vt.local.commands import local
+
+app = typer.Typer(
+    name="vt",
+    help="Train on Vertex AI: the local cloud, and what helps to write and review jobs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(local, name="local")
+
+
+@app.callback()
+def main() -> None:
+    """Train on Vertex AI: the local cloud, and what helps to write and review jobs."""
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,142 @@
+"""`vt local …`: arguments, messages and exit codes. The work is done elsewhere, imported late."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+local = typer.Typer(
+    help=(
+        "Google Cloud on this machine: rehearse a stack with no account and no network.\n\n"
+        "Files lie in VT_LOCAL_HOME (default: .vt-local in the checkout)."
+    ),
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_INTERRUPTED = 130
+
+
+def say(text: str) -> None:
+    """A line about what is going on: stderr, so that stdout is the command's result."""
+    print(f"vt: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """A LocalError becomes one line and exit code 1; Ctrl-C becomes exit code 130."""
+    from vt.local.errors import LocalError
+
+    try:
+        yield
+    except LocalError as error:
+        say(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        say("interrupted; what was started goes on (`vt local status`, `vt local down`)")
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+@local.command()
+def up(
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
+    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
+) -> None:
+    """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
+
+    Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
+    nothing.
+    """
+    from vt.local import up as flow
+    from vt.local.home import Home
+
+    with _plain_errors():
+        raise typer.Exit(flow.run(Home.find(), stack, wait=wait, say=say))
+
+
+@local.command()
+def start() -> None:
+    """Start the local cloud; does nothing if it runs."""
+    from vt.local import lifecycle
+    from vt.local.home import Home
+
+    with _plain_errors():
+        info = lifecycle.start(Home.find(), say)
+        say(f"running (process {info.pid})")
+
+
+@local.command()
+def stop() -> None:
+    """Stop the local cloud and keep its files. A job that runs fails; waiting jobs go on later."""
+    from vt.local import lifecycle
+    from vt.local.home import Home
+
+    with _plain_errors():
+        say("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
+
+
+@local.command()
+def down(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove its files too: stacks, buckets, jobs, logs.")
+    ] = False,
+) -> None:
+    """Cancel all jobs and stop everything that was started."""
+    from vt.local import shutdown
+    from vt.local.home import Home
+
+    with _plain_errors():
+        shutdown.down(Home.find(), clean=clean, say=say)
+
+
+@local.command()
+def status() -> None:
+    """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
+    from vt.local import status as view
+    from vt.local.home import Home
+
+    with _plain_errors():
+        raise typer.Exit(0 if view.show(Home.find()) else 1)
+
+
+@local.command()
+def shell(
+    command: Annotated[
+        str | None, typer.Option("--command", "-c", help="Run this instead of a shell.")
+    ] = None,
+) -> None:
+    """Open a shell in which pulumi and Google's clients use the local cloud.
+
+    Exit code: that of the shell or the command.
+    """
+    from vt.local import shell as environment
+    from vt.local.home import Home
+
+    with _plain_errors():
+        environment.enter(Home.find(), command, say)
+
+
+@local.command()
+def logs(
+    job: Annotated[
+        str | None,
+        typer.Argument(help="Id, display name or name in the stack; default: the newest job."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the job ends.")
+    ] = False,
+    replica: Annotated[str, typer.Option(help="Replica of the job.")] = "workerpool0-0",
+) -> None:
+    """Print the log of a job's replica.
+
+    Exit code 0 whatever became of the job, 1 if there is no such job or log.
+    """
+    from vt.local import joblogs
+    from vt.local.home import Home
+
+    with _plain_errors():
+        joblogs.show(Home.find(), job, replica, follow=follow)

@@ -1,0 +1,73 @@
+"""`vt local logs`: find a job the way people name it, and print or follow a replica's log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from vt.local.errors import LocalError
+from vt.local.home import Home
+from vt.local.stack_state import job_ids_named
+from vt.local.vertex.records import JobRecord, JobTable
+
+_POLL_SECONDS = 0.2
+
+
+def find_job(jobs: list[JobRecord], wanted: str | None, in_stack: Collection[str]) -> JobRecord:
+    """The newest job with this id, name or display name, or with an id of `in_stack`.
+
+    `jobs` are newest first; `wanted` None takes the first. Raises LocalError if there is none.
+    """
+    for job in jobs:
+        names = (job.job_id, job.name, job.display_name)
+        if wanted is None or wanted in names or job.job_id in in_stack:
+            return job
+    if not jobs:
+        raise LocalError("the local cloud has no job yet.", "`vt local up` submits the stack's.")
+    known = ", ".join(sorted({job.display_name for job in jobs}))
+    raise LocalError(f"there is no job {wanted!r}.", f"there are: {known}.")
+
+
+def log_file(home: Home, job: JobRecord, replica: str) -> Path:
+    """Path of a replica's log, which may not exist yet."""
+    return home.jobs / job.job_id / "logs" / f"{replica}.log"
+
+
+def show(home: Home, wanted: str | None, replica: str, *, follow: bool) -> None:
+    """Print the log to stdout; with `follow` until the job has ended.
+
+    Raises LocalError if there is no such job or no such log.
+    """
+    table = JobTable(home.database)
+    in_stack = job_ids_named(home, wanted) if wanted else []
+    job = find_job(table.list() if home.database.exists() else [], wanted, in_stack)
+    path = log_file(home, job, replica)
+    offset = 0
+    while True:
+        current = table.get(job.job_id)
+        ended = current is None or current.state.terminal
+        offset = _print_from(path, offset)
+        if ended or not follow:
+            break
+        time.sleep(_POLL_SECONDS)
+    if not path.exists():
+        written = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
+        state = current.state.word if current else "deleted"
+        raise LocalError(
+            f"job {job.display_name} ({state}) has no log of {replica}"
+            + (f"; there is: {written}." if written else " yet.")
+        )
+
+
+def _print_from(path: Path, offset: int) -> int:
+    try:
+        with path.open("rb") as log:
+            log.seek(offset)
+            data = log.read()
+    except FileNotFoundError:
+        return offset
+    sys.stdout.write(data.decode(errors="replace"))
+    sys.stdout.flush()
+    return offset + len(data)

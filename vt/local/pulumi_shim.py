@@ -1,0 +1,202 @@
+"""`pulumi` of the local shell: runs the real one with a stack file that is not the committed one.
+
+A committed stack file may name a cloud key (`secretsprovider`), which cannot be reached here, and
+the engine writes `encryptionsalt` into the stack file it uses. So commands that load a stack's
+config get `--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml`: the committed file
+without its encryption settings and with those of the local backend. A committed stack that the
+local backend does not have yet is made first. Everything else passes through unchanged.
+
+A config value that was encrypted with the cloud key cannot be read here; the engine says so.
+
+Standard library only, and few imports: this runs at each `pulumi` command.
+"""
+
+import os
+import re
+import sys
+
+COMMANDS = frozenset(
+    {"preview", "pre", "up", "update", "refresh", "destroy", "down", "dn", "import", "watch"}
+)
+_VALUE_FLAGS = frozenset(
+    {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
+    | {"--memprofilerate", "--otel-traces"}
+)
+_ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
+
+
+class Request:
+    """What the arguments ask for; None where they do not say."""
+
+    def __init__(self, args: list[str]) -> None:
+        self.command: str | None = None
+        self.position = -1
+        self.stack: str | None = None
+        self.cwd: str | None = None
+        self.has_config_file = False
+        self.asks_help = False
+        self._read(args)
+
+    def _read(self, args: list[str]) -> None:
+        index = 0
+        while index < len(args) and args[index] != "--":
+            arg = args[index]
+            flag, equals, value = arg.partition("=")
+            if not arg.startswith("-"):
+                if self.command is None:
+                    self.command, self.position = arg, index
+            elif flag in _VALUE_FLAGS and not equals:
+                index += 1
+                self._flag(flag, args[index] if index < len(args) else "")
+            elif equals:
+                self._flag(flag, value)
+            elif re.match(r"-[sC].", arg):
+                self._flag(arg[:2], arg[2:])
+            else:
+                self._flag(flag, "")
+            index += 1
+
+    def _flag(self, flag: str, value: str) -> None:
+        if flag in ("-s", "--stack"):
+            self.stack = value
+        elif flag in ("-C", "--cwd"):
+            self.cwd = value
+        elif flag == "--config-file":
+            self.has_config_file = True
+        elif flag in ("-h", "--help"):
+            self.asks_help = True
+
+
+def real_pulumi(own: str, path: str) -> str | None:
+    """The first `pulumi` on PATH that is not in the folder `own`."""
+    for folder in path.split(os.pathsep):
+        candidate = os.path.join(folder, "pulumi")
+        if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def find_project(cwd: str) -> tuple[str, str] | None:
+    """(folder, project name) of the Pulumi.yaml in `cwd` or above it."""
+    folder = os.path.abspath(cwd)
+    while True:
+        try:
+            with open(os.path.join(folder, "Pulumi.yaml"), encoding="utf-8") as file:
+                name = re.search(r"^name\s*:\s*[\"']?([\w.-]+)", file.read(), re.MULTILINE)
+                return (folder, name[1]) if name else None
+        except FileNotFoundError:
+            if os.path.dirname(folder) == folder:
+                return None
+            folder = os.path.dirname(folder)
+
+
+def without_encryption(text: str) -> str:
+    """The stack file's text without its top-level encryption settings."""
+    kept: list[str] = []
+    dropping = False
+    for line in text.splitlines():
+        if not line.startswith((" ", "\t")) and line.strip():
+            dropping = bool(_ENCRYPTION.match(line))
+        if not dropping:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def salt_of(home: str, project: str, stack: str) -> str | None:
+    """The salt of the local stack, from its state; None if the stack does not exist."""
+    import json
+
+    state = os.path.join(home, "pulumi", ".pulumi", "stacks", project, f"{stack}.json")
+    try:
+        with open(state, encoding="utf-8") as file:
+            latest = json.load(file)["checkpoint"]["latest"]
+        return latest["secrets_providers"]["state"]["salt"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def make_stack(
+    pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
+) -> None:
+    """`pulumi stack init` in a folder of its own; of two at once, one makes it."""
+    import subprocess
+
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "Pulumi.yaml"), "w", encoding="utf-8") as file:
+        file.write(f"name: {project}\nruntime: python\n")
+    subprocess.run(
+        [pulumi, "-C", folder, "stack", "init", stack, "--no-select", "--non-interactive"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        env=env,
+    )
+
+
+def selected_stack(pulumi: str, cwd: str) -> str | None:
+    """The stack that commands without `--stack` work on, or None."""
+    import subprocess
+
+    if named := os.environ.get("PULUMI_STACK"):
+        return named
+    shown = subprocess.run(
+        [pulumi, "-C", cwd, "stack", "--show-name", "--non-interactive"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return shown.stdout.strip() or None if shown.returncode == 0 else None
+
+
+def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
+    """The arguments with `--config-file`, or as they are where there is nothing to do."""
+    request = Request(args)
+    if request.command not in COMMANDS or request.has_config_file or request.asks_help:
+        return args
+    cwd = request.cwd or os.getcwd()
+    project = find_project(cwd)
+    stack = project and (request.stack or selected_stack(pulumi, cwd))
+    if not project or not stack:
+        return args
+    stack = stack.rpartition("/")[2]
+    committed = os.path.join(project[0], f"Pulumi.{stack}.yaml")
+    if not os.path.isfile(committed):
+        return args
+    folder = os.path.join(home, "stacks", project[1])
+    if salt_of(home, project[1], stack) is None:
+        make_stack(pulumi, folder, project[1], stack)
+    salt = salt_of(home, project[1], stack)
+    if salt is None:
+        return args  # the engine says why there is no such stack
+    target = os.path.join(folder, f"Pulumi.{stack}.yaml")
+    os.makedirs(folder, exist_ok=True)
+    with open(committed, encoding="utf-8") as file:
+        text = without_encryption(file.read())
+    partial = f"{target}.{os.getpid()}"
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(f"encryptionsalt: {salt}\n{text}")
+    os.replace(partial, target)
+    at = request.position + 1
+    return [*args[:at], "--config-file", target, *args[at:]]
+
+
+def main() -> int:
+    """Becomes the real pulumi; 127 if there is none."""
+    home = os.environ.get("VT_LOCAL_HOME")
+    args = sys.argv[1:]
+    own = os.path.join(home, "bin") if home else ""
+    pulumi = real_pulumi(own, os.environ.get("PATH", os.defpath))
+    if pulumi is None:
+        print("vt: there is no pulumi on PATH. Hint: run `make setup`.", file=sys.stderr)
+        return 127
+    if home:
+        args = with_local_stack_file(args, pulumi, home)
+    os.execv(pulumi, [pulumi, *args])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""What a job left in its bucket: the numbers of its metrics.json, read through the emulator."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any
+
+from vt.local.home import Home
+from vt.local.vertex.records import JobRecord
+
+FIRST = ("validation_accuracy", "test_accuracy")
+"""Numbers that are shown before the others."""
+
+_TIMEOUT_SECONDS = 10
+
+
+def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
+    """Numbers at the top of the job's metrics.json, `FIRST` first; empty if it wrote none.
+
+    Any object of that name below `baseOutputDirectory` counts; the one nearest to it is taken.
+    """
+    if job.output_prefix is None:
+        return {}
+    bucket, _, prefix = job.output_prefix.removeprefix("gs://").partition("/")
+    base = f"http://127.0.0.1:{storage_port}/storage/v1/b/{bucket}/o"
+    listed = _get(f"{base}?{urllib.parse.urlencode({'prefix': f'{prefix}/'})}")
+    names = [item["name"] for item in json.loads(listed).get("items", [])] if listed else []
+    found = sorted((n for n in names if n.endswith("/metrics.json")), key=lambda n: n.count("/"))
+    if not found:
+        return {}
+    body = _get(f"{base}/{urllib.parse.quote(found[0], safe='')}?alt=media")
+    return _numbers(json.loads(body)) if body else {}
+
+
+def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
+    """Where the job's output is: (gs:// URI, folder of the emulator), or None."""
+    if job.output_prefix is None:
+        return None
+    folder = home.storage / job.output_prefix.removeprefix("gs://")
+    return f"{job.output_prefix}/", str(folder)
+
+
+def _numbers(data: Any) -> dict[str, float]:
+    if not isinstance(data, dict):
+        return {}
+    found = {
+        key: value
+        for key, value in data.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
+    return {key: found[key] for key in order}
+
+
+def _get(url: str) -> bytes | None:
+    """The body, or None where there is no such bucket or object."""
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return None
+        raise

@@ -1,0 +1,1 @@
+"""Runs the replicas of custom jobs as processes of this machine."""

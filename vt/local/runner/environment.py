@@ -1,0 +1,141 @@
+"""The environment of a replica, as the service sets it (pure).
+
+Sources: google-cloud-aiplatform 2.7.0 `CustomJobSpec.base_output_directory` (AIP_*),
+doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
+doc:training/distributed-training (CLUSTER_SPEC; "does not set TF_CONFIG for single-replica
+training jobs"). CLUSTER_SPEC of a single replica and its `job` string are as seen in the field.
+
+Two things differ on one machine: hosts in CLUSTER_SPEC are `localhost`, and `/gcs/…` in command,
+args and env values becomes a folder, because nothing may be mounted at `/gcs` here. Code that has
+`/gcs` written in itself is not served.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_REFERENCE = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
+_MOUNT = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
+_PORT = 2222
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a replica runs: its pool and index, and the hosts of all pools."""
+
+    pool: int
+    index: int
+    cluster: Mapping[str, Sequence[str]]
+
+    @property
+    def name(self) -> str:
+        """`workerpool0-0`, as in logs and messages."""
+        return f"workerpool{self.pool}-{self.index}"
+
+
+def single_replica() -> Placement:
+    """The only replica of the only pool."""
+    return Placement(0, 0, {"workerpool0": [f"localhost:{_PORT}"]})
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The replica's own folders; `gcs` stands for the mount `/gcs`."""
+
+    work: Path
+    tmp: Path
+    gcs: Path
+
+
+def service_variables(
+    *,
+    job_id: str,
+    project_number: str,
+    spec: Mapping[str, Any],
+    placement: Placement,
+) -> dict[str, str]:
+    """Variables that the service sets, none of this machine."""
+    variables = {
+        "CLOUD_ML_PROJECT_ID": project_number,
+        "CLOUD_ML_JOB_ID": job_id,
+        "CLUSTER_SPEC": _cluster_spec(spec, placement),
+    }
+    prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
+    if prefix:
+        variables["AIP_MODEL_DIR"] = f"{prefix}/model/"
+        variables["AIP_CHECKPOINT_DIR"] = f"{prefix}/checkpoints/"
+        variables["AIP_TENSORBOARD_LOG_DIR"] = f"{prefix}/logs/"
+    return variables
+
+
+def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str, str]:
+    """Variables of this machine. Nothing else of the server's environment reaches a job."""
+    return {
+        "PATH": path,
+        "HOME": str(folders.work),
+        "TMPDIR": str(folders.tmp),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",  # so that a log can be followed
+        "STORAGE_EMULATOR_HOST": storage_url,
+    }
+
+
+def user_variables(
+    task: Mapping[str, Any], known: Mapping[str, str], folders: Folders
+) -> dict[str, str]:
+    """The task's `env`, with `$(VAR)` expanded from what stands before it (T:env_var)."""
+    variables: dict[str, str] = {}
+    for item in task.get("env", []):
+        value = expand(item.get("value", ""), {**known, **variables})
+        variables[item["name"]] = mounted(value, folders.gcs)
+    return variables
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """`$(VAR)` becomes its value if it is known, `$$(VAR)` becomes `$(VAR)`."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"$({match[1]})"
+        return variables.get(match[2], match[0])
+
+    return _REFERENCE.sub(replace, text)
+
+
+def mounted(text: str, gcs: Path) -> str:
+    """The text with `/gcs` at the start of a path replaced by the folder that stands for it."""
+    return _MOUNT.sub(lambda _match: str(gcs), text)
+
+
+def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
+    """Buckets that command, args or env values name below `/gcs/`."""
+    texts = [*task.get("command", []), *task.get("args", [])]
+    texts += [item.get("value", "") for item in task.get("env", [])]
+    found = {
+        bucket for text in texts for bucket in re.findall(_MOUNT.pattern + r"/([\w.-]+)", text)
+    }
+    return sorted(found)
+
+
+def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:
+    pool = spec.get("workerPoolSpecs", [{}])[placement.pool]
+    package = pool.get("pythonPackageSpec", {})
+    task = package or pool.get("containerSpec", {})
+    job = {
+        "python_module": package.get("pythonModule", ""),
+        "package_uris": package.get("packageUris", []),
+        "job_args": task.get("args", []),
+    }
+    return json.dumps(
+        {
+            "cluster": {name: list(hosts) for name, hosts in placement.cluster.items()},
+            "environment": "cloud",
+            "task": {"type": f"workerpool{placement.pool}", "index": placement.index},
+            "job": json.dumps(job),
+        }
+    )

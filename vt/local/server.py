@@ -1,0 +1,172 @@
+"""The local cloud's one server process: object storage, the job service and the runner.
+
+`python -m vt.local.server --home DIR --repo DIR` runs until SIGTERM. Its lock file is held as long
+as it lives, and `server.json` is there while it is ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TextIO
+
+from vt.local import processes
+from vt.local.errors import LocalError
+from vt.local.home import Home
+from vt.local.storage import StorageEmulator
+
+_LOCK_SECONDS = 3.0
+_WATCH_SECONDS = 0.5
+_STOP_GRACE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """Contents of `server.json`."""
+
+    pid: int
+    vertex_port: int
+    storage_port: int
+    started: str
+
+    @classmethod
+    def read(cls, path: Path) -> ServerInfo | None:
+        """The file, or None if it is missing or broken (a machine that lost power)."""
+        try:
+            return cls(**json.loads(path.read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+
+    def write(self, path: Path) -> None:
+        partial = path.with_suffix(".tmp")
+        partial.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        partial.replace(path)
+
+    @property
+    def ports(self) -> tuple[int, int]:
+        """(Vertex, storage)"""
+        return self.vertex_port, self.storage_port
+
+
+def choose_port(wanted: int, service: str) -> int:
+    """`wanted` (0: none) if it is free, so that open shells go on; else any free port."""
+    for port in (wanted, 0) if wanted else (0,):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                probe.listen()  # bind alone succeeds beside a listener with SO_REUSEPORT
+            except OSError:
+                print(f"port {port} of {service} is taken by another program; choosing another")
+                continue
+            return probe.getsockname()[1]
+    raise LocalError(f"no free port on 127.0.0.1 for {service}.")
+
+
+def run(home: Home) -> None:
+    """Serve until SIGTERM or SIGINT. Raises LocalError if the server cannot start."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    lock = _lock(home)
+    for child in processes.end_leftovers(home.children):
+        print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    before = ServerInfo.read(home.server_file)
+    home.server_file.unlink(missing_ok=True)
+    storage = StorageEmulator(home.storage, home.storage_log, home.children)
+    try:
+        storage.start(choose_port(before.storage_port if before else 0, "storage"))
+        _serve(home, storage, choose_port(before.vertex_port if before else 0, "vertex"), stop)
+    finally:
+        storage.stop()
+        lock.close()
+
+
+def _serve(home: Home, storage: StorageEmulator, port: int, stop: threading.Event) -> None:
+    # Google's library takes more than a second to import: only here, and after storage began.
+    from vt.local.runner.job import JobRun
+    from vt.local.runner.scheduler import LocalScheduler
+    from vt.local.store import Store
+    from vt.local.vertex.grpc_front import serve
+    from vt.local.vertex.records import JobTable
+    from vt.local.vertex.service import JobService
+
+    store, jobs = Store(home.database), JobTable(home.database)
+
+    def make_run(
+        job_id: str, cancelled: threading.Event, stopping: threading.Event
+    ) -> JobRun | None:
+        record = jobs.get(job_id)
+        return record and JobRun(
+            record,
+            home=home,
+            store=store,
+            jobs=jobs,
+            storage_url=storage.url,
+            cancelled=cancelled,
+            stopping=stopping,
+        )
+
+    scheduler = LocalScheduler(jobs, make_run)
+    scheduler.start()
+    server, bound = serve(JobService(store, jobs, scheduler), port)
+    started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    ServerInfo(os.getpid(), bound, storage.port, started).write(home.server_file)
+    print(f"ready: vertex 127.0.0.1:{bound}, storage {storage.url}")
+    while not stop.wait(_WATCH_SECONDS):
+        if not storage.alive():
+            print("the object storage emulator ended; starting it again")
+            storage.stop()
+            storage.start(storage.port)
+    home.server_file.unlink(missing_ok=True)
+    server.stop(_STOP_GRACE_SECONDS).wait()
+    scheduler.stop()
+    print("stopped")
+
+
+def _lock(home: Home) -> TextIO:
+    """Hold the server lock. Raises LocalError if another server does."""
+    lock = home.server_lock.open("w")
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            # A command that asks whether a server runs holds the lock for an instant.
+            if time.monotonic() > deadline:
+                raise LocalError(f"another server already runs in {home.root}.") from None
+            time.sleep(0.02)
+
+
+def main() -> int:
+    """Exit code 1 and a line `error: …` if the server cannot start."""
+    parser = argparse.ArgumentParser(prog="python -m vt.local.server")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--repo", type=Path, required=True)
+    options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        run(Home(options.home, options.repo))
+    except LocalError as error:
+        print(f"error: {error}")
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        print(f"error: {type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""`vt local shell`: a program with the environment of the local cloud."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+from vt.local import lifecycle
+from vt.local.home import Home
+from vt.local.pulumi_shim import find_project, make_stack
+
+DEFAULT_STACK = "local"
+
+# Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
+_REMOVED = (
+    "PULUMI_CONFIG_PASSPHRASE_FILE",
+    "PULUMI_ACCESS_TOKEN",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+)
+
+
+def environment(home: Home, ports: tuple[int, int]) -> dict[str, str]:
+    """This process's environment with that of the local cloud on top."""
+    kept = {name: value for name, value in os.environ.items() if name not in _REMOVED}
+    return kept | home.environment(ports)
+
+
+def _select_local(home: Home, env: dict[str, str]) -> None:
+    """Select stack `local` where none was selected yet, so that commands need no `--stack`.
+
+    The selection lies in PULUMI_HOME below VT_LOCAL_HOME; one made by hand later stays.
+    """
+    project = find_project(str(home.repo))
+    if project is None or (home.pulumi_home / "workspaces").exists():
+        return
+    folder, name = project
+    if not os.path.isfile(os.path.join(folder, f"Pulumi.{DEFAULT_STACK}.yaml")):
+        return
+    pulumi = shutil.which("pulumi", path=env["PATH"])
+    if pulumi is None:
+        return  # the command itself says what is missing
+    make_stack(pulumi, str(home.stacks / name), name, DEFAULT_STACK, env)
+    command = [pulumi, "-C", folder, "stack", "select", DEFAULT_STACK, "--non-interactive"]
+    subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
+
+
+def enter(home: Home, command: str | None, say: Callable[[str], None]) -> None:
+    """Become the shell (or the command); starts the local cloud if it does not run."""
+    info = lifecycle.start(home, say)
+    env = environment(home, info.ports)
+    _select_local(home, env)
+    sys.stdout.flush()
+    if command is not None:
+        os.execve("/bin/sh", ["sh", "-c", command], env)
+    say("pulumi and Google's clients use the local cloud in this shell; `exit` leaves it")
+    program = os.environ.get("SHELL") or "/bin/sh"
+    os.execve(program, [program], env)

@@ -1,0 +1,46 @@
+"""`vt local status`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from vt.local import lifecycle, processes
+from vt.local.console import console, table
+from vt.local.home import Home
+from vt.local.store import Store
+from vt.local.vertex.records import JobTable
+
+
+def show(home: Home) -> bool:
+    """Print the state of the local cloud; True if its server is up and answers."""
+    out = console()
+    info = lifecycle.running(home)
+    up = info is not None and lifecycle.healthy(info)
+    if info and up:
+        out.print(f"server: running (process {info.pid}, since {info.started})")
+        out.print(f"vertex: 127.0.0.1:{info.vertex_port}")
+        out.print(f"storage: http://127.0.0.1:{info.storage_port}")
+    else:
+        out.print("server: " + ("does not answer; `vt local start`" if info else "not running"))
+        for child in processes.leftovers(home.children):
+            out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
+    out.print(f"files: {home.root}")
+    if not home.database.exists():
+        return up
+    counts = Counter(resource.type for resource in Store(home.database).list())
+    rows = [(type_, str(count)) for type_, count in sorted(counts.items())]
+    out.print(table("RESOURCES", "COUNT", rows=rows))
+    jobs = JobTable(home.database).list()
+    if jobs:
+        rows = [
+            (
+                job.display_name,
+                job.job_id,
+                job.state.word,
+                job.create_time[:19],
+                job.error_message or "",
+            )
+            for job in jobs
+        ]
+        out.print(table("JOB", "ID", "STATE", "CREATED", "ERROR", rows=rows))
+    return up

@@ -1,0 +1,134 @@
+"""The job service on gRPC: generic handlers, because the library brings client stubs only.
+
+`Hook` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
+before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+from google.cloud.aiplatform_v1 import types
+from google.longrunning import operations_pb2
+from google.protobuf import empty_pb2
+
+from vt.local.errors import LocalError
+from vt.local.vertex.errors import ApiError
+from vt.local.vertex.service import JobService
+
+_WORKERS = 16
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call on its way; `method` is the short name (`CreateCustomJob`)."""
+
+    method: str
+    request: Any
+    context: grpc.ServicerContext
+
+
+class Hook(Protocol):
+    """Wraps a call: `proceed()` makes it and returns the response. May raise ApiError."""
+
+    def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
+
+
+def serve(service: JobService, port: int, hooks: Sequence[Hook] = ()) -> tuple[grpc.Server, int]:
+    """Start a server on 127.0.0.1 (port 0: any free one); returns it and its port.
+
+    Raises LocalError if the port is taken.
+    """
+    # Without SO_REUSEPORT off, a second server would share the port silently.
+    server = grpc.server(
+        futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
+        options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 32 << 20)],
+    )
+    server.add_generic_rpc_handlers(tuple(_handlers(service, tuple(hooks))))
+    try:
+        bound = server.add_insecure_port(f"127.0.0.1:{port}")
+    except RuntimeError as error:
+        raise LocalError(f"port {port} is taken by another program.") from error
+    server.start()
+    return server, bound
+
+
+def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.GenericRpcHandler]:
+    def unary(
+        name: str, method: Callable[[Any], Any], read: Callable[..., Any], write: Callable[..., Any]
+    ) -> grpc.RpcMethodHandler:
+        return grpc.unary_unary_rpc_method_handler(
+            lambda request, context: _answer(Call(name, request, context), method, hooks),
+            request_deserializer=read,
+            response_serializer=write,
+        )
+
+    operation = operations_pb2.Operation.SerializeToString
+    empty = empty_pb2.Empty.SerializeToString
+    write_job = types.CustomJob.serialize
+    jobs = {
+        "CreateCustomJob": (
+            service.create_custom_job,
+            types.CreateCustomJobRequest.deserialize,
+            write_job,
+        ),
+        "GetCustomJob": (service.get_custom_job, types.GetCustomJobRequest.deserialize, write_job),
+        "ListCustomJobs": (
+            service.list_custom_jobs,
+            types.ListCustomJobsRequest.deserialize,
+            types.ListCustomJobsResponse.serialize,
+        ),
+        "CancelCustomJob": (
+            service.cancel_custom_job,
+            types.CancelCustomJobRequest.deserialize,
+            empty,
+        ),
+        "DeleteCustomJob": (
+            service.delete_custom_job,
+            types.DeleteCustomJobRequest.deserialize,
+            operation,
+        ),
+    }
+    operations = {
+        "GetOperation": (
+            service.get_operation,
+            operations_pb2.GetOperationRequest.FromString,
+            operation,
+        ),
+        "WaitOperation": (
+            service.get_operation,
+            operations_pb2.WaitOperationRequest.FromString,
+            operation,
+        ),
+    }
+    return [
+        grpc.method_handlers_generic_handler(
+            package, {name: unary(name, *parts) for name, parts in table.items()}
+        )
+        for package, table in (
+            ("google.cloud.aiplatform.v1.JobService", jobs),
+            ("google.longrunning.Operations", operations),
+        )
+    ]
+
+
+def _answer(call: Call, method: Callable[[Any], Any], hooks: tuple[Hook, ...]) -> Any:
+    def proceed(index: int) -> Any:
+        if index == len(hooks):
+            return method(call.request)
+        return hooks[index](call, lambda: proceed(index + 1))
+
+    try:
+        return proceed(0)
+    except ApiError as error:
+        call.context.abort(error.code, error.message)
+    except Exception as error:
+        traceback.print_exc()  # to server.log; the caller gets one line
+        call.context.abort(
+            grpc.StatusCode.INTERNAL, f"Internal error encountered: {type(error).__name__}."
+        )
