@@ -13,6 +13,6 @@
 ``resource``       ``CustomJob``, what the program declares
 =================  ================================================================
 
-All but ``client``, ``intent_store``, ``provider`` and ``resource`` are pure: they import neither Google's libraries nor Pulumi's
-resources, so that a job file is judged in milliseconds.
+All but ``client``, ``intent_store``, ``provider`` and ``resource`` are pure: they import neither
+Google's libraries nor Pulumi, so that a job file is judged in milliseconds.
 """
