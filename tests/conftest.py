@@ -36,7 +36,7 @@ class Checkout:
             env=env,
             text=True,
             capture_output=True,
-            timeout=900,
+            timeout=1700,
             check=False,
         )
         if expect is not None and done.returncode != expect:

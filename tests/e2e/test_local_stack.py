@@ -8,7 +8,8 @@ import sqlite3
 
 import pytest
 
-pytestmark = pytest.mark.e2e
+# The first job on a new machine waits for PyTorch, several gigabytes.
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
 def outputs(checkout):

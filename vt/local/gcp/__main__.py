@@ -33,6 +33,9 @@ def _light_sdk() -> None:
 
 def main() -> None:
     """Serve until SIGINT, SIGTERM, or the end of the engine; what runs then is finished."""
+    # An engine that was killed tells nobody: its plugins are then children of another process.
+    # Asked for first: once the port is printed, the engine may be gone at any time.
+    engine = os.getppid()
     _light_sdk()
     from .server import serve
 
@@ -47,8 +50,6 @@ def main() -> None:
     signal.signal(signal.SIGINT, end)
     server, port = serve(os.environ)
     print(port, flush=True)
-    # An engine that was killed tells nobody: its plugins are then children of another process.
-    engine = os.getppid()
     while not ended.wait(_WATCH_SECONDS) and os.getppid() == engine:
         pass
     server.stop(grace=5).wait()
