@@ -16,6 +16,7 @@ from infra.customjob.ports import (
     REQUEST_ID_LABEL,
     InDoubt,
     JobRecord,
+    NotAllowed,
     NotSubmitted,
     OperatorError,
 )
@@ -33,7 +34,7 @@ READ_DEADLINE = 60.0
 #: nothing about whether the request had arrived (google.aip.dev/194, grpc/status codes).
 PROVES_NOT_CREATED = {
     "INVALID_ARGUMENT": "correct the job file",
-    "PERMISSION_DENIED": "grant what is missing, or wait a minute if it was granted just now",
+    "PERMISSION_DENIED": "grant what is missing; a new grant can take some minutes to have effect",
     "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
     "NOT_FOUND": "check project, region and the resources the job names",
     "FAILED_PRECONDITION": "do what the message says, then run again",
@@ -108,7 +109,8 @@ class VertexJobs:
         except GoogleAPICallError as error:
             code = _code(error)
             if code in PROVES_NOT_CREATED:
-                raise NotSubmitted(
+                refused = NotAllowed if code == "PERMISSION_DENIED" else NotSubmitted
+                raise refused(
                     f"Vertex AI refused the job, nothing was submitted: {code}: {error.message} "
                     f"Hint: {PROVES_NOT_CREATED[code]}."
                 ) from None

@@ -120,6 +120,10 @@ class NotSubmitted(OperatorError):
     """The service refused: it is certain that no job was created."""
 
 
+class NotAllowed(NotSubmitted):
+    """Refused for a missing right. One granted a moment ago may take a minute to have effect."""
+
+
 class InDoubt(OperatorError):
     """The answer was lost: a job may or may not have been created."""
 

@@ -35,6 +35,7 @@ from infra.customjob.ports import (
     IntentStore,
     JobRecord,
     JobService,
+    NotAllowed,
     NotSubmitted,
     OperatorError,
     Record,
@@ -67,6 +68,9 @@ class Timing:
     """How long after the fence sending may begin; with the deadline it stays inside the lease."""
     settle: float = 35.0
     """How long to look after another's lease is over, should listing lag."""
+    gate: float = 45.0
+    """How long to try again while refused for a missing right: the stack may have just granted it,
+    and grants take time to have effect. Each refusal proves that nothing was created."""
     doubt: float = 90.0
     """How long to look for the job of a request whose answer was lost."""
     interval: float = 5.0
@@ -172,13 +176,9 @@ class _Attempt:
         return self._write(State.SENDING, claim.generation), began
 
     def _send(self, fence: Stored, fenced_at: float) -> tuple[JobRecord, bool]:
-        """Steps 4 to 7: send once, if this process is still wanted and has not overslept."""
+        """Steps 4 to 7, by the process that won the fence."""
         try:
-            if not self.around.engine_is_alive():
-                raise NotSubmitted("the Pulumi engine is gone; nothing was sent.")
-            if self.around.monotonic() - fenced_at > self.timing.send_within:
-                raise NotSubmitted("this process was held up for too long; nothing was sent.")
-            job = self.jobs.create(self.request.parent, self.request.body, self.request.labels)
+            job = self._send_once_allowed(fenced_at)
         except NotSubmitted:
             self._try_write(State.RELEASED, fence)
             raise
@@ -187,6 +187,21 @@ class _Attempt:
         job = self._audit(job)
         self._try_write(State.DONE, fence, job.name)
         return job, False
+
+    def _send_once_allowed(self, fenced_at: float) -> JobRecord:
+        """Step 4. Sends again only after a refusal for a missing right, and within bounds."""
+        while True:
+            if not self.around.engine_is_alive():
+                raise NotSubmitted("the Pulumi engine is gone; nothing was sent.")
+            if self.around.monotonic() - fenced_at > self.timing.send_within:
+                raise NotSubmitted("this process was held up for too long; nothing was sent.")
+            try:
+                return self.jobs.create(self.request.parent, self.request.body, self.request.labels)
+            except NotAllowed:
+                waited = self.around.monotonic() - fenced_at
+                if waited + self.timing.interval > self.timing.gate:
+                    raise
+                self.around.sleep(self.timing.interval)
 
     def _settle(self) -> list[JobRecord]:
         """Step 5: look for the job of a request whose answer was lost."""

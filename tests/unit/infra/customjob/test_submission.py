@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from infra.customjob import submission
-from infra.customjob.ports import InDoubt, NotSubmitted, OperatorError, Refused, State
+from infra.customjob.ports import InDoubt, NotAllowed, NotSubmitted, OperatorError, Refused, State
 from infra.customjob.submission import Timing
 from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
 
@@ -74,6 +74,27 @@ def test_a_certain_no_frees_the_record_for_a_corrected_try():
     began = world.time
     submit(Process(world))
     assert (world.sent, world.time) == (1, began)
+
+
+def test_a_right_granted_just_now_is_waited_for():
+    world = World()
+    process = Process(world, answer=NotAllowed("no actAs"), lands=False)
+
+    def allow_after_20_seconds(name, when):
+        if name == "create" and world.time >= 1020:
+            process.answer, process.lands = None, True
+
+    process.on_call = allow_after_20_seconds
+    submit(process)
+    assert (world.sent, world.time) == (1, 1020)
+
+
+def test_a_right_that_is_not_granted_is_an_error_within_a_bound():
+    world = World()
+    with pytest.raises(NotAllowed):
+        submit(Process(world, answer=NotAllowed("no actAs"), lands=False))
+    assert world.time - 1000 <= TIMING.gate
+    assert world.stored.record.state is State.RELEASED
 
 
 def test_a_lost_answer_is_settled_by_looking_and_never_by_sending_again():
