@@ -6,6 +6,7 @@
 ``rules``          does it make sense: what the service would refuse or regret
 ``spec``           job file + references -> request, all mistakes at once
 ``submission``     one request, one job: the protocol, over two ports
+``withdrawal``     a job leaves the stack: cancel, wait, free its record
 ``ports``          what it asks of a job service and of a store of records
 ``client``         the Vertex AI calls, their retries and error texts
 ``intent_store``   the records, as objects in the control bucket

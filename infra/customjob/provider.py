@@ -27,7 +27,8 @@ from infra.customjob.ports import (
     OperatorError,
 )
 from infra.customjob.spec import digest_of, output_directory
-from infra.customjob.submission import Request, Surroundings, release, submit, withdraw
+from infra.customjob.submission import Request, Surroundings, submit
+from infra.customjob.withdrawal import release, withdraw
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit it once more.
