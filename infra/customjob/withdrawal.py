@@ -37,8 +37,9 @@ def withdraw(
         record = jobs.get(name)
     while record is not None and record.state not in TERMINAL:
         if waited >= bound:
+            state = record.state.removeprefix("JOB_STATE_")
             raise OperatorError(
-                f"{name} is still {record.state.removeprefix('JOB_STATE_')} after {bound:.0f} s of cancelling. "
+                f"{name} is still {state} after {bound:.0f} s of cancelling. "
                 "It stays in the stack; run the same command again."
             )
         sleep(pause)
