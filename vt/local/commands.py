@@ -28,11 +28,21 @@ def say(text: str) -> None:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """A LocalError becomes one line and exit code 1; Ctrl-C becomes exit code 130."""
+    """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130."""
+    import sqlite3
+
     from vt.local.errors import LocalError
 
     try:
         yield
+    except BrokenPipeError:
+        raise  # `vt local logs | head`: typer ends without a word
+    except OSError as error:  # a full disk, a file of another user
+        say(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}.")
+        raise typer.Exit(1) from None
+    except sqlite3.Error as error:
+        say(f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew.")
+        raise typer.Exit(1) from None
     except LocalError as error:
         say(str(error))
         raise typer.Exit(1) from None

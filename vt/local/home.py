@@ -102,21 +102,25 @@ class Home:
     def create(self) -> None:
         """Make the folder and mark it as ours, so that `remove` cannot hit another one.
 
-        Raises LocalError if it is there, not empty and not marked.
+        Raises LocalError if it is there, not empty and not marked, or cannot be written to.
         """
-        marker = self.root / _MARKER
-        if self.root.is_dir() and not marker.exists() and any(self.root.iterdir()):
-            raise LocalError(
-                f"{self.root} is not empty and was not made by `vt local`.",
-                "point VT_LOCAL_HOME at a new folder.",
-            )
-        for folder in (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks):
-            folder.mkdir(parents=True, exist_ok=True)
-        marker.touch()
+        hint = "point VT_LOCAL_HOME at a new folder."
+        folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
+        try:
+            if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
+                text = f"{self.root} is not empty and was not made by `vt local`."
+                raise LocalError(text, hint)
+            self.root.mkdir(parents=True, exist_ok=True)
+            (self.root / _MARKER).touch()  # first: a start that fails half-way stays ours
+            for folder in folders:
+                folder.mkdir(exist_ok=True)
+        except OSError as error:
+            text = f"{error.filename or self.root} cannot be made or written: {error.strerror}."
+            raise LocalError(text, hint) from error
 
     def is_ours(self) -> bool:
         """Was this folder made by `create`?"""
-        return (self.root / _MARKER).exists()
+        return (self.root / _MARKER).is_file()
 
     def environment(self, ports: tuple[int, int] | None) -> dict[str, str]:
         """Variables that make pulumi and Google's clients use the local cloud.

@@ -65,7 +65,7 @@ def start(home: Home, say: Say) -> ServerInfo:
 
 def stop(home: Home) -> bool:
     """Stop the server and everything it started. False if nothing ran. Repeatable."""
-    if not home.root.is_dir():
+    if not home.is_ours():  # not made yet, or another's folder: no file may be left in it
         return False
     with _starting(home):
         ran = _locked(home)
@@ -77,13 +77,13 @@ def stop(home: Home) -> bool:
     return ran or bool(left) or bool(orphans)
 
 
-def remove(home: Home) -> None:
-    """Delete the files of a stopped local cloud.
+def remove(home: Home) -> bool:
+    """Delete the files of a stopped local cloud. False if there are none.
 
     Raises LocalError if the folder is not ours, or `pulumi` works on its state.
     """
-    if not home.root.is_dir():
-        return
+    if not home.root.exists():
+        return False
     if not home.is_ours():
         raise LocalError(
             f"{home.root} was not made by `vt local`; nothing was removed.",
@@ -92,6 +92,7 @@ def remove(home: Home) -> None:
     if live := [lock for lock in pulumi_locks.find(home) if lock.alive]:
         raise live[0].refusal()
     shutil.rmtree(home.root)
+    return True
 
 
 def _locked(home: Home) -> bool:

@@ -43,8 +43,10 @@ class ServerInfo:
     def read(cls, path: Path) -> ServerInfo | None:
         """The file, or None if it is missing or broken (a machine that lost power)."""
         try:
-            return cls(**json.loads(path.read_text()))
-        except (FileNotFoundError, ValueError, TypeError):
+            found = json.loads(path.read_text())
+            numbers = [found["pid"], found["vertex_port"], found["storage_port"]]
+            return cls(*map(int, numbers), started=str(found["started"]))
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 
     def write(self, path: Path) -> None:
@@ -86,13 +88,16 @@ def run(home: Home) -> None:
     storage = StorageEmulator(home.storage, home.storage_log, home.children)
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
-        _serve(home, storage, choose_port(before.vertex_port if before else 0, "vertex"), stop)
+        port = choose_port(before.vertex_port if before else 0, "vertex")
+        _serve(home, storage, port, lock, stop)
     finally:
         storage.stop()
         lock.close()
 
 
-def _serve(home: Home, storage: StorageEmulator, port: int, stop: threading.Event) -> None:
+def _serve(
+    home: Home, storage: StorageEmulator, port: int, lock: TextIO, stop: threading.Event
+) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from vt.local.runner.job import JobRun
     from vt.local.runner.scheduler import LocalScheduler
@@ -121,14 +126,18 @@ def _serve(home: Home, storage: StorageEmulator, port: int, stop: threading.Even
     scheduler.start()
     server, bound = serve(JobService(store, jobs, scheduler), port)
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    ServerInfo(os.getpid(), bound, storage.port, started).write(home.server_file)
+    info = ServerInfo(os.getpid(), bound, storage.port, started)
+    info.write(home.server_file)
     print(f"ready: vertex 127.0.0.1:{bound}, storage {storage.url}")
-    while not stop.wait(_WATCH_SECONDS):
+    while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
+        if ServerInfo.read(home.server_file) != info:
+            info.write(home.server_file)  # damaged by hand: only this process knows its contents
         if not storage.alive():
             print("the object storage emulator ended; starting it again")
             storage.stop()
             storage.start(storage.port)
-    home.server_file.unlink(missing_ok=True)
+    if _is_ours(lock, home):
+        home.server_file.unlink(missing_ok=True)
     server.stop(_STOP_GRACE_SECONDS).wait()
     scheduler.stop()
     print("stopped")
@@ -147,6 +156,17 @@ def _lock(home: Home) -> TextIO:
             if time.monotonic() > deadline:
                 raise LocalError(f"another server already runs in {home.root}.") from None
             time.sleep(0.02)
+
+
+def _is_ours(lock: TextIO, home: Home) -> bool:
+    """Is our lock still in the folder? Else it was removed (`rm -rf`, `git clean`) with all state.
+
+    Nobody could find this server any more, and another may already run in a folder of that name.
+    """
+    try:
+        return os.path.samestat(os.fstat(lock.fileno()), home.server_lock.stat())
+    except FileNotFoundError:
+        return False
 
 
 def main() -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from vt.local import lifecycle
 from vt.local.home import Home
-from vt.local.vertex.records import LIVE, JobTable, State
+from vt.local.vertex.records import LIVE, JobRecord, JobTable, State
 
 _CANCELLED = (1, "The job was cancelled: the local cloud was taken down.")
 """google.rpc.Code.CANCELLED"""
@@ -18,15 +20,30 @@ def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
     Raises LocalError if the files are not ours, or pulumi is at work on them.
     """
     jobs = JobTable(home.database)
-    live = [job for job in jobs.list() if not job.state.terminal] if home.database.exists() else []
-    for job in live:
-        # The server ends a CANCELLING job as CANCELLED when it stops.
-        jobs.move(job.job_id, State.CANCELLING, only_from=LIVE)
+    live: list[JobRecord] = []
+    with _records_if_possible(say):
+        if home.database.exists():
+            live = [job for job in jobs.list() if not job.state.terminal]
+        for job in live:
+            # The server ends a CANCELLING job as CANCELLED when it stops.
+            jobs.move(job.job_id, State.CANCELLING, only_from=LIVE)
     stopped = lifecycle.stop(home)
-    for job in live:
-        if jobs.move(job.job_id, State.CANCELLED, error=_CANCELLED):
-            say(f"job {job.display_name} ({job.job_id}) was cancelled")
+    with _records_if_possible(say):
+        for job in live:
+            if jobs.move(job.job_id, State.CANCELLED, error=_CANCELLED):
+                say(f"job {job.display_name} ({job.job_id}) was cancelled")
     say("stopped" if stopped else "nothing was running")
-    if clean:
-        lifecycle.remove(home)
+    if clean and lifecycle.remove(home):
         say(f"removed {home.root}")
+
+
+@contextmanager
+def _records_if_possible(say: Callable[[str], None]) -> Iterator[None]:
+    """With a full disk or a damaged file no record can be changed; the rest must end all the same.
+
+    A job left as it was is settled by the next server.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        say(f"the records of the jobs cannot be changed: {error}")

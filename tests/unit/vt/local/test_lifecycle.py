@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -88,6 +89,33 @@ def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
     assert [child.alive() for child in left] == [False]
 
 
+def test_a_damaged_server_file_is_written_again_by_the_server_it_speaks_of(stopped: Home) -> None:
+    info = lifecycle.start(stopped, silent)
+    for junk in ("", "[1]", '{"pid": 1}', '{"pid": "x", "vertex_port": 1, "storage_port": null}'):
+        stopped.server_file.write_text(junk)
+        assert lifecycle.start(stopped, silent) == info
+    assert lifecycle.stop(stopped)
+
+
+def test_a_server_whose_folder_was_removed_ends_and_leaves_nothing(home: Home) -> None:
+    info = lifecycle.start(home, silent)
+    storage = processes.leftovers(home.children)
+    shutil.rmtree(home.root)
+    wait_until(lambda: processes.start_time(info.pid) is None)
+    assert [child.alive() for child in storage] == [False]
+    assert not home.root.exists()
+
+
+def test_a_server_whose_folder_was_removed_leaves_its_successor_alone(home: Home) -> None:
+    before = lifecycle.start(home, silent)
+    moved = home.root.with_name("moved")
+    home.root.rename(moved)
+    home.create()
+    ServerInfo(1, 2, 3, "of the successor").write(home.server_file)
+    wait_until(lambda: processes.start_time(before.pid) is None)
+    assert ServerInfo.read(home.server_file) == ServerInfo(1, 2, 3, "of the successor")
+
+
 def test_a_stale_server_file_is_no_server(home: Home) -> None:
     ServerInfo(os.getpid(), 1, 2, "x").write(home.server_file)
     assert lifecycle.running(home) is None
@@ -118,8 +146,23 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
     with pytest.raises(LocalError, match="was not made by `vt local`"):
         lifecycle.start(foreign, silent)
     with pytest.raises(LocalError, match="nothing was removed"):
-        lifecycle.remove(foreign)
-    assert (tmp_path / "thesis.tex").exists()
+        down(foreign, clean=True, say=silent)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LocalError, match=r"cannot be made or written: .* VT_LOCAL_HOME"):
+        lifecycle.start(Home(tmp_path / name, tmp_path), silent)
+
+
+def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) -> None:
+    home.database.write_text("no database, as a full disk can leave it")
+    said: list[str] = []
+    down(home, clean=True, say=said.append)
+    assert said[0] == "the records of the jobs cannot be changed: file is not a database"
+    assert said[1:] == ["nothing was running", f"removed {home.root}"]
 
 
 def test_down_cancels_jobs_and_clean_removes_the_files(home: Home) -> None:
@@ -131,7 +174,9 @@ def test_down_cancels_jobs_and_clean_removes_the_files(home: Home) -> None:
     assert found.state is State.CANCELLED
     down(home, clean=True, say=silent)
     assert not home.root.exists()
-    down(home, clean=True, say=silent)
+    said: list[str] = []
+    down(home, clean=True, say=said.append)
+    assert said == ["nothing was running"]
 
 
 @pytest.fixture
