@@ -72,15 +72,23 @@ class Package(Section):
 
 
 class Image(Section):
-    """An image of the stack's repository. Pinned by digest where one is given."""
+    """An image of the stack's repository, by digest, by tag, or by what it is built from.
 
+    With a context alone the tag is a digest of its files: other code is another image, and jobs
+    name one that does not exist until somebody builds it.
+    """
+
+    context: str | None = None
+    """Folder with a Dockerfile, below the checkout."""
     digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
     tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")] | None = None
 
     @pydantic.model_validator(mode="after")
-    def _exactly_one_version(self) -> Image:
-        if (self.digest is None) == (self.tag is None):
+    def _one_version(self) -> Image:
+        if self.digest and self.tag:
             raise ValueError("give either digest or tag; a digest is reproducible, a tag is not")
+        if not (self.digest or self.tag or self.context):
+            raise ValueError("give digest, tag or context; a digest is reproducible, a tag is not")
         return self
 
 

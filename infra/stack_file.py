@@ -2,6 +2,9 @@
 
 Pulumi checks the type of a declared key and lets unknown keys pass; here an unknown key is a
 mistake with a hint, and all mistakes of a stack are told at once.
+
+``read`` takes the config from the engine, ``infra.stack_yaml`` from the files themselves; only the
+former needs Pulumi, which is therefore imported where it is used.
 """
 
 from __future__ import annotations
@@ -11,12 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-import pulumi
 import pydantic
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from infra import naming
+from infra import image_context, naming, stack_places
 from infra.errors import ConfigError, Problem, did_you_mean
 from infra.settings import Section, Settings
 
@@ -39,11 +41,16 @@ def read(root: Path) -> Settings:
     Raises:
         ConfigError: with every mistake found.
     """
+    import pulumi  # half a second that a checker of job files need not spend
+
     stack = pulumi.get_stack()
     google = pulumi.Config("gcp")
     raw: dict[str, Any] = {"stack": stack}
     raw |= {key: value for key in FROM_PROVIDER if (value := google.get(key)) is not None}
-    return parse(raw | _own_keys(), root)
+    try:
+        return parse(raw | _own_keys(), root)
+    except ConfigError as failed:
+        raise ConfigError(stack_places.locate(failed.problems, root)) from None
 
 
 def _own_keys() -> dict[str, Any]:
@@ -52,6 +59,8 @@ def _own_keys() -> dict[str, Any]:
     ``pulumi.Config`` can only be asked for a key by name, which is how unknown keys slip
     through, so this looks at what the engine handed to the SDK.
     """
+    import pulumi
+
     raw: dict[str, Any] = {}
     prefix = f"{NAMESPACE}:"
     known = pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
@@ -173,11 +182,21 @@ def _file_problems(settings: Settings, root: Path) -> list[Row]:
     wanted += [(f"packages.{key}.path", p.path, False) for key, p in settings.packages.items()]
     for key, bucket in settings.buckets.items():
         wanted += [(f"buckets.{key}.objects.{o}", file, True) for o, file in bucket.objects.items()]
-    rows = list[Row]()
-    for path, name, is_file in wanted:
-        target = (root / name).resolve()
-        if not target.is_relative_to(root.resolve()):
-            rows.append((path, "lies outside of the checkout", name, "use a path below it"))
-        elif not (target.is_file() if is_file else target.exists()):
-            rows.append((path, "no such file", name, "paths start at the folder of Pulumi.yaml"))
+    rows = [row for entry in wanted for row in _path_problem(*entry, root)]
+    for key, image in settings.images.items():
+        if image.context:
+            path = f"images.{key}.context"
+            rows += _path_problem(path, image.context, False, root) or [
+                (path, what, image.context, hint)
+                for what, hint in image_context.problems(root / image.context)
+            ]
     return rows
+
+
+def _path_problem(path: str, name: str, is_file: bool, root: Path) -> list[Row]:
+    target = (root / name).resolve()
+    if not target.is_relative_to(root.resolve()):
+        return [(path, "lies outside of the checkout", name, "use a path below it")]
+    if not (target.is_file() if is_file else target.exists()):
+        return [(path, "no such file", name, "paths start at the folder of Pulumi.yaml")]
+    return []
