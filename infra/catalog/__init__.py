@@ -2,7 +2,11 @@
 
 ``apis.yaml``            APIs a stack enables, and for what
 ``custom_job.json``      fields of the CustomJob message (generated: ``tools/job_schema.py``)
+``wrong_fields.yaml``    fields that do not exist but are written often
 ``training_images.yaml`` prebuilt training images and the end of their availability
+``bandwidth.yaml``       network bandwidth of machines, for reduction servers
+``machines.yaml``        machine types, with ``accelerators.yaml``, ``regions.yaml`` and
+                         ``sources.yaml`` (written by ``tools/catalogue.py``; read ``machines``)
 """
 
 from __future__ import annotations
@@ -14,9 +18,12 @@ from typing import Any
 
 import yaml
 
+# The safe loader in C reads the machines ten times as fast; not every build of PyYAML has it.
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 @functools.cache
 def load(name: str) -> Any:
     """The content of one file of this package. Do not change what is returned."""
     text = (resources.files("infra.catalog") / name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
+    return json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=Loader)
