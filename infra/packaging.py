@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,24 @@ class Package:
     name: str
     file: str
     content: bytes
+
+
+def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
+    """Packages by name from paths below ``root``.
+
+    Raises:
+        ConfigError: with every path that has no code.
+    """
+    packages: dict[str, Package] = {}
+    problems: list[Problem] = []
+    for name, path in paths.items():
+        try:
+            packages[name] = build(name, root / path, path)
+        except ConfigError as failed:
+            problems += failed.problems
+    if problems:
+        raise ConfigError(problems)
+    return packages
 
 
 def build(name: str, path: Path, where: str = "") -> Package:
@@ -82,10 +100,16 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
         if path.suffix == ".py":
             yield path.name, path.read_bytes()
         return
-    for file in sorted(path.rglob("*")):
-        inside = file.relative_to(path)
+    for name, content in files_below(path):
+        yield f"{path.name}/{name}", content
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Files of a folder that are code: path inside it -> content, in a fixed order."""
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
         if file.is_file() and not any(p.startswith(".") or p in SKIPPED for p in inside.parts):
-            yield f"{path.name}/{inside.as_posix()}", file.read_bytes()
+            yield inside.as_posix(), file.read_bytes()
 
 
 def _requirements(file: Path) -> list[str]:

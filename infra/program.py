@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pulumi
 
-from infra import packaging, references
+from infra import job_files, packaging
 from infra.components.apis import Apis
 from infra.components.identities import TrainingAccount
 from infra.components.packages import Packages
@@ -23,10 +23,9 @@ from infra.components.registry import Registry
 from infra.components.secrets import Secrets
 from infra.components.storage import Storage
 from infra.components.training import Training
-from infra.customjob import spec
 from infra.customjob.resource import CustomJob
-from infra.customjob.spec import JobRequest, Submission
-from infra.errors import ConfigError, Problem
+from infra.customjob.spec import JobRequest
+from infra.errors import ConfigError
 from infra.naming import CONTROL, STAGING
 from infra.packaging import Package
 from infra.settings import Settings
@@ -38,9 +37,7 @@ def deploy(settings: Settings, root: Path) -> None:
     Raises:
         ConfigError: with every mistake in job files and packages, before anything is declared.
     """
-    packages = {
-        key: packaging.build(key, root / p.path, p.path) for key, p in settings.packages.items()
-    }
+    packages = build_packages(settings, root)
     requests = read_jobs(settings, packages, root)
     names, labels = settings.names, settings.labels
 
@@ -106,31 +103,20 @@ def deploy(settings: Settings, root: Path) -> None:
 
 def build_packages(settings: Settings, root: Path) -> dict[str, Package]:
     """The stack's packages, built; nothing is written yet. Raises ConfigError."""
-    return {
-        key: packaging.build(key, root / package.path, package.path)
-        for key, package in settings.packages.items()
-    }
+    return packaging.build_all({key: p.path for key, p in settings.packages.items()}, root)
 
 
 def read_jobs(
     settings: Settings, packages: dict[str, Package], root: Path
 ) -> dict[str, JobRequest]:
     """Requests of all jobs. Warnings are shown; mistakes of all files are raised together."""
-    table = references.table(settings, packages)
-    requests: dict[str, JobRequest] = {}
-    problems: list[Problem] = []
-    for key, job in settings.jobs.items():
-        who = Submission(settings.project, settings.region, settings.stack, key, job.run)
-        try:
-            requests[key] = spec.load((root / job.file).read_bytes(), job.file, who, table)
-        except ConfigError as failed:
-            problems += failed.problems
-    if problems:
+    verdicts = job_files.judge(settings, packages, root)
+    if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
         raise ConfigError(problems)
-    for request in requests.values():
-        for warning in request.warnings:
+    for verdict in verdicts.values():
+        for warning in verdict.warnings:
             pulumi.log.warn(str(warning))
-    return requests
+    return {key: verdict.request for key, verdict in verdicts.items() if verdict.request}
 
 
 def accounts_fetching_packages(settings: Settings, requests: dict[str, JobRequest]) -> set[str]:

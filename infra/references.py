@@ -9,8 +9,14 @@ from infra.packaging import Package
 from infra.settings import Settings
 
 
-def table(settings: Settings, packages: Mapping[str, Package]) -> dict[str, str]:
-    """All references of the stack. ``packages`` are the built ones, by their key."""
+def table(
+    settings: Settings, packages: Mapping[str, Package], image_tags: Mapping[str, str]
+) -> dict[str, str]:
+    """All references of the stack.
+
+    ``packages`` are the built ones, ``image_tags`` those of images that are known by their
+    context alone; both by their key.
+    """
     names = settings.names
     known = {
         "stack.name": settings.stack,
@@ -30,7 +36,7 @@ def table(settings: Settings, packages: Mapping[str, Package]) -> dict[str, str]
     for key, package in packages.items():
         known[f"packages.{key}"] = package_uri(settings, package)
     for key, image in settings.images.items():
-        version = f"@{image.digest}" if image.digest else f":{image.tag}"
+        version = f"@{image.digest}" if image.digest else f":{image.tag or image_tags[key]}"
         known[f"images.{key}"] = f"{names.repository()}/{key}{version}"
     return known
 

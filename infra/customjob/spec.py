@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from infra.customjob import document, references, rules, shape
-from infra.customjob.document import Document, Path
+from infra.customjob import document, judging, references, shape
+from infra.customjob.rules.context import ALONE, Context
+from infra.customjob.rules.job import Job
+from infra.customjob.rules.stack import outputs_clash
 from infra.errors import ConfigError, Problem
 
 #: Stands for the request id until it is known: the id is a digest of the request that names it.
@@ -73,13 +76,47 @@ def canonical(message: Mapping[str, Any]) -> str:
     return json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def load(data: bytes, file: str, submission: Submission, table: references.Table) -> JobRequest:
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found in one job file. ``request`` is there if no error was."""
+
+    request: JobRequest | None
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    output: str = ""
+    """The output directory, perhaps with ``${job.requestId}`` still in it."""
+
+
+def load(
+    data: bytes,
+    file: str,
+    submission: Submission,
+    table: references.Table,
+    context: Context = ALONE,
+) -> JobRequest:
     """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
 
     Raises:
         ConfigError: with every mistake in the file.
     """
-    parsed = document.parse(data, file)
+    verdict = judge(data, file, submission, table, context)
+    if verdict.request is None:
+        raise ConfigError(verdict.errors)
+    return verdict.request
+
+
+def judge(
+    data: bytes,
+    file: str,
+    submission: Submission,
+    table: references.Table,
+    context: Context = ALONE,
+) -> Verdict:
+    """Like ``load``, but returns mistakes and warnings together; raises nothing."""
+    try:
+        parsed = document.read(data, file)
+    except ConfigError as unreadable:
+        return Verdict(None, unreadable.problems, ())
     known = {
         **table,
         "job.name": submission.job,
@@ -87,58 +124,51 @@ def load(data: bytes, file: str, submission: Submission, table: references.Table
         REQUEST_ID: "${" + REQUEST_ID + "}",
     }
     shaper = shape.Shaper(parsed, known)
-    message = _rest_form(parsed, shaper)
-    problems, warnings = list(shaper.problems), list(shaper.warnings)
-    if message is not None and not problems:
+    message = shaper.request()
+    found = [*parsed.problems, *shaper.problems, *shaper.warnings]
+    if message is not None:
         message.setdefault("displayName", f"{submission.stack}-{submission.job}")
-        for level, problem in _broken_rules(parsed, message):
-            (problems if level == "error" else warnings).append(problem)
-    if problems or message is None:
-        raise ConfigError(sorted(problems, key=_place))
+        job = Job(message, context, tuple(shaper.damaged))
+        found += judging.findings(parsed, job)
+    errors = tuple(sorted((p for p in found if p.level == "error"), key=_place))
+    warnings = tuple(sorted((p for p in found if p.level == "warning"), key=_place))
+    output = "" if message is None else Job(message).output
+    if errors or message is None:
+        return Verdict(None, errors, warnings, output)
     draft = canonical(message)
     request_id = _identity(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)
-    return JobRequest(submission, request_id, body, frozenset(shaper.used), tuple(warnings))
+    request = JobRequest(submission, request_id, body, frozenset(shaper.used), warnings)
+    return Verdict(request, (), warnings, output)
 
 
-def _rest_form(parsed: Document, shaper: shape.Shaper) -> dict[str, Any] | None:
-    """The message as REST takes it, from REST's form or gcloud's (the jobSpec alone)."""
-    keys = {shape.camel(key) for key in parsed.root.content}
-    wrapper = set(shape.messages()["CustomJob"]) - set(shape.messages()["CustomJobSpec"])
-    if keys & wrapper:
-        return shaper.message(parsed.root, "CustomJob", ())
-    spec = shaper.message(parsed.root, "CustomJobSpec", ())
-    return None if spec is None else {"jobSpec": spec}
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A job file of a stack: its bytes, its path as messages show it, and which job it is."""
+
+    data: bytes
+    file: str
+    submission: Submission
 
 
-def _broken_rules(parsed: Document, message: dict[str, Any]) -> list[tuple[str, Problem]]:
-    found: list[tuple[str, Problem]] = []
-    gcloud_form = not any(shape.camel(key) == "jobSpec" for key in parsed.root.content)
-    for rule in rules.RULES:
-        for finding in rule.check(message):
-            path = finding.path
-            if gcloud_form and path[:1] == ("jobSpec",):
-                path = path[1:]
-            where = parsed.where(_as_written(parsed, path))
-            what = f"{document.dotted(path)}: {finding.what}" if path else finding.what
-            found.append((rule.level, Problem(where, what, finding.got, finding.hint)))
-    return found
+def judge_all(
+    files: Sequence[JobFile], table: references.Table, context: Context = ALONE
+) -> dict[str, Verdict]:
+    """Judge all jobs of a stack, each also against the others; by the job's name."""
 
+    def judged(one: JobFile, others: Mapping[str, str]) -> Verdict:
+        around = dataclasses.replace(context, others=others)
+        return judge(one.data, one.file, one.submission, table, around)
 
-def _as_written(parsed: Document, path: Path) -> Path:
-    """``path`` with the keys of the file, which may be snake_case."""
-    value, written = parsed.root, list[str | int]()
-    for part in path:
-        if isinstance(value.content, dict):
-            key = next((k for k in value.content if shape.camel(k) == part), None)
-            if key is None:
-                break
-            part = key
-        elif not (isinstance(value.content, list) and isinstance(part, int)):
-            break
-        written.append(part)
-        value = value.content[part]
-    return tuple(written)
+    verdicts = {one.submission.job: judged(one, {}) for one in files}
+    outputs = {job: verdict.output for job, verdict in verdicts.items()}
+    for one in files:
+        job = one.submission.job
+        others = {other: uri for other, uri in outputs.items() if other != job}
+        # What a job writes is known only once it was read; few need a second look.
+        if any(outputs_clash(outputs[job], uri) for uri in others.values()):
+            verdicts[job] = judged(one, others)
+    return verdicts
 
 
 def _identity(submission: Submission, draft: str) -> str:

@@ -1,0 +1,51 @@
+"""Does the request make sense? What the service would refuse, or its owner regret.
+
+One module a subject; each rule is a small function over a ``Job``, registered with an id, one
+line that says what it holds, and its source. What Google documents or the client refuses makes
+an error; what was merely observed or concluded makes a warning.
+"""
+
+import importlib
+
+from infra.customjob.rules import reading
+from infra.customjob.rules.context import ALONE, BucketFacts, Context, StackFacts
+from infra.customjob.rules.job import Job
+from infra.customjob.rules.registry import RULES, Finding, Rule
+
+#: Modules with rules, in the order in which their rules are listed.
+SUBJECTS = (
+    "pools",
+    "machines",
+    "tpu",
+    "capacity",
+    "scheduling",
+    "reduction",
+    "images",
+    "storage",
+    "mounts",
+    "environment",
+    "secrets",
+    "network",
+    "identity",
+    "tracking",
+    "naming",
+    "stack",
+)
+
+for subject in SUBJECTS:
+    importlib.import_module(f"{__name__}.{subject}")
+
+#: Every rule there is, those that reading the file itself checks first.
+ALL: tuple[Rule, ...] = (*reading.RULES, *RULES)
+
+__all__ = [
+    "ALL",
+    "ALONE",
+    "RULES",
+    "BucketFacts",
+    "Context",
+    "Finding",
+    "Job",
+    "Rule",
+    "StackFacts",
+]

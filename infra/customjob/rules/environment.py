@@ -1,0 +1,164 @@
+"""What the code is told: environment variables, command and arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from infra.customjob.rules.job import Job
+from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+
+REQUIREMENTS = GUIDES + "training/code-requirements"
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+MAX_ENV = 100
+MAX_ARGS = 100_000
+#: Set by the service itself.
+RESERVED = re.compile(r"(AIP_[A-Z_]+|CLOUD_ML_[A-Z_]+|CLUSTER_SPEC|TF_CONFIG)\Z")
+#: Set by the service only if the job has a baseOutputDirectory.
+OUTPUT_DIRS = re.compile(r"\bAIP_(?:MODEL_DIR|CHECKPOINT_DIR|TENSORBOARD_LOG_DIR)\b")
+PLACEHOLDER = re.compile(
+    r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
+)
+SHELLS = ("sh", "bash", "/bin/sh", "/bin/bash")
+STOPS_ON_ERROR = re.compile(r"set -[a-z]*e")
+#: Ends of lines after which a shell goes on with the same command, or with part of one.
+GOES_ON = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
+
+
+def _is_set(variable: dict[str, str]) -> str:
+    return variable.get("name", "")
+
+
+@rule("env-name", TYPES + "env_var.py")
+def env_name(job: Job) -> Iterator[Finding]:
+    """Environment variables have a C identifier as name."""
+    hint = "letters, digits and '_', not starting with a digit"
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            path = (*pool.task_path, "env", index)
+            if "name" not in variable:
+                yield Finding(path, "name is missing", "", hint, "name")
+            elif not ENV_NAME.match(variable["name"]):
+                what = "name is no C identifier"
+                yield Finding((*path, "name"), what, variable["name"], hint)
+
+
+@rule("env-value", TYPES + "env_var.py")
+def env_value(job: Job) -> Iterator[Finding]:
+    """Environment variables have a value."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            if "value" not in variable:
+                path = (*pool.task_path, "env", index)
+                yield Finding(path, "value is missing", "", 'write value: ""', "value")
+
+
+@rule("env-count", TYPES + "custom_job.py")
+def env_count(job: Job) -> Iterator[Finding]:
+    """A pool has at most 100 environment variables."""
+    for pool in job.pools:
+        if len(pool.env) > MAX_ENV:
+            path = (*pool.task_path, "env")
+            hint = "put them into a file in a bucket, and pass its name"
+            yield Finding(path, f"has more than {MAX_ENV} variables", str(len(pool.env)), hint)
+
+
+@rule("env-twice", GUIDES + "training/configure-container-settings", "warning")
+def env_twice(job: Job) -> Iterator[Finding]:
+    """No environment variable is set twice."""
+    for pool in job.pools:
+        seen = dict[str, int]()
+        for index, variable in enumerate(pool.env):
+            name = _is_set(variable)
+            if name and name in seen:
+                path = (*pool.task_path, "env", index, "name")
+                what = f"is set twice, first as item {seen[name] + 1}"
+                yield Finding(path, what, name, "remove one of the two")
+            seen.setdefault(name, index)
+
+
+@rule("env-reserved", REQUIREMENTS, "warning")
+def env_reserved(job: Job) -> Iterator[Finding]:
+    """Variables that the service sets are left to it."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            if RESERVED.match(_is_set(variable)):
+                path = (*pool.task_path, "env", index, "name")
+                yield Finding(path, "the service sets this itself", variable["name"], "rename it")
+
+
+@rule("args-length", GUIDES + "training/create-custom-job")
+def args_length(job: Job) -> Iterator[Finding]:
+    """All arguments together have at most 100,000 characters."""
+    for pool in job.pools:
+        length = sum(len(text) for text in pool.task.get("args", []))
+        if length > MAX_ARGS:
+            hint = "put them into a file in a bucket, and pass its name"
+            what = f"has more than {MAX_ARGS:,} characters"
+            yield Finding((*pool.task_path, "args"), what, f"{length:,}", hint)
+
+
+@rule("output-variables", TYPES + "custom_job.py")
+def output_variables(job: Job) -> Iterator[Finding]:
+    """AIP_MODEL_DIR and its like are there only with a baseOutputDirectory."""
+    if job.output:
+        return
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if match := OUTPUT_DIRS.search(text):
+                hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
+                yield Finding(path, "is not set without baseOutputDirectory", match.group(), hint)
+
+
+@rule("placeholder", GUIDES + "training/configure-container-settings", "warning")
+def placeholder(job: Job) -> Iterator[Finding]:
+    """Placeholders such as <YOUR_BUCKET> have been filled in."""
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if match := PLACEHOLDER.search(text):
+                what = "looks like a placeholder that nobody filled in"
+                yield Finding(path, what, match.group(), "the job would start, and fail")
+
+
+@rule("temporary-disk", GUIDES + "training/configure-compute", "warning")
+def temporary_disk(job: Job) -> Iterator[Finding]:
+    """Nothing to be kept is written below /mnt/disks: the boot disk is lost with the job."""
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if "/mnt/disks/" in text:
+                hint = "baseOutputDirectory and AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
+                what = "is on the boot disk, whose data is lost when the job ends"
+                yield Finding(path, what, "/mnt/disks/", hint)
+
+
+@rule("script-goes-on", REQUIREMENTS, "warning")
+def script_goes_on(job: Job) -> Iterator[Finding]:
+    """A shell script ends at the first failure, so that a failed training is a failed job."""
+    for pool in job.pools:
+        command = pool.task.get("command", [])
+        if not command or command[0] not in SHELLS or "-e" in command:
+            continue
+        for path, text in pool.texts():
+            if "env" not in path and _ignores_failures(text):
+                what = "the script goes on after a command that failed"
+                yield Finding(path, what, "", "begin it with `set -e`, or join lines with &&")
+
+
+@rule("nccl-infiniband", GUIDES + "training/configure-compute", "warning")
+def nccl_infiniband(job: Job) -> Iterator[Finding]:
+    """NCCL is not told to use InfiniBand on A2 machines, which have none."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            wanted = _is_set(variable) == "NCCL_IB_DISABLE" and variable.get("value") == "0"
+            if wanted and pool.machine_type.startswith("a2-"):
+                path = (*pool.task_path, "env", index)
+                yield Finding(
+                    path, "A2 machines have no InfiniBand", "NCCL_IB_DISABLE=0", "remove it"
+                )
+
+
+def _ignores_failures(script: str) -> bool:
+    lines = [line for raw in script.splitlines() if (line := raw.strip()) and line[0] != "#"]
+    if len(lines) < 2 or STOPS_ON_ERROR.search(script):
+        return False
+    return any(not GOES_ON.search(line) for line in lines[:-1])

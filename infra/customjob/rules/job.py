@@ -1,0 +1,192 @@
+"""A request as rules look at it: its pools, their machines and tasks, and what is around it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from infra.catalog import machines
+from infra.customjob.document import Path
+from infra.customjob.rules.context import ALONE, Context
+
+Request = dict[str, Any]
+SPEC: Path = ("jobSpec",)
+POOLS: Path = ("jobSpec", "workerPoolSpecs")
+TASKS = ("containerSpec", "pythonPackageSpec")
+#: Part of the name of Google's image that runs a reduction server.
+REDUCTION_SERVER = "/reductionserver"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A worker pool that is not skipped."""
+
+    index: int
+    spec: dict[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """Where it stands in the request."""
+        return (*POOLS, self.index)
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """Its machineSpec, empty if it has none."""
+        return self.spec.get("machineSpec", {})
+
+    @property
+    def machine_path(self) -> Path:
+        """Where its machineSpec stands."""
+        return (*self.path, "machineSpec")
+
+    @property
+    def machine_type(self) -> str:
+        """Its machineType, empty if it has none."""
+        return self.machine.get("machineType", "")
+
+    @functools.cached_property
+    def shape(self) -> machines.MachineType | None:
+        """What the catalogue knows of its machine type."""
+        return machines.machine_type(self.machine_type)
+
+    @property
+    def accelerator(self) -> str:
+        """Its acceleratorType, empty if it has none."""
+        name = self.machine.get("acceleratorType", "")
+        return "" if name.endswith("_UNSPECIFIED") else name
+
+    @property
+    def count(self) -> int:
+        """Its acceleratorCount; 0 stands for none on the wire too."""
+        return self.machine.get("acceleratorCount", 0)
+
+    @property
+    def gpu(self) -> bool:
+        """Whether its machines have GPUs, by what the file says or by the machine type."""
+        shape = self.shape
+        bundled = shape.accelerators if shape and shape.accelerator_required else ()
+        return any(name.startswith("NVIDIA") for name in (self.accelerator, *bundled))
+
+    @property
+    def required(self) -> bool:
+        """Whether its machine type comes with accelerators that must be named."""
+        return self.shape is not None and self.shape.accelerator_required
+
+    @property
+    def affinity(self) -> dict[str, Any] | None:
+        """Its reservationAffinity."""
+        return self.machine.get("reservationAffinity")
+
+    @property
+    def reserved(self) -> bool:
+        """Whether it asks for a reservation."""
+        kind = (self.affinity or {}).get("reservationAffinityType", "")
+        return kind in ("ANY_RESERVATION", "SPECIFIC_RESERVATION")
+
+    @property
+    def unreserved(self) -> bool:
+        """Whether it certainly asks for no reservation."""
+        kind = (self.affinity or {}).get("reservationAffinityType", "")
+        return self.affinity is None or kind == "NO_RESERVATION"
+
+    @property
+    def replicas(self) -> int:
+        """Its replicaCount; the service takes 1 if there is none."""
+        return self.spec.get("replicaCount", 1)
+
+    @property
+    def task_name(self) -> str:
+        """``containerSpec`` or ``pythonPackageSpec``; empty if it has neither."""
+        return next((name for name in TASKS if name in self.spec), "")
+
+    @property
+    def task(self) -> dict[str, Any]:
+        """What it runs, empty if nothing."""
+        return self.spec.get(self.task_name, {})
+
+    @property
+    def task_path(self) -> Path:
+        """Where its task stands."""
+        return (*self.path, self.task_name)
+
+    @property
+    def image_field(self) -> str:
+        """Name of the field that holds its image."""
+        return "imageUri" if self.task_name == "containerSpec" else "executorImageUri"
+
+    @property
+    def image(self) -> str:
+        """Its image, empty if it has none."""
+        return self.task.get(self.image_field, "")
+
+    @property
+    def env(self) -> list[dict[str, Any]]:
+        """Its environment variables."""
+        return self.task.get("env", [])
+
+    @property
+    def is_reduction_server(self) -> bool:
+        """Whether it runs Google's reduction server."""
+        return REDUCTION_SERVER in self.image
+
+    def texts(self) -> Iterator[tuple[Path, str]]:
+        """What the code is told: command, args and values of env, each with its place."""
+        for field in ("command", "args"):
+            for index, text in enumerate(self.task.get(field, [])):
+                yield (*self.task_path, field, index), text
+        for index, variable in enumerate(self.env):
+            if "value" in variable:
+                yield (*self.task_path, "env", index, "value"), variable["value"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One request and its context."""
+
+    request: Request
+    context: Context = ALONE
+    damaged: tuple[Path, ...] = ()
+    """Places whose value could not be read; nothing may be concluded from their absence."""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Its jobSpec, empty if it has none."""
+        return self.request.get("jobSpec", {})
+
+    @functools.cached_property
+    def pools(self) -> tuple[Pool, ...]:
+        """Worker pools that are not skipped."""
+        specs = self.spec.get("workerPoolSpecs", [])
+        return tuple(Pool(index, spec) for index, spec in enumerate(specs) if spec)
+
+    @property
+    def region(self) -> str | None:
+        """Region the job is sent to, if known."""
+        return self.context.region
+
+    @property
+    def scheduling(self) -> dict[str, Any]:
+        """Its scheduling, empty if it has none."""
+        return self.spec.get("scheduling", {})
+
+    @property
+    def strategy(self) -> str:
+        """STANDARD, SPOT or FLEX_START, also by their deprecated names; ``?`` if unreadable."""
+        if any(path[1:2] == ("scheduling",) for path in self.damaged):
+            return "?"
+        name = self.scheduling.get("strategy", "STANDARD")
+        return {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}.get(
+            name, "STANDARD"
+        )
+
+    @property
+    def account(self) -> str:
+        """The account it runs as, empty if none is named."""
+        return self.spec.get("serviceAccount", "")
+
+    @property
+    def output(self) -> str:
+        """Its output directory, empty if it has none."""
+        return self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")

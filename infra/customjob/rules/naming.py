@@ -1,0 +1,77 @@
+"""Names and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.customjob.rules.job import Job
+from infra.customjob.rules.registry import TYPES, Finding, rule
+
+#: Labels the stack sets itself; see ``submission``.
+RESERVED = ("request-id", "request-digest", "managed-by", "stack", "job", "run")
+MAX_NAME = 128
+MAX_LABELS = 64
+MAX_LENGTH = 64
+MAX_BYTES = 128
+
+
+@rule("display-name", TYPES + "custom_job.py")
+def display_name(job: Job) -> Iterator[Finding]:
+    """displayName has 1 to 128 characters."""
+    name = job.request.get("displayName", "x")
+    if not 1 <= len(name) <= MAX_NAME:
+        what = f"has more than {MAX_NAME} characters" if name else "is empty"
+        yield Finding(("displayName",), what, name, "leave it out for STACK-JOB")
+
+
+@rule("label", TYPES + "custom_job.py")
+def label(job: Job) -> Iterator[Finding]:
+    """Labels have at most 64 lowercase letters, digits, '_' and '-', of any language."""
+    limit = f"must have at most {MAX_LENGTH} lowercase letters, digits, '_' and '-'"
+    for key, value in job.request.get("labels", {}).items():
+        if not key or not _is_label(key):
+            what = f"label key '{key}' {limit}"
+            yield Finding(("labels", key), what, "", "for example cost-center")
+        elif not _is_label(value):
+            what = f"value of label '{key}' {limit}"
+            yield Finding(("labels", key), what, value, "for example ml-1")
+
+
+@rule(
+    "label-limits", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
+)
+def label_limits(job: Job) -> Iterator[Finding]:
+    """Labels stay below what was seen to be refused: 64 characters, 128 bytes, '-' at the start."""
+    for key, value in job.request.get("labels", {}).items():
+        if not _is_label(key) or not _is_label(value):
+            continue  # said already
+        long = any(len(t) >= MAX_LENGTH or len(t.encode()) >= MAX_BYTES for t in (key, value))
+        if long or key[:1] in ("_", "-"):
+            what = f"label '{key}' was seen to be refused"
+            hint = "63 characters at most, the key beginning with a letter or digit"
+            yield Finding(("labels", key), what, value, hint)
+
+
+def _is_label(text: str) -> bool:
+    marks = all(c in "_-" or (c.isalnum() and c == c.lower()) for c in text)
+    return marks and len(text) <= MAX_LENGTH
+
+
+@rule("label-reserved", "docs/job-files.md")
+def label_reserved(job: Job) -> Iterator[Finding]:
+    """Labels that the stack sets are left to it: by them a job is found again."""
+    for key in job.request.get("labels", {}):
+        if key in RESERVED:
+            what = "the stack sets this label itself"
+            yield Finding(("labels", key), what, key, "rename it")
+
+
+@rule(
+    "label-count", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
+)
+def label_count(job: Job) -> Iterator[Finding]:
+    """With those of the stack, a job has at most 64 labels."""
+    count = len(job.request.get("labels", {}))
+    if count > MAX_LABELS - len(RESERVED):
+        what = f"a job has at most {MAX_LABELS} labels, {len(RESERVED)} of which the stack sets"
+        yield Finding(("labels",), what, str(count), "remove some")

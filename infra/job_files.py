@@ -1,0 +1,49 @@
+"""All job files of a stack, judged together: rules across jobs need every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from infra import image_context, references, stack_facts
+from infra.customjob import spec
+from infra.customjob.rules.context import Context
+from infra.customjob.spec import JobFile, Submission, Verdict
+from infra.packaging import Package
+from infra.settings import Settings
+
+
+def judge(
+    settings: Settings,
+    packages: Mapping[str, Package],
+    root: Path,
+    shown: Callable[[str], str] = str,
+) -> dict[str, Verdict]:
+    """Every job of the stack, by its name, with what was found wrong in its file.
+
+    ``root`` is the checkout; ``shown`` makes a file's name in messages from its name in the
+    config.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    files = [
+        JobFile((root / job.file).read_bytes(), shown(job.file), submission(settings, key, job.run))
+        for key, job in settings.jobs.items()
+    ]
+    return spec.judge_all(files, table(settings, packages, root), context(settings))
+
+
+def table(settings: Settings, packages: Mapping[str, Package], root: Path) -> dict[str, str]:
+    """What references in job files stand for. ``root`` is the checkout."""
+    return references.table(settings, packages, image_context.tags(settings.images, root))
+
+
+def submission(settings: Settings, job: str, run: int = 1) -> Submission:
+    """The submission of a job in this stack."""
+    return Submission(settings.project, settings.region, settings.stack, job, run)
+
+
+def context(settings: Settings) -> Context:
+    """What is around every job of this stack, other jobs aside."""
+    return Context.of(stack_facts.facts(settings))
