@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import typer
 
+from vt.catalogue.command import catalogue
+from vt.check.command import check
 from vt.local.commands import local
+from vt.render.command import render
 
 app = typer.Typer(
     name="vt",
@@ -18,6 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(check)
+app.command()(render)
+app.command()(catalogue)
 app.add_typer(local, name="local")
 
 

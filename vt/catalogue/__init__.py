@@ -1,0 +1,1 @@
+"""``vt catalogue``: machine types and accelerators with regions and list prices."""

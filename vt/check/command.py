@@ -1,0 +1,116 @@
+"""The command line of ``vt check``. Exit code: 0 clean, 1 mistakes, 2 it could not run."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:  # what judges is imported where it is used: `vt --help` needs none of it
+    from vt.check.report import Report
+
+
+class Format(StrEnum):
+    """How findings are told."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+def check(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Job files, folders of them, or - for standard input. Without any: all jobs of "
+            "the stack, or jobs/*.yaml.",
+            metavar="FILES",
+        ),
+    ] = None,
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
+    ] = "",
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="How findings are told.")
+    ] = Format.TEXT,
+    list_rules: Annotated[
+        bool, typer.Option("--rules", help="List every rule instead, with its source.")
+    ] = False,
+) -> None:
+    """Find every mistake in job files that can be known before they are sent.
+
+    Exit code: 0 clean (there may be warnings), 1 mistakes, 2 it could not run.
+    """
+    # A file's name may hold any byte, and a terminal may not speak UTF-8.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if list_rules:
+        _list_rules(format_)
+        return
+    from vt.check import judging
+
+    try:
+        reports = _reports(files or [], stack)
+    except judging.CannotRun as reason:
+        print(f"vt check: {reason}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    _tell(reports, format_)
+    if any(report.count("error") for report in reports):
+        raise typer.Exit(1)
+
+
+def _reports(arguments: list[str], stack: str) -> list[Report]:
+    from vt import project
+    from vt.check import judging
+
+    root = project.root_of(Path.cwd())
+    if stack:
+        if root is None:
+            raise judging.CannotRun("no Pulumi.yaml here or above: --stack needs a project")
+        files = judging.files_of(arguments) if arguments else []
+        return judging.in_stack(files, root, stack)
+    if not arguments:
+        jobs = (root or Path.cwd()) / "jobs"
+        if not jobs.is_dir():
+            raise judging.CannotRun("name the files to check: there is no folder jobs here")
+        arguments = [project.from_here(jobs)]
+    return [judging.alone(file) for file in judging.files_of(arguments)]
+
+
+def _tell(reports: list[Report], format_: Format) -> None:
+    from vt.check import machine, text
+
+    if format_ is Format.JSON:
+        print(machine.as_json(reports))
+    elif format_ is Format.SARIF:
+        from vt.check import sarif
+
+        print(sarif.as_sarif(reports))
+    elif format_ is Format.GITHUB:
+        for line in machine.github(reports):
+            print(line)
+    else:
+        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        for line in text.lines(reports, color=color):
+            print(line)
+
+
+def _list_rules(format_: Format) -> None:
+    from vt.check import listing
+
+    rows = listing.all_rules()
+    if format_ is Format.TEXT:
+        for line in listing.as_text(rows):
+            print(line)
+    elif format_ is Format.JSON:
+        print(listing.as_json(rows))
+    else:
+        print(f"vt check: --rules has no format {format_.value}: use text or json", file=sys.stderr)
+        raise typer.Exit(2)

@@ -1,0 +1,152 @@
+"""Job files -> reports: with the stack they belong to, or alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infra.customjob import document, spec
+from infra.errors import ConfigError, Problem
+from vt.check import placeholders
+from vt.check.report import Report
+
+if TYPE_CHECKING:  # with a stack comes pydantic
+    from vt.check.stack import Stack
+
+#: What is read of a file at most. A job file is refused long before; this bounds the memory.
+MAX_READ = 32 * 1024 * 1024
+STDIN = "-"
+
+
+class CannotRun(Exception):
+    """Nothing could be judged. The message is one line that says why."""
+
+
+def files_of(arguments: Iterable[str]) -> list[str]:
+    """The files to check, each once: a folder means the YAML files directly in it.
+
+    Raises:
+        CannotRun: there is no such file.
+    """
+    found: dict[str, None] = {}
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml"))
+            found |= dict.fromkeys(str(file) for file in inside if file.is_file())
+        elif argument == STDIN or path.exists():
+            found[argument] = None
+        else:
+            raise CannotRun(f"{argument}: no such file")
+    if not found:
+        raise CannotRun("there is no YAML file to check")
+    return list(found)
+
+
+def read(file: str) -> bytes:
+    """The bytes of a file, or of standard input for ``-``.
+
+    Raises:
+        CannotRun: it cannot be read.
+    """
+    if file == STDIN:
+        return sys.stdin.buffer.read(MAX_READ)
+    try:
+        with Path(file).open("rb") as stream:
+            return stream.read(MAX_READ)
+    except OSError as failed:
+        raise CannotRun(f"{file}: {failed.strerror or failed}") from None
+
+
+def alone(file: str) -> Report:
+    """What is wrong with a file whatever the stack.
+
+    Raises:
+        CannotRun: it cannot be read.
+    """
+    data, shown = read(file), name(file)
+    judged = spec.judge(data, shown, placeholders.submission(job(file)), placeholders.table(data))
+    return report(shown, data, judged)
+
+
+def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Report]:
+    """What is wrong with the files in this stack, and with the stack's file.
+
+    With no files, all jobs of the stack. If the stack's file is wrong, the job files are judged
+    as far as they can be without it.
+
+    Raises:
+        CannotRun: there is no such stack, or a file cannot be read.
+    """
+    loaded = stack_or_report(root, stack_name)
+    if isinstance(loaded, Report):
+        return [loaded, *map(alone, files)]
+    try:
+        judged = loaded.judge_jobs()
+    except OSError as failed:
+        raise CannotRun(f"{failed.filename}: {failed.strerror or failed}") from None
+    if not files:
+        files = list(dict.fromkeys(loaded.shown(j.file) for j in loaded.settings.jobs.values()))
+    return [_one_of(file, loaded, judged) for file in files]
+
+
+def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
+    """The stack, or what is wrong with its file.
+
+    Raises:
+        CannotRun: there is no such stack.
+    """
+    from infra import stack_yaml
+    from vt.check import stack
+
+    try:
+        return stack.load(root, stack_name)
+    except stack_yaml.NoSuchStack as missing:
+        raise CannotRun(str(missing)) from None
+    except ConfigError as failed:
+        shown = stack.file_of(root, stack_name)
+        source = (root / f"Pulumi.{stack_name}.yaml").read_bytes()
+        return Report.of(shown, _text(source), [_as_shown(p, shown) for p in failed.problems])
+
+
+def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Report:
+    data, shown = read(file), name(file)
+    jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
+    if not jobs:
+        return report(shown, data, loaded.judge_other(data, shown, job(file)))
+    of_jobs = [report(shown, data, judged[key]) for key in jobs]
+    whole = of_jobs[0]
+    for other in of_jobs[1:]:
+        whole = whole.merged(other)
+    return whole
+
+
+def report(shown: str, data: bytes, judged: spec.Verdict) -> Report:
+    """The report of a judged file."""
+    return Report.of(shown, _text(data), judged.errors, judged.warnings)
+
+
+def name(file: str) -> str:
+    """What messages call a file."""
+    return "<stdin>" if file == STDIN else file
+
+
+def job(file: str) -> str:
+    """The job a file is for when no stack says so: its name without the ending."""
+    return "stdin" if file == STDIN else Path(file).stem[:40]
+
+
+def _text(data: bytes) -> str:
+    """The source to quote from; nothing is told about a line beyond what a job file may have."""
+    return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
+
+
+def _as_shown(problem: Problem, file: str) -> Problem:
+    """A problem of the stack's file, whose place begins with the file's bare name."""
+    bare = Path(file).name
+    if not problem.where.startswith(bare):
+        return problem
+    return dataclasses.replace(problem, where=file + problem.where.removeprefix(bare))

@@ -1,0 +1,100 @@
+"""What was found in a file, in a form every output format can use."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from infra.errors import Problem
+
+Level = Literal["error", "warning"]
+PLACE = re.compile(r"(?P<file>.*):(?P<line>[0-9]+):(?P<column>[0-9]+)\Z", re.DOTALL)
+#: A value as it stands in a line: quoted text, or plain up to what ends it in YAML.
+TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem. Lines and columns count from 1, columns in characters; the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int
+    level: Level
+    rule: str
+    what: str
+    got: str
+    hint: str
+
+    @property
+    def message(self) -> str:
+        """The text without the place."""
+        return str(Problem("", self.what, self.got, self.hint)).removeprefix(": ")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything found in one file, by place. ``source`` are its lines."""
+
+    file: str
+    findings: tuple[Finding, ...] = ()
+    source: tuple[str, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(
+        cls, file: str, source: str, errors: Iterable[Problem], warnings: Iterable[Problem] = ()
+    ) -> Report:
+        """A report of problems as the checker found them; the same one twice counts once."""
+        lines = tuple(re.split(r"\r\n|[\n\r\x85\u2028\u2029]", source))  # YAML's line breaks
+        found = [_finding(problem, "error", file, lines) for problem in errors]
+        found += [_finding(problem, "warning", file, lines) for problem in warnings]
+        unique = dict.fromkeys(found)
+        return cls(file, tuple(sorted(unique, key=_order)), lines)
+
+    def count(self, level: Level) -> int:
+        """How many findings are of this level."""
+        return sum(finding.level == level for finding in self.findings)
+
+    def merged(self, other: Report) -> Report:
+        """Findings of both, which are about the same file."""
+        unique = dict.fromkeys(self.findings + other.findings)
+        return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
+
+
+def _order(finding: Finding) -> tuple[int, int, bool, str]:
+    return finding.line, finding.column, finding.level == "warning", finding.rule
+
+
+def _finding(problem: Problem, level: Level, file: str, lines: tuple[str, ...]) -> Finding:
+    what, line, column = problem.what, 1, 1
+    if match := PLACE.match(problem.where):
+        line, column = int(match["line"]), int(match["column"])
+    elif problem.where and problem.where != file:  # a place without a line, like a folder
+        what = f"{problem.where.removeprefix(file + ': ')}: {what}"
+    text = lines[line - 1] if line <= len(lines) else ""
+    end = end_of_value(text, column)
+    return Finding(file, line, column, end, level, problem.rule, what, problem.got, problem.hint)
+
+
+def end_of_value(line: str, column: int) -> int:
+    """Column after the key or value that begins at ``column``; at least one character further.
+
+    >>> end_of_value("replicaCount: 0  # none", 15)
+    16
+    >>> end_of_value("replicaCount: 0", 1)
+    13
+    """
+    rest = line[column - 1 :]
+    match = TOKEN.match(rest)
+    if match is None:
+        return column + 1
+    token = match[0]
+    if rest[0] not in "\"'":
+        token = re.split(r":(?=\s|\Z)", token, maxsplit=1)[0].rstrip()
+    return column + max(len(token), 1)

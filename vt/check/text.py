@@ -1,0 +1,91 @@
+"""Findings for people: one line each, then the source line with a caret under the value."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from vt.check.report import Finding, Report
+
+#: Characters of a source line that are shown, at most.
+WIDTH = 100
+RED, YELLOW, BOLD, DIM, RESET = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+class Painter:
+    """Colours for a terminal, or none at all."""
+
+    def __init__(self, color: bool) -> None:
+        self.color = color
+
+    def __call__(self, text: str, *styles: str) -> str:
+        return "".join(styles) + text + RESET if self.color and text else text
+
+
+def lines(reports: Sequence[Report], *, color: bool) -> Iterator[str]:
+    """All findings, and a line that counts them."""
+    paint = Painter(color)
+    for report in reports:
+        for finding in report.findings:
+            yield headline(finding, paint)
+            yield from excerpt(finding, report.source, paint)
+    yield paint(summary(reports), BOLD)
+
+
+def headline(finding: Finding, paint: Painter) -> str:
+    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; warnings say so."""
+    place = f"{finding.file}:{finding.line}:{finding.column}:"
+    level = "" if finding.level == "error" else paint("warning:", YELLOW) + " "
+    rule = f" {paint(f'[{finding.rule}]', DIM)}" if finding.rule else ""
+    return f"{paint(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
+
+
+def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator[str]:
+    """The source line and a caret line below it."""
+    if not 0 < finding.line <= len(source) or not source[finding.line - 1].strip():
+        return
+    line, start = source[finding.line - 1], finding.column - 1
+    cut = max(0, start - WIDTH // 2) if len(line) > WIDTH else 0
+    shown, more = line[cut : cut + WIDTH], len(line) > cut + WIDTH
+    before = plain(shown[: start - cut])
+    width = sum(map(cells, plain(shown[start - cut : finding.end_column - 1 - cut]))) or 1
+    lead, tail = "…" if cut else "", "…" if more else ""
+    number = f"{finding.line:>6} | "
+    yield paint(number, DIM) + lead + plain(shown) + tail
+    padding = " " * (len(number) + len(lead) + sum(map(cells, before)))
+    mark = "^" * min(width, WIDTH)
+    yield padding + paint(mark, RED if finding.level == "error" else YELLOW)
+
+
+def summary(reports: Sequence[Report]) -> str:
+    """The last line.
+
+    >>> summary([])
+    '0 files, no mistakes.'
+    """
+    errors, warnings = (sum(r.count(level) for r in reports) for level in ("error", "warning"))
+    files = _plural(len(reports), "file")
+    if not errors and not warnings:
+        return f"{files}, no mistakes."
+    parts = [_plural(errors, "error")] if errors else ["no errors"]
+    parts += [_plural(warnings, "warning")] if warnings else []
+    return f"{files}: {', '.join(parts)}."
+
+
+def plain(text: Iterable[str]) -> str:
+    """``text`` without anything a terminal would act upon; a tab becomes one space."""
+    return "".join(
+        " " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def cells(char: str) -> int:
+    """Columns a character takes on a terminal."""
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,21 @@
+"""Where we are: the Pulumi project around the current folder, and how its files are shown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PROJECT_FILE = "Pulumi.yaml"
+
+
+def root_of(start: Path) -> Path | None:
+    """The nearest folder, from ``start`` upwards, that holds a Pulumi project."""
+    folder = start.absolute()
+    candidates = (folder, *folder.parents)
+    return next((path for path in candidates if (path / PROJECT_FILE).is_file()), None)
+
+
+def from_here(path: Path) -> str:
+    """``path`` from the current folder if it lies below it, in full otherwise."""
+    full, here = path.absolute(), Path.cwd()
+    return os.path.relpath(full, here) if full.is_relative_to(here) else str(full)

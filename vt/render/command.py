@@ -1,0 +1,75 @@
+"""The command line of ``vt render``. Exit code: 0 done, 1 mistakes, 2 it could not run."""
+
+from __future__ import annotations
+
+import io
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How the request is written."""
+
+    JSON = "json"
+    YAML = "yaml"
+
+
+def render(
+    job: Annotated[str, typer.Argument(help="Name of a job in the stack, or a job file.")],
+    stack: Annotated[
+        str,
+        typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml)."),
+    ],
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="How the request is written.")
+    ] = Format.JSON,
+    as_sent: Annotated[
+        bool, typer.Option("--as-sent", help="With the labels the stack adds when it sends it.")
+    ] = False,
+) -> None:
+    """Print the exact request a job file becomes in a stack; equal input gives equal bytes.
+
+    JSON is canonical (REST's names, sorted keys, no spaces): without the line end it is the text
+    that the request's digest is of. Exit code: 0 done, 1 mistakes, 2 it could not run.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    from vt.check.judging import CannotRun
+
+    try:
+        text = _rendered(job, stack, format_, as_sent)
+    except CannotRun as reason:
+        print(f"vt render: {reason}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    sys.stdout.write(text)
+
+
+def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
+    from vt.check import judging, text
+    from vt.check import stack as stacks
+    from vt.project import root_of
+    from vt.render import request as requests
+
+    root = root_of(Path.cwd())
+    if root is None:
+        raise judging.CannotRun("no Pulumi.yaml here or above: a stack needs a project")
+    loaded = judging.stack_or_report(root, stack_name)
+    if not isinstance(loaded, stacks.Stack):
+        wrong = [loaded]
+    else:
+        file, data, verdict = requests.judged(loaded, job)
+        if verdict.request is not None:
+            added = loaded.settings.names.labels(loaded.settings.labels)
+            request = verdict.request
+            message = requests.as_sent(request, added) if as_sent else request.message
+            written = {Format.JSON: requests.as_json, Format.YAML: requests.as_yaml}
+            return written[format_](message)
+        wrong = [judging.report(file, data, verdict)]
+    for line in text.lines(wrong, color=sys.stderr.isatty()):
+        print(line, file=sys.stderr)
+    raise typer.Exit(1)

@@ -1,0 +1,91 @@
+"""From a job's name or file to the request that the stack would send."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.customjob import spec
+from infra.customjob.spec import JobRequest, Verdict
+from infra.errors import did_you_mean
+from vt.check import judging
+from vt.check.stack import Stack
+
+#: Text that every YAML reader, of 1.1 and of 1.2, takes for text without quotes.
+PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
+
+
+def judged(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
+    """The file, its bytes, and what was found for ``job``: a name in the stack, or a file.
+
+    Raises:
+        judging.CannotRun: it is neither, or several jobs of the stack have this file.
+    """
+    jobs = stack.settings.jobs
+    keys = [job] if job in jobs else []
+    if not keys and Path(job).is_file():
+        keys = stack.jobs_of(Path(job))
+        if not keys:
+            data = judging.read(job)
+            return job, data, stack.judge_other(data, job, judging.job(job))
+    if len(keys) > 1:
+        raise judging.CannotRun(f"{job} is the file of several jobs, name one: {', '.join(keys)}")
+    if not keys:
+        hint = did_you_mean(job, jobs)
+        raise judging.CannotRun(f"{job} is neither a job of this stack nor a file; {hint}")
+    file = stack.shown(jobs[keys[0]].file)
+    return file, judging.read(file), stack.judge_jobs()[keys[0]]
+
+
+def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The message with the labels that the stack adds when it is sent."""
+    from infra.customjob import provider  # half a second of Pulumi, for this option alone
+
+    message = request.message
+    message["labels"] = {
+        **message.get("labels", {}),
+        **labels,
+        provider.REQUEST_ID_LABEL: request.request_id,
+        provider.DIGEST_LABEL: request.digest[: provider.DIGEST_LABEL_LENGTH],
+        "job": request.submission.job,
+        "run": str(request.submission.run),
+    }
+    return message
+
+
+def as_json(message: Mapping[str, Any]) -> str:
+    """Canonical JSON: of a request without added labels, the very text its digest is of."""
+    return spec.canonical(message) + "\n"
+
+
+def as_yaml(message: Mapping[str, Any]) -> str:
+    """YAML with sorted keys that any reader takes back to the same message."""
+    return yaml.dump(
+        json.loads(json.dumps(message)),  # no shared parts, so no anchors
+        Dumper=_Dumper,
+        sort_keys=True,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=2**31,
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes all text that some reader could take for something else."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    resolved = dumper.resolve(yaml.ScalarNode, text, (True, False))
+    if PLAIN.match(text) and resolved == "tag:yaml.org,2002:str":
+        style = None
+    else:
+        style = "|" if "\n" in text and text.strip() == text.rstrip("\n") else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
