@@ -1,0 +1,89 @@
+"""A share of the weights: the server that holds it, and how workers reach it.
+
+Arrays travel as ``.npy`` over HTTP, never as pickles. It is a small example of the pattern; for
+large models use a framework's own, such as TensorFlow's ParameterServerStrategy.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+def pack(array: np.ndarray) -> bytes:
+    """An array as the bytes of an ``.npy`` file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> np.ndarray:
+    """The array of an ``.npy`` file's bytes."""
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+class Server(ThreadingHTTPServer):
+    """Holds one share: GET gives it, POST takes a step along a gradient."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, size: int, rate: float) -> None:
+        self.weights = np.zeros(size)
+        self.rate = rate
+        self.lock = threading.Lock()
+        super().__init__(("", port), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request of a worker."""
+
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def do_GET(self) -> None:
+        """The weights as they are now."""
+        with self.server.lock:
+            self._answer(200, pack(self.server.weights))
+
+    def do_POST(self) -> None:
+        """A gradient; it is used even if the weights have moved on since it was computed."""
+        length = int(self.headers.get("Content-Length", 0))
+        if not 0 < length <= MAX_BYTES:
+            return self._answer(413, b"")
+        gradient = unpack(self.rfile.read(length))
+        if gradient.shape != self.server.weights.shape:
+            return self._answer(400, b"")
+        with self.server.lock:
+            self.server.weights -= self.server.rate * gradient
+        return self._answer(200, b"")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Thousands of requests a second are not worth a line each."""
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def call(host: str, body: bytes | None = None, patience: float = 300) -> bytes:
+    """GET, or POST ``body``. Replicas start at different times, so it waits for the server."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://{host}/", body, timeout=30) as answer:
+                return answer.read()
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
