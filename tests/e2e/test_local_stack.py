@@ -89,9 +89,9 @@ def test_a_wrong_job_file_fails_in_preview_with_every_mistake(checkout):
     told = failed.stdout + failed.stderr
     assert failed.returncode != 0
     for place in (
-        "jobs/titanic.yaml:8:12: ",
-        "jobs/titanic.yaml:10:5: ",
-        "jobs/titanic.yaml:15:21: ",
+        "jobs/titanic.yaml:9:12: ",
+        "jobs/titanic.yaml:11:5: ",
+        "jobs/titanic.yaml:16:21: ",
     ):
         assert told.count(place) == 1, told
     assert "Traceback" not in told

@@ -169,5 +169,5 @@ def test_a_wrong_job_file_registers_nothing(tmp_path):
     pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
     with pytest.raises(ConfigError) as failed:
         program.deploy(config.model_copy(update={"jobs": {"a": job, "b": job}}), tmp_path)
-    assert len(failed.value.problems) == 6
+    assert len(failed.value.problems) == 8  # four in each, the missing account among them
     assert recorder.registered == {}

@@ -83,10 +83,12 @@ def test_references_are_resolved_and_shell_text_is_left_alone():
 
 
 def test_the_request_id_can_name_the_output_directory():
-    text = changed(baseOutputDirectory={"outputUriPrefix": "gs://a/${job.name}/${job.requestId}"})
+    text = changed(
+        baseOutputDirectory={"outputUriPrefix": "gs://artifacts/${job.name}/${job.requestId}"}
+    )
     request = load(text)
     prefix = request.message["jobSpec"]["baseOutputDirectory"]["outputUriPrefix"]
-    assert prefix == f"gs://a/titanic/{request.request_id}"
+    assert prefix == f"gs://artifacts/titanic/{request.request_id}"
     assert spec.digest_of(request.body) == request.digest
 
 
@@ -117,13 +119,16 @@ def test_three_mistakes_are_told_with_file_line_and_column():
         (changed(network="x"), "it belongs to jobSpec"),
         (changed(diskSpec={"bootDiskSize_gb": 200}), "did you mean 'bootDiskSizeGb'?"),
         (changed(diskSpec={"bootDiskSizeGb": "2e2"}), "must be a whole number"),
-        (GCLOUD.replace('"${HOME}"', "no"), 'must be text (got no). Hint: quote it: "no"'),
-        (GCLOUD.replace("replicaCount: 1", "replicaCount: 012"), "YAML reads this as 10"),
+        (GCLOUD.replace('"${HOME}"', "no"), 'quote it: "no"'),
+        (GCLOUD.replace("replicaCount: 1", "replicaCount: 012"), "is read by YAML as 10"),
         (GCLOUD.replace("replicaCount: 1", "replicaCount: 1.5"), "must be a whole number"),
         (GCLOUD.replace("replicaCount: 1", "replicaCount:"), "has no value"),
         (changed(scheduling={"timeout": 86400}), 'write "86400s"'),
         (changed(scheduling={"strategy": "SPOTS"}), "did you mean 'SPOT'?"),
-        (changed(baseOutputDirectory="gs://x"), "must be a mapping, like outputUriPrefix"),
+        (
+            changed(baseOutputDirectory="gs://x"),
+            "must be a mapping (got gs://x). Hint: like outputUriPrefix",
+        ),
         (changed(baseOutputDirectory={"outputUriPrefix": "b/x"}), "must begin with gs://"),
         (changed(pythonPackageSpec={"pythonModule": "x"}), "give only one of"),
         (changed(containerSpec=None), "containerSpec or pythonPackageSpec is missing"),

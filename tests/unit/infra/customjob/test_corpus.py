@@ -1,0 +1,136 @@
+"""The corpus: files that are right, and files with the ids of the rules they break.
+
+``tests/corpus/wrong`` and ``right`` are judged alone, as ``vt check FILE`` does, and ``in-stack``
+in the stack below. A file's first line says what is expected; a second line may name the region.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.customjob import rules, spec
+from infra.customjob.rules import BucketFacts, Context, StackFacts
+from infra.customjob.spec import Submission
+
+CORPUS = Path(__file__).parents[3] / "corpus"
+#: Values of the right form, as `vt check` puts them in without a stack.
+PROJECT, NUMBER, REGION = "acme-ml-dev", "210987654321", "us-central1"
+TRAINER = "trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
+TABLE = {
+    "serviceAccounts.trainer": TRAINER,
+    "buckets.data": "gs://acme-ml-dev-data-dev",
+    "buckets.artifacts": "gs://acme-ml-dev-artifacts-dev",
+    "buckets.artifacts.mount": "/gcs/acme-ml-dev-artifacts-dev",
+    "packages.code": "gs://acme-ml-dev-staging-dev/packages/code-0000000000000000.tar.gz",
+    "images.trainer": f"us-central1-docker.pkg.dev/acme-ml-dev/x/trainer@sha256:{'0' * 64}",
+    "secrets.hf-token": "projects/acme-ml-dev/secrets/hf-token-dev",
+    "secrets.wandb-api-key": "projects/acme-ml-dev/secrets/wandb-api-key-dev",
+    "reservations.h100": {"reservationAffinityType": "ANY_RESERVATION"},
+    "network.name": f"projects/{NUMBER}/global/networks/training",
+    "network.attachment": f"projects/{PROJECT}/regions/{REGION}/networkAttachments/training",
+    "stack.region": REGION,
+}
+STACK = StackFacts(
+    project=PROJECT,
+    project_number=NUMBER,
+    region=REGION,
+    accounts=frozenset({TRAINER}),
+    buckets={
+        "acme-ml-dev-data-dev": BucketFacts(readers=frozenset({TRAINER})),
+        "acme-ml-dev-artifacts-dev": BucketFacts(writers=frozenset({TRAINER})),
+        "acme-ml-dev-private-dev": BucketFacts(),
+        "acme-ml-dev-control-dev": BucketFacts(),
+        "acme-ml-dev-staging-dev": BucketFacts(readers=frozenset({TRAINER})),
+    },
+    secrets={
+        "projects/acme-ml-dev/secrets/hf-token-dev": frozenset(),
+        "projects/acme-ml-dev/secrets/wandb-api-key-dev": frozenset({TRAINER}),
+    },
+)
+OTHERS = {"other": "gs://acme-ml-dev-artifacts-dev/shared"}
+
+
+def files(folder):
+    return sorted((CORPUS / folder).glob("*.yaml"))
+
+
+def judge(path, context=rules.ALONE):
+    who = Submission(PROJECT, REGION, "dev", path.stem[:40], run=1)
+    return spec.judge(path.read_bytes(), path.name, who, TABLE, context)
+
+
+def lines(path):
+    return path.read_bytes().decode("utf-8", errors="replace").splitlines()
+
+
+def expected(path):
+    assert lines(path)[0].startswith("# expect: "), path.name
+    return sorted(lines(path)[0].removeprefix("# expect: ").split(", "))
+
+
+def found(verdict):
+    return sorted(problem.rule for problem in (*verdict.errors, *verdict.warnings))
+
+
+def around(path):
+    second = lines(path)[1]
+    region = second.removeprefix("# region: ") if second.startswith("# region: ") else REGION
+    return Context(region=region, stack=STACK, others=OTHERS)
+
+
+@pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
+def test_a_wrong_file_breaks_exactly_the_rules_it_is_for(path):
+    assert found(judge(path)) == expected(path)
+
+
+@pytest.mark.parametrize("path", files("in-stack"), ids=lambda path: path.stem)
+def test_a_file_that_is_wrong_in_its_stack_breaks_exactly_the_rules_it_is_for(path):
+    assert found(judge(path, around(path))) == expected(path)
+
+
+@pytest.mark.parametrize("path", files("right"), ids=lambda path: path.stem)
+def test_a_right_file_breaks_no_rule(path):
+    assert found(judge(path)) == []
+
+
+@pytest.mark.parametrize("path", files("right"), ids=lambda path: path.stem)
+def test_a_right_file_is_what_the_official_parser_takes(path):
+    from google.cloud import aiplatform_v1
+    from google.protobuf import json_format
+
+    body = judge(path).request.body
+    message = aiplatform_v1.CustomJob.pb(aiplatform_v1.CustomJob())
+    json_format.ParseDict(json.loads(body), message)
+    # What comes back is the same request: read again, it is the same message.
+    again = aiplatform_v1.CustomJob.pb(aiplatform_v1.CustomJob())
+    json_format.ParseDict(json_format.MessageToDict(message), again)
+    assert again == message
+    names = ("serviceAccount", "network", "baseOutputDirectory")
+    back = json_format.MessageToDict(message)["jobSpec"]
+    sent = json.loads(body)["jobSpec"]
+    assert [back.get(name) for name in names] == [sent.get(name) for name in names]
+
+
+def test_every_rule_is_broken_by_some_file():
+    met = {
+        id_ for folder in ("wrong", "in-stack") for path in files(folder) for id_ in expected(path)
+    }
+    assert {rule.id for rule in rules.ALL} == met
+
+
+def test_the_corpus_is_as_large_as_it_should_be():
+    assert len(files("wrong")) >= 150
+    assert len(files("right")) >= 60
+
+
+def test_every_mistake_stands_at_a_place_in_its_file():
+    for path in files("wrong"):
+        verdict = judge(path)
+        for problem in (*verdict.errors, *verdict.warnings):
+            file, line, column = problem.where.rsplit(":", 2)
+            assert file == path.name
+            assert 1 <= int(line) <= len(lines(path)) + 1
+            assert int(column) >= 1
+            assert "\n" not in str(problem)
+            assert problem.hint, str(problem)

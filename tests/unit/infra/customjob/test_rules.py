@@ -1,0 +1,229 @@
+"""What rules say, for a person to act on. Which file breaks which rule: ``test_corpus``."""
+
+import datetime
+import re
+
+import pytest
+import yaml
+
+from infra.customjob import rules, spec
+from infra.customjob.rules import Context
+from infra.customjob.spec import Submission
+
+WHO = Submission("acme-ml-dev", "us-central1", "dev", "job", run=1)
+ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"
+IMAGE = f"us-docker.pkg.dev/acme/train/x@sha256:{'0' * 64}"
+
+
+def job(machine=None, *pools, **fields):
+    container = {"imageUri": IMAGE}
+    machine = machine or {"machineType": "n1-standard-4"}
+    first = {"machineSpec": machine, "containerSpec": container}
+    return {
+        "serviceAccount": ACCOUNT,
+        "scheduling": {"timeout": "3600s"},
+        "workerPoolSpecs": [first, *pools],
+        **fields,
+    }
+
+
+def judge(content, context=rules.ALONE, table=None):
+    text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
+    return spec.judge(text.encode(), "x.yaml", WHO, table or {}, context)
+
+
+def told(content, **kwargs):
+    verdict = judge(content, **kwargs)
+    return {p.rule: str(p) for p in (*verdict.errors, *verdict.warnings)}
+
+
+def gpu(machine, kind, count):
+    return {"machineType": machine, "acceleratorType": kind, "acceleratorCount": count}
+
+
+def test_ids_are_kebab_case_and_every_rule_is_documented_in_one_line():
+    for rule in rules.ALL:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.id)
+        assert rule.summary.endswith(".")
+        assert "\n" not in rule.summary
+        assert len(rule.summary) <= 110
+        assert rule.source
+        assert rule.level in ("error", "warning")
+    assert len({rule.id for rule in rules.ALL}) == len(rules.ALL)
+
+
+def test_the_page_of_rules_is_what_the_code_says():
+    from tools import rules_doc
+
+    assert rules_doc.TARGET.read_text(encoding="utf-8") == rules_doc.generate()
+
+
+@pytest.mark.parametrize(
+    ("content", "rule", "words"),
+    [
+        (job(gpu("n1-standard-8", "NVIDIA_L4", 1)), "accelerator-machine", "g2-standard-4"),
+        (job(gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 2)), "accelerator-count", "a2-highgpu-2g"),
+        (
+            job({"machineType": "a2-highgpu-1g"}),
+            "accelerator-required",
+            "NVIDIA_TESLA_A100 with count 1",
+        ),
+        (job({"machineType": "n1-standart-4"}), "machine-type", "did you mean 'n1-standard-4'?"),
+        (job({"machineType": "c3-standard-8"}), "machine-type", "in the prediction list only"),
+        (job(network="projects/my-vpc/global/networks/x"), "network-number", "describe my-vpc"),
+        (job(baseOutputDirectory={"outputUriPrefix": "x"}), "output-directory", "begin with gs://"),
+        (job(serviceAccount=None) | {"serviceAccount": ""}, "service-account", "${serviceAccounts"),
+        (job({"machineType": "ct5lp-hightpu-4t"}), "tpu-topology", "one of 2x2, 2x4"),
+    ],
+)
+def test_a_mistake_names_what_to_write_instead(content, rule, words):
+    assert words in told(content)[rule]
+
+
+def test_the_number_of_reduction_servers_that_would_do_is_said():
+    server = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    node = gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8)
+    workers = {"machineSpec": node, "replicaCount": 3, "containerSpec": {"imageUri": IMAGE}}
+    reducers = {
+        "machineSpec": {"machineType": "n1-highcpu-16"},
+        "replicaCount": 2,
+        "containerSpec": {"imageUri": server},
+    }
+    line = told(job(node, workers, reducers))["reduction-bandwidth"]
+    assert "64 Gbps against 400 Gbps" in line
+    assert "at least 13 of n1-highcpu-16" in line
+    assert line.startswith("x.yaml:17:17: workerPoolSpecs[2].replicaCount:")
+
+
+@pytest.mark.parametrize(
+    ("where", "field", "place"),
+    [
+        ("pool", "network", "jobSpec (the top level in gcloud's form), not to a worker pool"),
+        ("pool", "env", "containerSpec or pythonPackageSpec, not to a worker pool"),
+        ("spec", "timeout", "scheduling, not to jobSpec"),
+        ("spec", "labels", "the top level, beside jobSpec"),
+    ],
+)
+def test_a_misplaced_field_is_told_where_it_belongs(where, field, place):
+    content = job()
+    (content if where == "spec" else content["workerPoolSpecs"][0])[field] = "x"
+    if field == "labels":  # at the top this would be REST's form
+        content = {"displayName": "x", "jobSpec": content}
+    assert place in told(content)["misplaced-field"]
+
+
+def test_spot_in_a_pool_is_told_as_the_strategy_of_the_job():
+    content = job()
+    content["workerPoolSpecs"][0]["useSpot"] = True
+    assert (
+        "scheduling.strategy: SPOT in jobSpec, for the whole job" in told(content)["unknown-field"]
+    )
+
+
+def test_a_field_that_is_near_one_of_another_place_is_told_so():
+    content = job()
+    content["workerPoolSpecs"][0]["serviceacount"] = "x"
+    line = told(content)["unknown-field"]
+    assert "did you mean 'serviceAccount'? It belongs to jobSpec" in line
+
+
+def test_a_misspelt_field_is_not_told_as_a_missing_one_too():
+    content = job({"machinType": "n1-standard-4"})
+    assert list(told(content)) == ["unknown-field"]
+    content = job()
+    content["serviceaccount"] = content.pop("serviceAccount")
+    assert list(told(content)) == ["unknown-field"]
+
+
+def test_another_mistake_beside_it_does_not_hide_a_missing_field():
+    content = job(region="us-central1")
+    del content["serviceAccount"]
+    assert set(told(content)) == {"unknown-field", "service-account"}
+
+
+def test_mistakes_of_form_and_of_meaning_are_told_together():
+    content = job({"machineType": "n1-standard-2"}, diskSpec=1)
+    content["workerPoolSpecs"][0]["replicaCount"] = "many"
+    assert set(told(content)) == {"machine-type", "wrong-type", "misplaced-field"}
+
+
+def test_an_unreadable_strategy_leads_to_no_conclusions():
+    content = job(gpu("a3-highgpu-2g", "NVIDIA_H100_80GB", 2))
+    content["scheduling"]["strategy"] = "PREEMPTIBLE"
+    assert list(told(content)) == ["enum-value"]
+
+
+def test_a_secret_is_never_shown():
+    content = job()
+    container = content["workerPoolSpecs"][0]["containerSpec"]
+    container["env"] = [{"name": "DB_PASSWORD", "value": "hunter2"}]
+    container["args"] = ["--token=hf_" + "a" * 30]
+    lines = told(content)
+    assert {"secret-in-env", "secret-in-args"} == set(lines)
+    assert not any("hunter2" in line or "hf_a" in line for line in lines.values())
+
+
+@pytest.mark.parametrize(
+    "value", ["projects/p/secrets/x", "/gcs/b/x", "$(OTHER)", "", "true", "16"]
+)
+def test_what_only_names_a_secret_is_none(value):
+    content = job()
+    variable = {"name": "HF_TOKEN", "value": value}
+    content["workerPoolSpecs"][0]["containerSpec"]["env"] = [variable]
+    assert told(content) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "words"),
+    [
+        ("serviceAccount: no", "not-text-value", 'YAML reads it as false; quote it: "no"'),
+        ("serviceAccount: 22:22", "not-text-value", 'YAML reads it as 1342; quote it: "22:22"'),
+        ("serviceAccount: 0o17", "service-account-email", "got 0o17"),
+        ("serviceAccount: a\nserviceAccount: b", "duplicate-key", "the other stands in line 1"),
+        ("scheduling: {timeout: 1e3}", "duration-format", "seconds with an s"),
+        ("scheduling: {timeout: 2d}", "duration-format", 'write "172800s"'),
+        ("scheduling: {strategy: preemptible}", "enum-value", "write SPOT"),
+        ("scheduling: {disableRetries: yes please}", "wrong-type", "must be true or false"),
+        ("workerPoolSpecs: [{replicaCount: 1e3}]", "wrong-type", "write 1000"),
+        ("workerPoolSpecs: [{replicaCount: 4.0}]", "wrong-type", "write 4"),
+        ("workerPoolSpecs: [{replicaCount: 1:30}]", "yaml-number", "is read by YAML as 90"),
+    ],
+)
+def test_what_yaml_made_of_a_value_is_said(line, rule, words):
+    assert words in told(line)[rule]
+
+
+def test_an_accelerator_by_another_name_is_the_one_that_was_meant():
+    lines = told(job(gpu("a2-highgpu-1g", "NVIDIA_A100_40GB", 1)))
+    assert "write NVIDIA_TESLA_A100" in lines["enum-value"]
+
+
+def test_an_image_is_past_its_end_only_after_that_day():
+    content = job()
+    image = "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest"
+    content["workerPoolSpecs"][0]["containerSpec"]["imageUri"] = image
+    before = Context(today=datetime.date(2026, 7, 11))
+    after = Context(today=datetime.date(2026, 7, 12))
+    assert told(content, context=before) == {}
+    assert list(told(content, context=after)) == ["image-age"]
+
+
+def test_a_mistake_in_the_one_pool_without_a_list_has_its_place():
+    text = f"""serviceAccount: {ACCOUNT}
+workerPoolSpecs:
+  machineSpec: {{machineType: n1-standard-2}}
+  containerSpec: {{imageUri: "{IMAGE}"}}
+"""
+    lines = told(text)
+    assert set(lines) == {"pool-list", "machine-type"}
+    assert lines["machine-type"].startswith(
+        "x.yaml:3:30: workerPoolSpecs[0].machineSpec.machineType"
+    )
+
+
+def test_an_unknown_section_reference_is_an_unknown_reference():
+    machine = gpu("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
+    content = job({**machine, "reservationAffinity": "${reservations.h10}"})
+    lines = told(content, table={"reservations.h100": {}})
+    assert list(lines) == ["unknown-reference"]
+    assert "did you mean 'reservations.h100'?" in lines["unknown-reference"]

@@ -1,0 +1,84 @@
+"""Jobs of one stack judged together."""
+
+from infra.customjob import spec
+from infra.customjob.rules import BucketFacts, Context, StackFacts
+from infra.customjob.rules.stack import outputs_clash
+from infra.customjob.spec import JobFile, Submission
+
+TRAINER = "trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
+STACK = StackFacts(
+    project="acme-ml-dev",
+    project_number="210987654321",
+    region="us-central1",
+    accounts=frozenset({TRAINER}),
+    buckets={
+        "data": BucketFacts(readers=frozenset({TRAINER})),
+        "out": BucketFacts(writers=frozenset({TRAINER})),
+    },
+    secrets={"projects/acme-ml-dev/secrets/wandb": frozenset({TRAINER})},
+)
+JOB = """serviceAccount: {account}
+baseOutputDirectory: {{outputUriPrefix: "{output}"}}
+workerPoolSpecs:
+- machineSpec: {{machineType: n1-standard-4}}
+  containerSpec:
+    imageUri: us-docker.pkg.dev/acme/train/x@sha256:{digest}
+    args: [{args}]
+"""
+
+
+def file(name, output="gs://out/x", account=TRAINER, args=""):
+    text = JOB.format(account=account, output=output, args=args, digest="0" * 64)
+    return JobFile(text.encode(), f"{name}.yaml", Submission("p", "us-central1", "dev", name, 1))
+
+
+def errors(*files):
+    verdicts = spec.judge_all(files, {}, Context.of(STACK))
+    return {name: [str(p) for p in verdict.errors] for name, verdict in verdicts.items()}
+
+
+def test_two_jobs_with_one_output_directory_are_told_of_each_other():
+    told = errors(file("a"), file("b"), file("c", "gs://out/y"))
+    assert told["a"] == [
+        "a.yaml:2:40: baseOutputDirectory.outputUriPrefix: job 'b' writes there too (got "
+        "gs://out/x). Hint: give each job a folder, with ${job.name}; or each run, with "
+        "${job.requestId}"
+    ]
+    assert "job 'a' writes there too" in told["b"][0]
+    assert told["c"] == []
+
+
+def test_the_request_id_or_the_jobs_name_makes_a_directory_its_own():
+    for own in ("gs://out/${job.requestId}", "gs://out/${job.name}"):
+        assert errors(file("a", own), file("b", own)) == {"a": [], "b": []}
+
+
+def test_a_directory_inside_of_what_another_job_writes_clashes():
+    assert outputs_clash("gs://out/x", "gs://out/x/checkpoints/7")
+    assert outputs_clash("gs://out/x/model", "gs://out/x/")
+    assert not outputs_clash("gs://out/x", "gs://out/x/other")
+    assert not outputs_clash("gs://out/x", "gs://out/xy")
+    assert not outputs_clash("", "")
+
+
+def test_a_job_may_do_what_its_account_was_given():
+    args = "--data=gs://data/x, --out=/gcs/out/x, --key=projects/acme-ml-dev/secrets/wandb"
+    assert errors(file("a", args=args)) == {"a": []}
+
+
+def test_missing_rights_name_the_bucket_and_the_account():
+    told = errors(file("a", "gs://data/x"))["a"]
+    assert "the job's account may not write to this bucket (got data)" in told[0]
+    assert TRAINER in told[0]
+
+
+def test_of_a_foreign_account_nothing_but_that_is_told():
+    other = "x@other-project.iam.gserviceaccount.com"
+    one = file("a", "gs://data/x", account=other)
+    verdict = spec.judge_all([one], {}, Context.of(STACK))["a"]
+    assert verdict.errors == ()
+    assert [p.rule for p in verdict.warnings] == ["account-foreign"]
+
+
+def test_buckets_of_others_are_nobodys_business():
+    assert errors(file("a", args="--data=gs://public-datasets/x")) == {"a": []}

@@ -1,0 +1,55 @@
+"""`vt catalogue`: what there is, where, and what it lists for."""
+
+import json
+
+from infra.catalog import machines
+from vt.catalogue import rows
+
+
+def test_every_machine_type_is_shown():
+    assert {row.machine.name for row in rows.select()} == set(machines.machine_types())
+
+
+def test_a_part_of_an_accelerators_name_is_enough():
+    assert {row.accelerator for row in rows.select("l4")} == {"NVIDIA_L4"}
+    h100 = {row.accelerator for row in rows.select("H100")}
+    assert h100 == {"NVIDIA_H100_80GB", "NVIDIA_H100_MEGA_80GB"}
+    assert {row.accelerator for row in rows.select("A100_80GB")} == {"NVIDIA_A100_80GB"}
+
+
+def test_a_region_shows_only_what_it_has():
+    for row in rows.select(region="us-west3"):
+        assert "us-west3" in row.machine.regions
+        assert not row.accelerator or "us-west3" in machines.accelerators()[row.accelerator].regions
+
+
+def test_the_table_says_where_and_when_a_price_was_listed(vt):
+    done = vt("catalogue", "-a", "H100", "-r", "us-central1")
+    assert done.exit_code == 0
+    price = machines.machine_type("a3-highgpu-2g").price
+    line = next(line for line in done.stdout.splitlines() if "a3-highgpu-2g" in line)
+    assert f"{price.on_demand:.2f}" in line
+    assert f"{price.region}, {price.date}" in line
+
+
+def test_a_machine_without_a_listed_price_says_so(vt):
+    done = vt("catalogue", "--accelerator", "B200")
+    assert "no price" in done.stdout
+
+
+def test_json_has_prices_with_their_source(vt):
+    [row] = [
+        row
+        for row in json.loads(vt("catalogue", "-a", "t4", "-f", "json").stdout)
+        if row["machineType"] == "n1-standard-4"
+    ]
+    assert row["acceleratorCounts"] == [1, 2, 4]
+    assert {"onDemand", "spot", "region", "source", "date"} == set(row["price"])
+    assert row["pricePerGpu"]["source"]
+
+
+def test_an_unknown_accelerator_or_region_exits_2(vt):
+    for wrong in (["-a", "H1000"], ["-r", "us-centrl1"]):
+        done = vt("catalogue", *wrong)
+        assert (done.exit_code, done.stdout) == (2, "")
+    assert "did you mean 'us-central1'?" in done.stderr

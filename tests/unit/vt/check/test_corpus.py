@@ -1,0 +1,66 @@
+"""The corpus through the command line: every expected rule id and nothing else, file by file."""
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+from google.cloud import aiplatform_v1
+from google.protobuf import json_format
+
+from infra.customjob import spec
+from vt.check import placeholders
+from vt.render import request as requests
+
+ROOT = Path(__file__).parents[4]
+CORPUS = ROOT / "tests" / "corpus"
+
+
+def found(vt, *arguments):
+    done = vt("check", "--format", "json", *arguments)
+    files = json.loads(done.stdout)["files"]
+    return done.exit_code, {
+        Path(file["file"]).name: {finding["rule"] for finding in file["findings"]} for file in files
+    }
+
+
+def expected(file):
+    first = file.read_bytes().split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    return set(re.findall(r"[a-z0-9-]+", first.split("expect:")[1]))
+
+
+def test_wrong_files_break_the_rules_they_name_and_no_other(vt):
+    files = sorted((CORPUS / "wrong").glob("*.yaml"))
+    exit_code, rules = found(vt, *files)
+    assert exit_code == 1
+    assert len(files) >= 150
+    assert rules == {file.name: expected(file) for file in files}
+
+
+def test_right_files_break_none(vt):
+    files = sorted((CORPUS / "right").glob("*.yaml"))
+    exit_code, rules = found(vt, *files)
+    assert exit_code == 0
+    assert len(files) >= 60
+    assert rules == {file.name: set() for file in files}
+
+
+def test_the_jobs_of_this_repository_have_no_error(vt):
+    exit_code, _ = found(vt, *sorted((ROOT / "jobs").glob("*.yaml")))
+    assert exit_code == 0
+
+
+def test_what_is_rendered_of_a_right_file_is_the_official_clients_message():
+    for file in sorted((CORPUS / "right").glob("*.yaml")):
+        data = file.read_bytes()
+        who = placeholders.submission(file.stem)
+        request = spec.judge(data, file.name, who, placeholders.table(data)).request
+        assert request is not None, file.name
+        from_json = parsed(json.loads(requests.as_json(request.message)))
+        assert parsed(yaml.safe_load(requests.as_yaml(request.message))) == from_json
+        again = json_format.MessageToDict(from_json)
+        assert parsed(again) == from_json
+
+
+def parsed(message):
+    return json_format.ParseDict(message, aiplatform_v1.CustomJob.pb()())

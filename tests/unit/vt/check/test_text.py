@@ -1,0 +1,69 @@
+"""What people read."""
+
+from infra.errors import Problem
+from vt.check import text
+from vt.check.report import Report
+
+
+def shown(source, *problems, color=False, warnings=()):
+    report = Report.of("jobs/x.yaml", source, problems, warnings)
+    return list(text.lines([report], color=color))
+
+
+def test_a_finding_is_one_line_then_the_source_and_a_caret():
+    problem = Problem(
+        "jobs/x.yaml:2:17", "replicaCount: must be at least 1", "0", "skip it", "replica-count"
+    )
+    assert shown("pools:\n  replicaCount: 0\n", problem) == [
+        "jobs/x.yaml:2:17: replicaCount: must be at least 1 (got 0). Hint: skip it [replica-count]",
+        "     2 |   replicaCount: 0",
+        "                         ^",
+        "1 file: 1 error.",
+    ]
+
+
+def test_a_warning_says_that_it_is_one():
+    told = shown("a: 1\n", warnings=[Problem("jobs/x.yaml:1:1", "is old", rule="image-age")])
+    assert told[0] == "jobs/x.yaml:1:1: warning: is old. [image-age]"
+    assert told[-1] == "1 file: no errors, 1 warning."
+
+
+def test_a_caret_stands_below_its_value_after_wide_characters_and_tabs():
+    told = shown('名前: {\ta: 1, b: "é"}\n', Problem("jobs/x.yaml:1:16", "wrong"))
+    source, caret = told[1:3]
+    cells = [text.cells(char) for char in source]
+    at = source.index('"é"')
+    assert len(caret) - len(caret.lstrip()) == sum(cells[:at])
+    assert caret.count("^") == 3
+
+
+def test_a_long_line_is_cut_around_the_value():
+    source = "a: " + "x" * 5000 + " bad, " + "y" * 5000
+    told = shown(source, Problem("jobs/x.yaml:1:5005", "wrong"))
+    assert "bad" in told[1]
+    assert told[1].count("…") == 2
+    assert len(told[1]) < 130
+    assert told[1][len(told[2]) - 3 : len(told[2])] == "bad"
+
+
+def test_nothing_a_terminal_would_act_upon_is_printed():
+    evil = "\x1b]0;owned\x07\x1b[2J"
+    told = shown(f"a: {evil}\n", Problem("jobs/x.yaml:1:4", "wrong", evil))
+    assert "\x1b" not in "".join(told)
+    assert "\x07" not in "".join(told)
+
+
+def test_colours_only_surround_the_text():
+    problem = Problem("jobs/x.yaml:1:1", "wrong", rule="r")
+    coloured = "\n".join(shown("a: 1\n", problem, color=True))
+    for code in (text.RED, text.YELLOW, text.BOLD, text.DIM, text.RESET):
+        coloured = coloured.replace(code, "")
+    assert coloured.splitlines() == shown("a: 1\n", problem)
+
+
+def test_a_place_outside_of_the_file_has_no_excerpt():
+    assert len(shown("", Problem("jobs/x.yaml:1:1", "a job file is a mapping"))) == 2
+
+
+def test_the_summary_counts():
+    assert text.summary([Report("a"), Report("b")]) == "2 files, no mistakes."

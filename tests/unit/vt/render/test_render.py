@@ -1,0 +1,99 @@
+"""`vt render`: the exact request, equal bytes for equal input."""
+
+import hashlib
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.customjob import provider
+from vt.check import stack as stacks
+from vt.render import request as requests
+
+
+def test_json_is_the_text_the_digest_is_of(project, vt):
+    done = vt("render", "train", "--stack", "dev")
+    assert done.exit_code == 0
+    _, _, verdict = requests.judged(stacks.load(project, "dev"), "train")
+    text = done.stdout.removesuffix("\n")
+    assert hashlib.sha256(text.encode()).hexdigest() == verdict.request.digest
+    assert verdict.request.request_id in text
+    assert "${" not in text
+
+
+def test_equal_input_gives_equal_bytes(project, vt):
+    first = [vt("render", "train", "-s", "dev", "-f", f).stdout for f in ("json", "yaml")]
+    job = project / "jobs" / "train.yaml"
+    lines = job.read_text().splitlines(keepends=True)
+    job.write_text("# a comment\n" + "".join(lines[2:] + lines[:2]))
+    assert [vt("render", "train", "-s", "dev", "-f", f).stdout for f in ("json", "yaml")] == first
+
+
+def test_yaml_and_json_say_the_same(project, vt):
+    as_json = vt("render", "train", "-s", "dev").stdout
+    as_yaml = vt("render", "train", "-s", "dev", "-f", "yaml").stdout
+    assert yaml.safe_load(as_yaml) == json.loads(as_json)
+
+
+def test_a_rendered_request_is_a_job_file(project, vt):
+    rendered = vt("render", "train", "-s", "dev", "-f", "yaml").stdout
+    (project / "again.yaml").write_text(rendered)
+    again = vt("render", "again.yaml", "-s", "dev", "-f", "yaml")
+    assert again.stdout == rendered
+
+
+def test_a_file_means_the_job_that_has_it(project, vt):
+    by_name = vt("render", "train", "-s", "dev").stdout
+    assert vt("render", "jobs/train.yaml", "-s", "dev").stdout == by_name
+
+
+def test_as_sent_has_the_labels_the_provider_sends(project, vt):
+    done = vt("render", "train", "-s", "dev", "--as-sent")
+    stack = stacks.load(project, "dev")
+    _, _, verdict = requests.judged(stack, "train")
+    props = {
+        "labels": stack.settings.names.labels(stack.settings.labels),
+        "requestId": verdict.request.request_id,
+        "requestDigest": verdict.request.digest,
+        "job": "train",
+        "run": 1.0,
+    }
+    assert json.loads(done.stdout)["labels"] == provider._labels(props)
+
+
+def test_mistakes_exit_1_and_nothing_is_printed_as_a_request(project, vt):
+    job = project / "jobs" / "train.yaml"
+    job.write_text(job.read_text() + "useSpot: true\n")
+    done = vt("render", "train", "-s", "dev")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "jobs/train.yaml:9:1: useSpot" in done.stderr
+
+
+def test_an_unknown_job_or_stack_exits_2(project, vt):
+    done = vt("render", "trian", "-s", "dev")
+    assert done.exit_code == 2
+    assert "did you mean 'train'?" in done.stderr
+    assert vt("render", "train", "-s", "prod").exit_code == 2
+
+
+def test_a_file_of_several_jobs_must_be_named(project, vt):
+    stack = project / "Pulumi.dev.yaml"
+    stack.write_text(stack.read_text() + "    again: {file: jobs/train.yaml, run: 2}\n")
+    assert "name one: train, again" in vt("render", "jobs/train.yaml", "-s", "dev").stderr
+    assert vt("render", "again", "-s", "dev").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["no", "1e3", "22:22", "0x1F", "012", "null", "", "~", "a\nb", " x"]
+)
+def test_text_that_yaml_would_take_for_something_else_is_quoted(text):
+    written = requests.as_yaml({"key": text})
+    assert yaml.safe_load(written) == {"key": text}
+    assert written[5] in "\"'|"
+
+
+@given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
+def test_yaml_reads_back_to_the_same_message(message):
+    assert yaml.safe_load(requests.as_yaml(message)) == message
