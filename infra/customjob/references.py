@@ -14,6 +14,9 @@ from infra.errors import did_you_mean
 
 REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
+#: Kinds whose names a stack file declares, each under a section of the same name.
+DECLARED = ("buckets", "images", "packages", "secrets", "serviceAccounts")
+
 #: Known name -> text, or a mapping where a whole message is meant.
 Table = Mapping[str, Any]
 
@@ -62,6 +65,9 @@ def whole(text: str, table: Table) -> Any | None:
 
 
 def _hint(name: str, table: Table) -> str:
-    kind = name.split(".")[0]
+    kind, _, rest = name.partition(".")
     same_kind = [known for known in table if known.split(".")[0] == kind]
+    if not same_kind and kind in DECLARED:
+        key = rest.partition(".")[0]
+        return f"this stack declares no {kind}; name '{key}' under vertex-training:{kind}"
     return did_you_mean(name, same_kind or list(table))

@@ -29,6 +29,14 @@ def test_an_unknown_name_suggests_one_of_its_kind():
     assert unknown.value.hint == "did you mean 'buckets.data'?"
 
 
+def test_a_kind_the_stack_declares_none_of_says_where_to():
+    with pytest.raises(UnknownReference) as unknown:
+        references.resolve("${images.trainer}", TABLE)
+    assert unknown.value.hint == (
+        "this stack declares no images; name 'trainer' under vertex-training:images"
+    )
+
+
 def test_an_unknown_kind_suggests_among_all():
     with pytest.raises(UnknownReference) as unknown:
         references.resolve("${buckts.data}", TABLE)
