@@ -95,6 +95,7 @@ def test_a_wrong_job_file_fails_in_preview_with_every_mistake(checkout):
     ):
         assert told.count(place) == 1, told
     assert "Traceback" not in told
+    assert "unhandled error" not in told
 
 
 def test_a_changed_job_is_one_replacement_and_one_more_submission(checkout):
