@@ -6,6 +6,9 @@ commands that run another program pass its exit code on.
 
 from __future__ import annotations
 
+import io
+import sys
+
 import typer
 
 from vt.catalogue.command import catalogue
@@ -30,6 +33,10 @@ app.add_typer(local, name="local")
 @app.callback()
 def main() -> None:
     """Train on Vertex AI: the local cloud, and what helps to write and review jobs."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A log may hold what this terminal cannot show: no reason to end in the middle of it.
+            stream.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from vt.local.vertex.records import JobRecord
 FIRST = ("validation_accuracy", "test_accuracy")
 """Numbers that are shown before the others."""
 
+NOTHING_THERE = "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+
 _TIMEOUT_SECONDS = 10
 
 
@@ -36,11 +38,15 @@ def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
 
 
 def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
-    """Where the job's output is: (gs:// URI, folder of the emulator), or None."""
+    """Where the job's output is: (gs:// URI, folder of the emulator), or None.
+
+    Where nothing is, the second says so. A job outlives its buckets: after `pulumi destroy` the
+    next `up` adopts it as the run it was asked for.
+    """
     if job.output_prefix is None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
-    return f"{job.output_prefix}/", str(folder)
+    return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
 
 
 def _numbers(data: Any) -> dict[str, float]:

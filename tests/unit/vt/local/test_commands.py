@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
 from vt.cli import app
 from vt.local.home import Home
+from vt.local.joblogs import log_file
+from vt.local.vertex.records import JobRecord, JobTable, State
 
 
 def test_a_damaged_database_is_one_line_and_exit_code_1(
@@ -34,3 +40,19 @@ def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_1(
 
     assert done.exit_code == 1
     assert done.stderr == f"vt: {home.start_lock} cannot be used: Is a directory.\n"
+
+
+def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home) -> None:
+    time = "2026-11-21T10:00:00.000000Z"
+    job = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, State.SUCCEEDED,
+                    time, time, time, time, None, None)  # fmt: skip
+    JobTable(home.database).insert(job)
+    log_file(home, job, "workerpool0-0").parent.mkdir(parents=True)
+    log_file(home, job, "workerpool0-0").write_text("café\n", encoding="utf-8")
+    env = {**os.environ, "VT_LOCAL_HOME": str(home.root), "PYTHONIOENCODING": "ascii"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "vt.cli", "local", "logs"], env=env, capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"caf?\n", b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -88,3 +89,5 @@ def test_numbers_come_from_the_metrics_file_in_the_bucket(cloud_with_storage: Cl
         "gs://out/run/",
         str(cloud.home.storage / "out" / "run"),
     )
+    shutil.rmtree(cloud.home.storage / "out")
+    assert results.artifacts(cloud.home, found) == ("gs://out/run/", results.NOTHING_THERE)
