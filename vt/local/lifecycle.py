@@ -77,8 +77,8 @@ def stop(home: Home) -> bool:
     return ran or bool(left) or bool(orphans)
 
 
-def remove(home: Home) -> bool:
-    """Delete the files of a stopped local cloud. False if there are none.
+def check_removable(home: Home) -> bool:
+    """May `remove` delete the files? False if there are none.
 
     Raises LocalError if the folder is not ours, or `pulumi` works on its state.
     """
@@ -91,6 +91,13 @@ def remove(home: Home) -> bool:
         )
     if live := [lock for lock in pulumi_locks.find(home) if lock.alive]:
         raise live[0].refusal()
+    return True
+
+
+def remove(home: Home) -> bool:
+    """Delete the files of a stopped local cloud; as `check_removable` otherwise."""
+    if not check_removable(home):
+        return False
     shutil.rmtree(home.root)
     return True
 

@@ -39,6 +39,20 @@ def start_time(pid: int) -> str | None:
     return None if not listed or listed.split()[-1].startswith("Z") else listed.rpartition(" ")[0]
 
 
+def program(pid: int) -> str | None:
+    """Name of the program that a process runs; None if there is no such process."""
+    if start_time(pid) is None:
+        return None
+    comm = Path(f"/proc/{pid}/comm")
+    try:
+        return comm.read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):  # it just ended, or this is not Linux
+        listed = subprocess.run(
+            ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        return Path(listed.stdout.strip()).name or None
+
+
 @dataclass(frozen=True)
 class Child:
     """A process that was started as the leader of its own session."""

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from vt.local import processes
 from vt.local.errors import LocalError
 from vt.local.home import Home
 from vt.local.orphans import end_orphans
-from vt.local.processes import start_time
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,23 @@ class StackLock:
 
     @property
     def alive(self) -> bool:
-        """Is its holder alive? On another host that cannot be known, so: yes."""
-        return self.host != socket.gethostname() or start_time(self.pid) is not None
+        """Is its holder alive? On another host that cannot be known, so: yes.
+
+        Its process id may be another program's by now, at the latest after a restart.
+        """
+        return not self.here or processes.program(self.pid) == "pulumi"
+
+    @property
+    def here(self) -> bool:
+        return self.host == socket.gethostname()
 
     def refusal(self) -> LocalError:
+        hint = "wait for it to end."
+        if not self.here:
+            cancel = f"vt local shell -c 'pulumi cancel --yes -s {self.stack}'"
+            hint = f"wait for it to end; if {self.host} is gone: {cancel}."
         return LocalError(
-            f"stack {self.stack} is in use: pulumi runs as process {self.pid} on {self.host}.",
-            "wait for it to end.",
+            f"stack {self.stack} is in use: pulumi runs as process {self.pid} on {self.host}.", hint
         )
 
 

@@ -19,6 +19,8 @@ def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
 
     Raises LocalError if the files are not ours, or pulumi is at work on them.
     """
+    if clean:
+        lifecycle.check_removable(home)  # before anything is stopped that pulumi works with
     jobs = JobTable(home.database)
     live: list[JobRecord] = []
     with _records_if_possible(say):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,13 +191,44 @@ def write_lock(path: Path, pid: int) -> None:
     path.write_text(json.dumps({"pid": pid, "hostname": socket.gethostname()}))
 
 
-def test_a_lock_of_a_live_pulumi_is_respected(home: Home, stack_lock: Path) -> None:
-    write_lock(stack_lock, os.getpid())
+@pytest.fixture
+def live_pulumi(tmp_path: Path) -> Iterator[int]:
+    """The id of a process whose program is called pulumi."""
+    program = tmp_path / "pulumi"
+    program.symlink_to(Path(sys.executable).resolve())
+    with subprocess.Popen([program, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE) as process:
+        wait_until(lambda: processes.program(process.pid) == "pulumi")
+        yield process.pid
+        process.kill()
+
+
+def test_a_lock_of_a_live_pulumi_is_respected(
+    stopped: Home, stack_lock: Path, live_pulumi: int
+) -> None:
+    info = lifecycle.start(stopped, silent)
+    write_lock(stack_lock, live_pulumi)
     with pytest.raises(LocalError, match="stack local is in use: pulumi runs as process"):
-        pulumi_locks.clear_dead(home, "local", {}, silent)
+        pulumi_locks.clear_dead(stopped, "local", {}, silent)
     with pytest.raises(LocalError, match="is in use"):
-        down(home, clean=True, say=silent)
-    assert home.root.exists()
+        down(stopped, clean=True, say=silent)
+    assert lifecycle.running(stopped) == info
+
+
+def test_a_lock_whose_process_id_is_another_programs_by_now_is_dead(
+    home: Home, stack_lock: Path
+) -> None:
+    write_lock(stack_lock, os.getpid())
+    assert [lock.alive for lock in pulumi_locks.find(home)] == [False]
+    down(home, clean=True, say=silent)
+    assert not home.root.exists()
+
+
+def test_a_lock_of_another_host_is_respected_and_the_way_out_is_said(
+    home: Home, stack_lock: Path
+) -> None:
+    stack_lock.write_text(json.dumps({"pid": 1, "hostname": "a-container-of-yesterday"}))
+    with pytest.raises(LocalError, match="if a-container-of-yesterday is gone: vt local shell -c"):
+        pulumi_locks.clear_dead(home, "local", {}, silent)
 
 
 def test_a_lock_of_a_dead_pulumi_is_cancelled_and_said(home: Home, stack_lock: Path) -> None:
