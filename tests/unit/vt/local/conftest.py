@@ -31,7 +31,7 @@ PARENT = f"projects/{PROJECT}/locations/us-central1"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """The condition's first true value; fails the test after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
