@@ -1,0 +1,183 @@
+"""What a training job can cost: an estimate from list prices, and the most it can come to.
+
+The price of a machine is Compute Engine's list price with the GPUs it carries, times the fee that
+Vertex AI adds (``machines.fee_ratio``, observed for one machine type only). The worst case of a
+job is rate x machines x timeout, summed over its worker pools. Boot disks, local SSDs that are not
+part of a machine type, storage, network traffic and discounts are not in it.
+
+What no source has a price for has none: ``None``, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.catalog import machines
+from infra.catalog.machines import MachineType, Price
+
+#: How long a job without a timeout may run: 7 days, says google-cloud-aiplatform 2.7.0,
+#: google/cloud/aiplatform_v1/types/custom_job.py, Scheduling.timeout.
+DEFAULT_TIMEOUT = 7 * 24 * 3600.0
+#: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
+#: one: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
+SPOT = frozenset({"SPOT", "LOW_COST"})
+#: Why the figures are no invoice; shown wherever they are.
+NOT_INCLUDED = (
+    "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks, local SSDs that are "
+    "added, storage, network traffic and discounts are not in them."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What one machine costs an hour."""
+
+    usd: float
+    """USD an hour, Vertex AI's fee included."""
+    source: str
+    """Keys of ``infra/catalog/sources.yaml``, joined with ``+``."""
+    date: str
+    """Of the older price in it; ``undated`` if a source has no date."""
+    region: str
+    """The region the price was found for."""
+    exact: bool
+    """Whether that is the region asked for; prices elsewhere differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCost:
+    """What a worker pool costs. ``rate`` is None where the machine has no price."""
+
+    index: int
+    machine_type: str
+    accelerator: str
+    """acceleratorType, empty if it has none."""
+    count: int
+    """Accelerators of one machine."""
+    machines: int
+    """Replicas; a TPU slice counts as the machines it is made of."""
+    rate: Rate | None
+
+    @property
+    def hourly(self) -> float | None:
+        """USD an hour of the whole pool."""
+        return None if self.rate is None else self.rate.usd * self.machines
+
+
+@dataclass(frozen=True, slots=True)
+class JobCost:
+    """What a job costs while it runs, and how long it may run."""
+
+    pools: tuple[PoolCost, ...]
+    timeout: float
+    """Seconds it may run."""
+    default_timeout: bool
+    """Whether the job says nothing, which is 7 days."""
+
+    @property
+    def hourly(self) -> float | None:
+        """USD an hour of all pools; None if one of them has no price."""
+        rates = [pool.hourly for pool in self.pools]
+        return None if None in rates else math.fsum(rate for rate in rates if rate is not None)
+
+    @property
+    def worst_case(self) -> float | None:
+        """USD if it runs until its timeout; None if a pool has no price."""
+        return None if self.hourly is None else self.hourly * self.timeout / 3600
+
+    @property
+    def unpriced(self) -> tuple[PoolCost, ...]:
+        """Pools without a price."""
+        return tuple(pool for pool in self.pools if pool.rate is None)
+
+
+def hourly(
+    machine_type: str,
+    accelerator: str | None,
+    count: int,
+    region: str,
+    strategy: str = "STANDARD",
+) -> Rate | None:
+    """What one machine costs an hour in ``region``, or None if no source has a price.
+
+    ``accelerator`` and ``count`` are the job's; they add to the price only where the machine
+    type's price does not include its accelerators. A price is never taken from another strategy:
+    a SPOT machine without a spot price has no price.
+    """
+    machine = machines.machine_type(machine_type)
+    if machine is None or machine.price is None:
+        return None
+    parts = [(machine.price, 1)]
+    if accelerator and not machine.accelerator_required:
+        attached = machines.accelerators().get(accelerator)
+        if attached is None or attached.price is None or accelerator not in machine.accelerators:
+            return None
+        parts.append((attached.price, count))
+    usd = [_unit(price, strategy) for price, _ in parts]
+    total = [unit * times for unit, (_, times) in zip(usd, parts, strict=True) if unit is not None]
+    if len(total) < len(parts):
+        return None
+    return Rate(
+        usd=math.fsum(total) * machines.fee_ratio(),
+        source="+".join(dict.fromkeys(price.source for price, _ in parts)),
+        date=_oldest(price.date for price, _ in parts),
+        region="+".join(dict.fromkeys(price.region for price, _ in parts)),
+        exact=all(price.region == region for price, _ in parts),
+    )
+
+
+def of_job(message: Mapping[str, Any], region: str) -> JobCost:
+    """What a CustomJob message costs in ``region``.
+
+    The message is one that passed the checks (``customjob.spec``); a pool without a machine type
+    has no price.
+    """
+    spec = message.get("jobSpec", {})
+    scheduling = spec.get("scheduling", {})
+    strategy, timeout = scheduling.get("strategy", "STANDARD"), scheduling.get("timeout")
+    return JobCost(
+        pools=tuple(
+            _pool(index, pool, region, strategy)
+            for index, pool in enumerate(spec.get("workerPoolSpecs", ()))
+            if pool
+        ),
+        timeout=float(timeout.removesuffix("s")) if timeout else DEFAULT_TIMEOUT,
+        default_timeout=not timeout,
+    )
+
+
+def _pool(index: int, pool: Mapping[str, Any], region: str, strategy: str) -> PoolCost:
+    spec = pool.get("machineSpec", {})
+    machine_type, accelerator = spec.get("machineType", ""), spec.get("acceleratorType", "")
+    if accelerator.endswith("_UNSPECIFIED"):
+        accelerator = ""
+    count = int(spec.get("acceleratorCount", 0))
+    hosts = _hosts(machines.machine_type(machine_type), spec.get("tpuTopology", ""))
+    return PoolCost(
+        index=index,
+        machine_type=machine_type,
+        accelerator=accelerator,
+        count=count,
+        machines=int(pool.get("replicaCount", 1)) * hosts,
+        rate=hourly(machine_type, accelerator, count, region, strategy),
+    )
+
+
+def _hosts(machine: MachineType | None, topology: str) -> int:
+    """Machines of one replica: a TPU slice of 4x4 chips is four machines with four chips each."""
+    if machine is None or not machine.chips or topology not in machine.topologies:
+        return 1
+    return max(1, math.prod(map(int, topology.split("x"))) // machine.chips)
+
+
+def _unit(price: Price, strategy: str) -> float | None:
+    return price.spot if strategy in SPOT else price.on_demand
+
+
+def _oldest(dates: Iterable[str]) -> str:
+    """The oldest of ISO dates; what has no date could be older than any."""
+    known = sorted(set(dates))
+    return "undated" if "undated" in known else known[0]
