@@ -8,6 +8,7 @@
 ``stack_places``          where in the stack's file a mistake stands
 ``stack_facts``           who runs jobs, and who reads and writes what: for the rules
 ``naming``                names and labels of everything, with their limits
+``grants``                every right the stack may grant, and why
 ``references``            what ``${kind.name}`` in a job file stands for
 ``job_files``             all job files of a stack, judged together
 ``image_context``         the tag of an image that is known by its Dockerfile's folder

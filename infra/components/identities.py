@@ -12,17 +12,11 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from infra import grants
 from infra.components.secrets import Secrets
 from infra.components.storage import Storage
 from infra.naming import STAGING, Names
 from infra.settings import ServiceAccount
-
-READ = "roles/storage.objectViewer"
-WRITE = "roles/storage.objectUser"
-SECRET = "roles/secretmanager.secretAccessor"
-LOGS = "roles/logging.logWriter"
-VERTEX = "roles/aiplatform.user"
-ACT_AS = "roles/iam.serviceAccountUser"
 
 
 class TrainingAccount(pulumi.ComponentResource):
@@ -59,14 +53,14 @@ class TrainingAccount(pulumi.ComponentResource):
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
         for bucket in dict.fromkeys(reads):
             if bucket not in account.writes:  # writing includes reading
-                self._on_bucket("reads", bucket, READ, storage)
+                self._on_bucket("reads", bucket, grants.READ_OBJECTS, storage)
         for bucket in dict.fromkeys(account.writes):
-            self._on_bucket("writes", bucket, WRITE, storage)
+            self._on_bucket("writes", bucket, grants.WRITE_OBJECTS, storage)
         for secret in dict.fromkeys(account.secrets):
             self._on_secret(secret, secrets)
-        self._on_project("logs", LOGS, names.project)
+        self._on_project("logs", grants.WRITE_LOGS, names.project)
         if account.calls_vertex:
-            self._on_project("vertex", VERTEX, names.project)
+            self._on_project("vertex", grants.CALL_VERTEX, names.project)
         for member in dict.fromkeys(submitters):
             self._act_as(member)
         self.register_outputs({"email": self.email})
@@ -84,7 +78,7 @@ class TrainingAccount(pulumi.ComponentResource):
         gcp.secretmanager.SecretIamMember(
             f"{self._name}-reads-secret-{secret}",
             secret_id=secrets.secrets[secret].id,
-            role=SECRET,
+            role=grants.READ_SECRET,
             member=self._account.member,
             opts=self._child,
         )
@@ -102,7 +96,7 @@ class TrainingAccount(pulumi.ComponentResource):
         gcp.serviceaccount.IAMMember(
             f"{self._name}-submitter-{member}",
             service_account_id=self._account.name,
-            role=ACT_AS,
+            role=grants.ACT_AS,
             member=member,
             opts=self._child,
         )

@@ -7,6 +7,7 @@ import pulumi
 import pytest
 import yaml
 
+from infra import grants as grants_table
 from infra import program, stack_file
 from infra.errors import ConfigError
 
@@ -104,17 +105,22 @@ def test_only_accounts_whose_jobs_fetch_packages_may_read_the_staging_bucket():
     assert readers == {"serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"}
 
 
-def test_no_grant_reaches_the_control_bucket_and_no_role_is_primitive():
+@pytest.mark.parametrize("stack", ["local", "dev", "prod"])
+def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
+    resources = registered(stack).values()
+    made = [(t, i["role"], i["member"]) for t, i in resources if t.lower().endswith("iammember")]
+    assert made
+    for type_, role, member in made:
+        grant = grants_table.find(type_, role)
+        assert grant is not None, f"{type_} {role} is not in infra/grants.py"
+        assert grant.narrowest or type_ != grants_table.ON_PROJECT
+        assert role not in grants_table.PRIMITIVE
+        assert member not in ("allUsers", "allAuthenticatedUsers")
+
+
+def test_no_grant_reaches_the_control_bucket():
     for stack in ("local", "dev", "prod"):
-        for who, role, place in grants(registered(stack)):
-            assert "control" not in place
-            assert role not in ("roles/owner", "roles/editor", "roles/viewer")
-            assert who not in ("allUsers", "allAuthenticatedUsers")
-
-
-def test_project_wide_rights_are_only_those_with_no_narrower_place():
-    wide = {role for _, role, place in grants(registered("prod")) if place == "acme-ml-prod"}
-    assert wide <= {"roles/logging.logWriter", "roles/aiplatform.user"}
+        assert not [place for _, _, place in grants(registered(stack)) if "control" in place]
 
 
 @pytest.mark.parametrize("stack", ["local", "dev", "prod"])

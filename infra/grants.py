@@ -1,0 +1,129 @@
+"""Every right the stack may grant, with the place it is granted on and the reason. Pure.
+
+A component grants nothing that is not in this table (a test holds it), and who reviews a preview
+reads the reasons from here. ``narrowest`` says, for a grant on a whole project, why there is no
+narrower place for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+GUIDES: Final = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
+
+ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
+ON_SECRET: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
+ON_ACCOUNT: Final = "gcp:serviceaccount/iAMMember:IAMMember"
+ON_SUBNET: Final = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
+ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
+
+READ_OBJECTS: Final = "roles/storage.objectViewer"
+WRITE_OBJECTS: Final = "roles/storage.objectUser"
+READ_SECRET: Final = "roles/secretmanager.secretAccessor"
+ACT_AS: Final = "roles/iam.serviceAccountUser"
+WRITE_LOGS: Final = "roles/logging.logWriter"
+CALL_VERTEX: Final = "roles/aiplatform.user"
+NETWORK_USER: Final = "roles/compute.networkUser"
+NETWORK_ADMIN: Final = "roles/compute.networkAdmin"
+DNS_PEER: Final = "roles/dns.peer"
+SEE_RESERVATION: Final = "roles/compute.viewer"
+
+#: Roles nobody gets from this stack, on anything.
+PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor", "roles/viewer"})
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A kind of grant: ``type`` is the token of the resource that makes it."""
+
+    type: str
+    role: str
+    why: str
+    source: str
+    narrowest: str = ""
+    """Of a grant on a project: why nothing narrower will do."""
+
+
+TABLE: Final[tuple[Grant, ...]] = (
+    Grant(
+        ON_BUCKET, READ_OBJECTS,
+        "jobs read their data, or the code packages they run, from this bucket",
+        "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
+    ),
+    Grant(
+        ON_BUCKET, WRITE_OBJECTS,
+        "jobs write models, checkpoints and metrics to this bucket",
+        "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
+    ),
+    Grant(
+        ON_SECRET, READ_SECRET,
+        "jobs read this secret when they start; it cannot be passed to them in any other way",
+        "https://docs.cloud.google.com/secret-manager/docs/access-control",
+    ),
+    Grant(
+        ON_ACCOUNT, ACT_AS,
+        "a submitter may run jobs as this account, and as no other of the project",
+        GUIDES + "general/custom-service-account",
+    ),
+    Grant(
+        ON_PROJECT, WRITE_LOGS,
+        "what jobs print goes to Cloud Logging",
+        "https://docs.cloud.google.com/logging/docs/access-control",
+        narrowest="log entries are written to a project; log buckets take no grant for it",
+    ),
+    Grant(
+        ON_PROJECT, CALL_VERTEX,
+        "the code itself calls Vertex AI: experiments, TensorBoard, model upload (callsVertex)",
+        GUIDES + "general/access-control",
+        narrowest="experiments, models and TensorBoard instances have no IAM policy of their own",
+    ),
+    Grant(
+        ON_SUBNET, NETWORK_USER,
+        "uses this subnet of the host project: the service agent for the machines of jobs, "
+        "submitters to send jobs there, deployers to attach it",
+        GUIDES + "general/vpc-psc-i-setup",
+    ),
+    Grant(
+        ON_PROJECT, NETWORK_USER,
+        "submits jobs to the peered network of the host project",
+        GUIDES + "general/vpc-peering",
+        narrowest="a peered network without a subnet of its own: networks have no IAM policy",
+    ),
+    Grant(
+        ON_PROJECT, NETWORK_ADMIN,
+        "the service agent connects the machines of jobs to the network attachment",
+        GUIDES + "general/vpc-psc-i-setup",
+        narrowest="the setup guide names this role in the attachment's project; it needs "
+        "networkAttachments.update, and regionOperations.get, which only a project gives",
+    ),
+    Grant(
+        ON_PROJECT, DNS_PEER,
+        "the service agent looks up names of this project's private zones for jobs",
+        GUIDES + "general/vpc-psc-i-setup",
+        narrowest="the right is on the project of the network that is peered with, not on a zone",
+    ),
+    Grant(
+        ON_PROJECT, SEE_RESERVATION,
+        "the service agent finds the reservation that a job names",
+        GUIDES + "predictions/use-reservations",
+        narrowest="reservations have no IAM policy of their own",
+    ),
+)  # fmt: skip
+
+_BY_KIND: Final = {(grant.type, grant.role): grant for grant in TABLE}
+
+
+def find(type_token: str, role: str) -> Grant | None:
+    """The row for a grant of ``role`` made by a resource of this type; None if there is none."""
+    return _BY_KIND.get((type_token, role))
+
+
+def reason(type_token: str, role: str) -> str:
+    """Why the stack grants ``role`` by a resource of this type; empty if it never does.
+
+    >>> reason("gcp:projects/iAMMember:IAMMember", "roles/editor")
+    ''
+    """
+    grant = find(type_token, role)
+    return grant.why if grant else ""
