@@ -26,11 +26,14 @@ local: setup ## run the whole thing here: local cloud, pulumi up, training, resu
 test: setup ## run all tests: unit, golden, policy, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
-check: setup ## lint, formatting, types, import contracts; changes nothing
+check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	@$(PYTHON) tools/actionlint.py
+	$(BIN)/actionlint
+	$(BIN)/zizmor --offline --pedantic --no-progress --quiet .
 
 format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix

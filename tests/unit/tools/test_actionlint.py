@@ -1,0 +1,96 @@
+"""Where actionlint comes from. The build itself is what `make check` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolchain import actionlint
+from toolchain.console import CommandError, SetupError
+from toolchain.layout import Layout
+
+GO_MOD = "module actionlint\n\nrequire (\n\tgithub.com/rhysd/actionlint v1.7.12 // indirect\n)\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    root = tmp_path / "checkout"
+    (root / "tools" / "actionlint").mkdir(parents=True)
+    (root / "tools" / "actionlint" / "go.mod").write_text(GO_MOD)
+    (root / "tools" / "actionlint" / "go.sum").write_text("")
+    (root / ".venv" / "bin").mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    return Layout(root, tmp_path / "cache")
+
+
+def program(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_the_version_is_the_one_of_the_module_file(checkout: Layout) -> None:
+    assert actionlint.pinned_version(checkout) == "1.7.12"
+
+
+def test_a_module_file_without_it_is_an_error(checkout: Layout) -> None:
+    (checkout.tools / "actionlint" / "go.mod").write_text("module actionlint\n")
+    with pytest.raises(SetupError, match="does not require"):
+        actionlint.pinned_version(checkout)
+
+
+def test_a_newer_one_on_path_is_used(checkout: Layout, tmp_path: Path) -> None:
+    found = program(tmp_path / "path" / "actionlint", "echo 1.8.0")
+    assert actionlint.ensure_actionlint(checkout) == f"1.8.0, {found}"
+    assert (checkout.bin / "actionlint").resolve() == found
+
+
+def test_without_go_an_older_one_is_named_in_the_reasons(checkout: Layout, tmp_path: Path) -> None:
+    program(tmp_path / "path" / "actionlint", "echo 1.7.0")
+    with pytest.raises(SetupError) as caught:
+        actionlint.ensure_actionlint(checkout)
+    older, without = caught.value.tried
+    assert "is 1.7.0, needed is 1.7.12" in older
+    assert without == "no Go on PATH"
+    assert "install Go" in caught.value.hint
+
+
+def test_one_that_does_not_run_is_passed_over(checkout: Layout, tmp_path: Path) -> None:
+    program(tmp_path / "path" / "actionlint", "exit 3")
+    with pytest.raises(SetupError) as caught:
+        actionlint.ensure_actionlint(checkout)
+    assert "exit code 3" in caught.value.tried[0]
+
+
+def test_it_is_built_once_and_then_taken_from_the_cache(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program(tmp_path / "path" / "go", "exit 1")
+    builds = list[Path]()
+
+    def build(folder: Path, go: Path, layout: Layout) -> None:
+        builds.append(folder)
+        program(folder / "actionlint", "echo 1.7.12")
+
+    monkeypatch.setattr(actionlint, "_build", build)
+    for _ in range(2):
+        assert actionlint.ensure_actionlint(checkout) == "1.7.12, built with Go"
+    assert len(builds) == 1
+    assert (checkout.bin / "actionlint").read_text().endswith("echo 1.7.12\n")
+
+
+def test_a_failed_build_says_how_it_failed(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program(tmp_path / "path" / "go", "exit 1")
+
+    def build(folder: Path, go: Path, layout: Layout) -> None:
+        raise CommandError("exit code 1: no such module")
+
+    monkeypatch.setattr(actionlint, "_build", build)
+    with pytest.raises(SetupError, match="no usable actionlint") as caught:
+        actionlint.ensure_actionlint(checkout)
+    assert "no such module" in caught.value.tried[-1]
+    assert not (checkout.bin / "actionlint").exists()

@@ -1,0 +1,100 @@
+"""actionlint, the linter of workflows: the one on PATH, else built from tools/actionlint/go.mod.
+
+It is a Go program without a package in Python's registry. The build takes a few seconds, once for
+all checkouts of a machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+from pathlib import Path
+
+from toolchain.build import go_environment
+from toolchain.cache import link, lock, place, publish
+from toolchain.console import CommandError, SetupError, output_of, run
+from toolchain.layout import Layout
+from toolchain.python_env import parse_version
+
+MODULE = "github.com/rhysd/actionlint"
+HINT = (
+    f"install Go (1.21 or later) or the official release of actionlint ({MODULE}), "
+    "so that it is on PATH; then run this again"
+)
+
+
+def pinned_version(layout: Layout) -> str:
+    """The version that tools/actionlint/go.mod requires; the only place that states it.
+
+    Raises:
+        SetupError: the module is not required there.
+    """
+    text = (layout.tools / "actionlint" / "go.mod").read_text()
+    found = re.search(rf"^\s*{re.escape(MODULE)} v(\S+)", text, re.MULTILINE)
+    if not found:
+        raise SetupError(f"tools/actionlint/go.mod does not require {MODULE}", hint="restore it")
+    return found[1]
+
+
+def ensure_actionlint(layout: Layout) -> str:
+    """Put `actionlint` into .venv/bin and say where it came from.
+
+    Raises:
+        SetupError: there is none of the pinned version or newer on PATH, and none can be built.
+    """
+    version, tried = pinned_version(layout), list[str]()
+    target = layout.bin / "actionlint"
+    for folder in _search_path(layout):
+        try:
+            found = parse_version(output_of([folder / "actionlint", "-version"]))
+        except CommandError as error:
+            tried.append(str(error))
+            continue
+        if parse_version(version) <= found < (2, 0, 0):
+            link(folder / "actionlint", target)
+            return f"{'.'.join(map(str, found))}, {folder / 'actionlint'}"
+        tried.append(f"{folder / 'actionlint'} is {'.'.join(map(str, found))}, needed is {version}")
+    go = shutil.which("go")
+    if go is None:
+        tried.append("no Go on PATH")
+        raise SetupError("no usable actionlint", tried, HINT)
+    with lock(layout.toolchain):
+        built = layout.toolchain / _cache_name(layout, version)
+        if not (built / "actionlint").is_file():
+            try:
+                publish(built, lambda folder: _build(folder, Path(go), layout))
+            except CommandError as error:
+                tried.append(f"go build of {version}: {error}")
+                raise SetupError("no usable actionlint", tried, HINT) from error
+        place(built / "actionlint", target)
+    return f"{version}, built with Go"
+
+
+def _search_path(layout: Layout) -> list[Path]:
+    folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    return [
+        folder
+        for folder in folders
+        if folder.resolve() != layout.bin.resolve() and os.access(folder / "actionlint", os.X_OK)
+    ]
+
+
+def _cache_name(layout: Layout, version: str) -> str:
+    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
+    for name in ("go.mod", "go.sum"):
+        digest.update((layout.tools / "actionlint" / name).read_bytes())
+    return f"actionlint-{version}-{digest.hexdigest()[:16]}"
+
+
+def _build(folder: Path, go: Path, layout: Layout) -> None:
+    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
+    run(
+        [*command, "-o", folder / "actionlint", f"{MODULE}/cmd/actionlint"],
+        what="building actionlint",
+        log=layout.toolchain / "actionlint.log",
+        cwd=layout.tools / "actionlint",
+        env=go_environment(os.environ),
+    )
