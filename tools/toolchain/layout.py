@@ -22,6 +22,7 @@ SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
 
 INSTALL_SOURCES = (
     "requirements/dev.txt",
+    "requirements/policy.txt",
     "pyproject.toml",
     "tools/go.mod",
     "tools/go.sum",
@@ -66,6 +67,15 @@ class Layout:
     @property
     def requirements(self) -> Path:
         return self.root / "requirements" / "dev.txt"
+
+    @property
+    def policy_venv(self) -> Path:
+        """Environment of the policy pack; inside of the other, so that both go together."""
+        return self.venv / "policy"
+
+    @property
+    def policy_requirements(self) -> Path:
+        return self.root / "requirements" / "policy.txt"
 
     @property
     def tools(self) -> Path:

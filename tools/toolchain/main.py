@@ -14,7 +14,7 @@ from toolchain.cache import lock
 from toolchain.console import SetupError, step
 from toolchain.layout import PLUGINS, Layout
 from toolchain.pulumi_cli import check_choice, ensure_pulumi
-from toolchain.python_env import ensure_uv, ensure_venv, install_packages
+from toolchain.python_env import ensure_uv, ensure_venv, install_packages, install_policy_packages
 
 INTERRUPTED = 130
 
@@ -66,6 +66,8 @@ def install(layout: Layout, source: str) -> None:
             current.note = ensure_venv(uv, layout)
         with step("packages") as current:
             current.note = install_packages(uv, layout)
+        with step("policy pack") as current:
+            current.note = install_policy_packages(uv, layout)
         with step("pulumi") as current:
             pulumi = ensure_pulumi(layout, source)
             current.note = f"{pulumi.version}, {pulumi.engine}"
@@ -81,8 +83,9 @@ def installed(layout: Layout, source: str) -> dict[str, Any] | None:
         record = json.loads(layout.stamp.read_text())
     except (OSError, ValueError):
         return None
-    commands = ("python", "vt", "pulumi", *PLUGINS)
-    whole = all(os.access(layout.bin / name, os.X_OK) for name in commands)
+    commands = [layout.bin / name for name in ("python", "vt", "pulumi", *PLUGINS)]
+    commands.append(layout.policy_venv / "bin" / "python")
+    whole = all(os.access(command, os.X_OK) for command in commands)
     current = whole and record.get("digest") == layout.inputs_digest(source)
     return record if current else None
 

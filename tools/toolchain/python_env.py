@@ -91,8 +91,21 @@ def install_packages(uv: Path, layout: Layout) -> str:
     editable = [uv, "pip", "install", "--quiet", *python, "--no-deps", "--no-build-isolation"]
     editable += ["--config-settings", "editable_mode=compat", "--editable", layout.root]
     _uv("installing this project", editable, layout)
-    count = len(re.findall(r"^[a-z0-9].*==", layout.requirements.read_text(), re.MULTILINE))
-    return f"{count} packages by hash, and this project (editable)"
+    return f"{_count(layout.requirements)} packages by hash, and this project (editable)"
+
+
+def install_policy_packages(uv: Path, layout: Layout) -> str:
+    """Make the policy pack's environment hold exactly its pinned packages, checked by hash."""
+    python = layout.policy_venv / "bin" / "python"
+    command = [uv, "venv", "--quiet", "--clear", "--python", layout.python, layout.policy_venv]
+    _uv("creating .venv/policy", command, layout)
+    sync = [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes"]
+    _uv("installing the policy pack's packages", [*sync, layout.policy_requirements], layout)
+    return f"{_count(layout.policy_requirements)} packages by hash, in an environment of their own"
+
+
+def _count(requirements: Path) -> int:
+    return len(re.findall(r"^[a-z0-9].*==", requirements.read_text(), re.MULTILINE))
 
 
 def _uv(what: str, command: list[str | Path], layout: Layout) -> None:

@@ -24,6 +24,7 @@ def checkout(tmp_path: Path) -> Layout:
     root = tmp_path / "checkout"
     for name, text in {
         "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
+        "requirements/policy.txt": "",
         "pyproject.toml": "",
         "tools/go.mod": GO_MOD,
         "tools/go.sum": "",
@@ -93,10 +94,16 @@ class TestStamp:
     ) -> None:
         for name in ("python", "vt", "pulumi", *PLUGINS):
             (checkout.bin / name).touch(mode=0o755)
+        for_policies = checkout.policy_venv / "bin" / "python"
+        for_policies.parent.mkdir(parents=True)
+        for_policies.touch(mode=0o755)
         checkout.stamp.write_text(f'{{"digest": "{checkout.inputs_digest("auto")}"}}')
         assert main.installed(checkout, "auto")
-        (checkout.bin / "pulumi").unlink()
-        assert main.installed(checkout, "auto") is None
+        for command in (for_policies, checkout.bin / "pulumi"):
+            command.unlink()
+            assert main.installed(checkout, "auto") is None
+            command.touch(mode=0o755)
+        assert main.installed(checkout, "auto")
 
     def test_a_damaged_record_is_not_an_installation(self, checkout: Layout) -> None:
         checkout.stamp.write_text("{")

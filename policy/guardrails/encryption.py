@@ -1,0 +1,63 @@
+"""Keys of one's own: where a stack asks for them, everything that keeps data uses one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from guardrails.buckets import BUCKET
+from guardrails.jobs import CUSTOM_JOB, job_spec
+from guardrails.policy import Resource, Unknown, inside, policy, text
+from guardrails.registry import REPOSITORY
+
+SECRET: Final = "gcp:secretmanager/secret:Secret"
+TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
+
+
+def _keys(resource: Resource) -> list[tuple[str, Any]]:
+    """(location, key) of everything a resource keeps."""
+    props = resource.props
+    if resource.type == BUCKET:
+        return [(text(props, "location"), inside(props, "encryption", "defaultKmsKeyName"))]
+    if resource.type == REPOSITORY:
+        return [(text(props, "location"), props.get("kmsKeyName"))]
+    if resource.type == TENSORBOARD:
+        return [(text(props, "region"), inside(props, "encryptionSpec", "kmsKeyName"))]
+    if resource.type == SECRET:
+        return list(_replicas(props.get("replication")))
+    if resource.type == CUSTOM_JOB:
+        return [(text(props, "region"), _job_key(resource))] if job_spec(resource) else []
+    return []
+
+
+def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
+    managed = inside(replication, "userManaged", "replicas")
+    if not managed:
+        yield "global", inside(replication, "auto", "customerManagedEncryption", "kmsKeyName")
+    for replica in managed if isinstance(managed, list) else []:
+        yield text(replica, "location"), inside(replica, "customerManagedEncryption", "kmsKeyName")
+
+
+def _job_key(resource: Resource) -> Any:
+    return inside(json.loads(text(resource.props, "request")), "encryptionSpec", "kmsKeyName")
+
+
+@policy(
+    "own-key-where-required",
+    "high",
+    why="Data under Google's keys cannot be made unreadable by taking a key away.",
+    url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/cmek",
+    standards=("CKV_GCP_84",),
+    required=False,
+)
+def own_key_where_required(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """A key is in the location of what it encrypts; with ``required`` everything has one."""
+    for location, key in _keys(resource):
+        if isinstance(key, Unknown):
+            continue
+        if not key:
+            if settings["required"]:
+                yield "no key of your own encrypts it. Hint: give it kmsKeyName of the stack's key"
+        elif location and f"/locations/{location.lower()}/" not in str(key):
+            yield f"{key} is not in {location.lower()}. Hint: use a key of that location"

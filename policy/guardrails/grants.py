@@ -1,0 +1,129 @@
+"""Who may do what. Every kind of IAM resource is read alike: member, binding and whole policy."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from guardrails.policy import Resource, Unknown, items, policy, text
+
+IAM: Final = re.compile(r"/\w*[iI][aA][mM](Member|Binding|Policy):")
+ON_EVERYTHING: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
+EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
+OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
+
+#: Roles of these services can be given on something narrower than a project.
+NARROWER: Final = {
+    "roles/storage.": "on the bucket",
+    "roles/secretmanager.": "on the secret",
+    "roles/artifactregistry.": "on the repository",
+    "roles/cloudkms.": "on the key",
+    "roles/iam.serviceAccount": "on the one account",
+    "roles/iam.workloadIdentityUser": "on the one account",
+}
+
+#: Documented needs that no narrower grant meets: role -> who may have it on a project.
+#: The agent reads and updates the project's network attachments (general/vpc-psc-i-setup).
+NETWORK_AGENT: Final = {
+    "roles/compute.networkAdmin": (
+        "serviceAccount:service-*@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    )
+}
+
+
+def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
+    """(role, member) of every grant a resource makes; a member may not be known yet."""
+    kind = IAM.search(resource.type)
+    if not kind:
+        return
+    props = resource.props
+    if kind[1] == "Policy":
+        data = text(props, "policyData")
+        bindings: list[Mapping[str, Any]] = json.loads(data).get("bindings", []) if data else []
+    elif kind[1] == "Binding":
+        bindings = [{"role": text(props, "role"), "members": items(props, "members")}]
+    else:
+        bindings = [{"role": text(props, "role"), "members": [props.get("member")]}]
+    for binding in bindings:
+        for member in items(binding, "members"):
+            yield text(binding, "role"), member
+
+
+@policy(
+    "no-basic-roles",
+    "critical",
+    why="Owner, Editor and Viewer reach every service of a project, those to come included.",
+    url=OVERVIEW,
+    standards=("CIS GCP 1.5", "CKV_GCP_117", "CKV_GCP_115", "CKV_GCP_116"),
+)
+def no_basic_roles(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """Nobody is given Owner, Editor or Viewer."""
+    for role, member in grants(resource):
+        if role in ("roles/owner", "roles/editor", "roles/viewer"):
+            yield f"{member} gets {role}. Hint: give a role of the one service it needs"
+
+
+@policy(
+    "no-broad-project-roles",
+    "high",
+    why="A role on a project holds for everything in it, also for what others put there.",
+    url="https://docs.cloud.google.com/iam/docs/using-iam-securely",
+    standards=("CIS GCP 1.5", "CIS GCP 1.6", "CKV_GCP_41", "CKV_GCP_42", "CKV_GCP_49"),
+    allowed=NETWORK_AGENT,
+)
+def no_broad_project_roles(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """No administrator's role, and none that fits something narrower, on a whole project."""
+    if not resource.type.startswith(ON_EVERYTHING):
+        return
+    for role, member in grants(resource):
+        allowed = settings["allowed"].get(role)
+        if allowed and (isinstance(member, Unknown) or fnmatch.fnmatchcase(member, allowed)):
+            continue
+        place = next((where for start, where in NARROWER.items() if role.startswith(start)), None)
+        if place:
+            yield f"{member} gets {role} on everything. Hint: give it {place}"
+        elif "admin" in role.lower():
+            yield f"{member} gets {role} on everything. Hint: give a role that only does the work"
+
+
+@policy(
+    "no-public-members",
+    "critical",
+    why="Data, images or keys are then anybody's who knows their name.",
+    url="https://docs.cloud.google.com/storage/docs/public-access-prevention",
+    standards=("CIS GCP 5.1", "CKV_GCP_28", "CKV_GCP_101"),
+)
+def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """Nothing is granted to allUsers or allAuthenticatedUsers, by IAM or by an ACL."""
+    hint = "Hint: name the group or account that needs it"
+    for role, member in grants(resource):
+        if member in EVERYBODY:
+            yield f"{member} gets {role}. {hint}"
+    if "ccessControl:" in resource.type and text(resource.props, "entity") in EVERYBODY:
+        yield f"{text(resource.props, 'entity')} is given access by an ACL. {hint}"
+    if resource.type.endswith("ACL"):
+        listed = [str(entry) for entry in items(resource.props, "roleEntities")]
+        public = [entry for entry in listed if entry.partition(":")[2] in EVERYBODY]
+        preset = text(resource.props, "predefinedAcl")
+        if preset.startswith("public") or preset == "authenticatedRead" or public:
+            yield f"an ACL opens it to everybody ({preset or public[0]}). {hint}"
+
+
+@policy(
+    "no-service-account-keys",
+    "high",
+    why="A key works for whoever has it, for years; it ends up in code, logs and laptops.",
+    url="https://docs.cloud.google.com/iam/docs/best-practices-for-managing-service-account-keys",
+    standards=("CIS GCP 1.4",),
+)
+def no_service_account_keys(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """No key of a service account is made."""
+    if resource.type in ("gcp:serviceaccount/key:Key", "gcp:storage/hmacKey:HmacKey"):
+        kind = "an HMAC key" if "hmac" in resource.type else "a key"
+        yield (
+            f"{kind} of a service account is made. Hint: jobs run as their account and need none; "
+            "for CI use workload identity federation"
+        )

@@ -1,0 +1,171 @@
+"""Training jobs. What is judged is the request itself, as it would be sent."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from guardrails.policy import REHEARSALS, Resource, items, mapping, policy, text
+from infra.customjob.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
+
+CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+TRAINING: Final = (
+    "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"
+)
+HOUR: Final = 3600
+#: What the service takes where a job says nothing: seven days.
+DEFAULT_TIMEOUT: Final = f"{7 * 24 * HOUR}s"
+
+#: Google's images that have to be named by the tag latest: prebuilt ones of Python packages, and
+#: the reduction server. https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
+GOOGLES: Final = [
+    "*-docker.pkg.dev/vertex-ai/training/*",
+    "*-docker.pkg.dev/vertex-ai-restricted/training/*",
+]
+
+#: Accounts that exist without being asked for, and may do far more than a job needs.
+#: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
+NOT_DEDICATED: Final = re.compile(
+    r".*-compute@developer\.gserviceaccount\.com|.*@appspot\.gserviceaccount\.com|"
+    r".*@cloudservices\.gserviceaccount\.com|service-\d+@.*"
+)
+
+
+def job_spec(resource: Resource) -> Mapping[str, Any]:
+    """``jobSpec`` of a CustomJob; empty for other resources, and while it is not known."""
+    request = text(resource.props, "request") if resource.type == CUSTOM_JOB else ""
+    return mapping(json.loads(request), "jobSpec") if request else {}
+
+
+def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(place, worker pool) of each pool that is not left empty."""
+    for index, pool in enumerate(items(spec, "workerPoolSpecs")):
+        if pool:
+            yield f"workerPoolSpecs[{index}]", pool
+
+
+@policy(
+    "job-image-by-digest",
+    "high",
+    why="What was reviewed is what runs, and can be run again.",
+    url="https://docs.cloud.google.com/artifact-registry/docs/docker/pushing-and-pulling",
+    not_in=REHEARSALS,
+    byTag=GOOGLES,
+)
+def job_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Images are named by digest; only Google's own, which have to be, by tag."""
+    for place, pool in pools(job_spec(resource)):
+        for section, key in (
+            ("containerSpec", "imageUri"),
+            ("pythonPackageSpec", "executorImageUri"),
+        ):
+            image = text(mapping(pool, section), key)
+            by_tag = any(fnmatch.fnmatchcase(image, p) for p in settings["byTag"])
+            if image and "@sha256:" not in image and not by_tag:
+                yield f"{place}: {image}. Hint: name the image by its digest in the stack file"
+
+
+@policy(
+    "job-dedicated-account",
+    "high",
+    why="Vertex AI's own agent, the default, reads and writes every bucket of the project.",
+    url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account",
+)
+def job_dedicated_account(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """A job runs as an account made for it."""
+    if not (spec := job_spec(resource)):
+        return
+    account = text(spec, "serviceAccount")
+    if not account:
+        yield "it names no account. Hint: serviceAccount: ${serviceAccounts.NAME}"
+    elif NOT_DEDICATED.fullmatch(account):
+        yield f"{account} is nobody's own. Hint: serviceAccount: ${{serviceAccounts.NAME}}"
+
+
+@policy(
+    "job-timeout-bounded",
+    "medium",
+    why="A job that hangs is paid for until its timeout, by default seven days.",
+    url=f"{TRAINING}/create-custom-job",
+    maxHours=72,
+)
+def job_timeout_bounded(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """A job says when it is to be stopped, and that is soon enough."""
+    if not (spec := job_spec(resource)):
+        return
+    given = text(mapping(spec, "scheduling"), "timeout")
+    hours = float((given or DEFAULT_TIMEOUT).removesuffix("s")) / HOUR
+    limit = settings["maxHours"]
+    if not given:
+        yield f"it has no timeout, so {hours:g} hours. Hint: scheduling.timeout of at most {limit}"
+    elif hours > limit:
+        yield f"timeout {given} is {hours:g} hours, more than {limit:g}. Hint: shorten or split it"
+
+
+@policy(
+    "job-large-gpus-spot-or-reserved",
+    "medium",
+    why="Such machines are rarely free on demand: the job waits, or fails for lack of stock.",
+    url=f"{TRAINING}/use-reservations",
+    families=["a2", "a3", "a4", "a4x"],
+)
+def job_large_gpus(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Jobs on machines with large GPUs use Spot, Flex-start or a reservation."""
+    spec = job_spec(resource)
+    strategy = text(mapping(spec, "scheduling"), "strategy")
+    for place, pool in pools(spec):
+        machine = mapping(pool, "machineSpec")
+        name = text(machine, "machineType")
+        affinity = text(mapping(machine, "reservationAffinity"), "reservationAffinityType")
+        reserved = affinity in ("SPECIFIC_RESERVATION", "ANY_RESERVATION")
+        large = name.partition("-")[0] in settings["families"]
+        if large and not reserved and strategy not in ("SPOT", "FLEX_START"):
+            yield (
+                f"{place}: {name} on demand. Hint: scheduling.strategy SPOT or FLEX_START, or "
+                "machineSpec.reservationAffinity"
+            )
+
+
+@policy(
+    "job-no-secret-in-env",
+    "critical",
+    why="Everybody who may look at a job reads its environment, and it is kept with the record.",
+    url="https://docs.cloud.google.com/secret-manager/docs/best-practices",
+)
+def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """No secret stands in a job's environment, command or arguments."""
+    hint = "Hint: pass ${secrets.NAME} and read the value in the code"
+    for place, pool in pools(job_spec(resource)):
+        for section in ("containerSpec", "pythonPackageSpec"):
+            task = mapping(pool, section)
+            for variable in items(task, "env"):
+                name, value = text(variable, "name"), text(variable, "value")
+                by_name = SECRET_NAME.search(name) and value and not HARMLESS.fullmatch(value)
+                if by_name or TOKEN.search(value):
+                    yield f"{place}: the value of {name} looks like a secret. {hint}"
+            for key in ("command", "args"):
+                if any(TOKEN.search(str(part)) for part in items(task, key)):
+                    yield f"{place}: {key} holds what looks like a token. {hint}"
+
+
+@policy(
+    "job-in-a-network",
+    "high",
+    why="Otherwise a job reaches private services over the internet or not at all, past the "
+    "network's own controls.",
+    url=f"{TRAINING}/using-private-ip",
+    not_in=REHEARSALS,
+    without=["training-titanic"],  # the sample: its data is public, and it calls nobody
+)
+def job_in_a_network(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """A job is attached to a network: by peering or by a Private Service Connect interface."""
+    spec = job_spec(resource)
+    attached = text(spec, "network") or text(
+        mapping(spec, "pscInterfaceConfig"), "networkAttachment"
+    )
+    exempt = any(fnmatch.fnmatchcase(resource.name, p) for p in settings["without"])
+    if spec and not attached and not exempt:
+        yield "it is in no network. Hint: pscInterfaceConfig or network, from ${network...}"

@@ -1,0 +1,89 @@
+"""Reads ``cases.yaml``: resources done right, and the changes that make them wrong.
+
+Loads nothing but PyYAML, since the pack's own environment reads it too.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CONTENT: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text())
+ROOT = Path(__file__).parents[2]
+ABSENT = "(absent)"
+#: Settings with which the resources are right and the cases wrong.
+SETTINGS: dict[str, dict[str, Any]] = {"own-key-where-required": {"required": True}}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A resource as a program declares it."""
+
+    type: str
+    name: str
+    props: Mapping[str, Any]
+    protect: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A resource made wrong. ``policies``: who objects, the tested one first."""
+
+    policies: tuple[str, ...]
+    says: str
+    good: Declared
+    bad: Declared
+    id: str = field(default="")
+
+
+def right() -> list[Declared]:
+    """All resources done right."""
+    return [_declared(name) for name in CONTENT["resources"]]
+
+
+def wrong() -> list[Case]:
+    """All cases."""
+    return [
+        Case(
+            policies=(policy, *case.get("also", [])),
+            says=case["says"],
+            good=_declared(case["resource"]),
+            bad=_declared(case["resource"], case, f"{policy}-{number}"),
+            id=f"{policy}-{number}",
+        )
+        for policy, cases in CONTENT["cases"].items()
+        for number, case in enumerate(cases)
+    ]
+
+
+def _declared(key: str, case: Mapping[str, Any] | None = None, name: str = "") -> Declared:
+    case = case or {}
+    base = CONTENT["resources"][key]
+    props = copy.deepcopy(base["props"])
+    for path, value in case.get("change", {}).items():
+        _change(props, path.split("."), value)
+    if "request" in props:
+        props["request"] = json.dumps(props["request"])
+    return Declared(
+        type=case.get("type", base["type"]),
+        name=name or key,
+        props=props,
+        protect=case.get("protect", base.get("protect", False)),
+    )
+
+
+def _change(target: Any, path: list[str], value: Any) -> None:
+    key, *rest = path
+    at = int(key) if isinstance(target, list) else key
+    if rest:
+        _change(target[at], rest, value)
+    elif value == ABSENT:
+        del target[at]
+    else:
+        target[at] = value

@@ -1,0 +1,105 @@
+"""The pack as the engine runs it: in its own environment, and with the real engine."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardrails.policy import load
+from tests.conftest import Checkout
+from tests.policy import cases
+from vt.local.gcp import schema
+
+HERE = Path(__file__).parent
+PYTHON = cases.ROOT / ".venv" / "policy" / "bin" / "python"
+
+PROJECT = "name: broken\nruntime: {name: python, options: {virtualenv: ../.venv}}\n"
+#: Types that the plugin knows go through it; the policies see the others just the same.
+PROGRAM = """\
+import json
+import pathlib
+import pulumi
+
+for case in json.loads(pathlib.Path("cases.json").read_text()):
+    options = pulumi.ResourceOptions(protect=case["protect"])
+    if case["known"]:
+        pulumi.CustomResource(case["type"], case["name"], case["props"], options)
+    else:
+        pulumi.ComponentResource(case["type"], case["name"], case["props"], options)
+"""
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    """What the policies say in the environment they are made for."""
+    ran = subprocess.run(
+        [PYTHON, HERE / "in_the_packs_environment.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_the_sdk_serves_the_policies_with_the_answers_they_give_here(
+    answers: dict[str, Any],
+) -> None:
+    assert answers["right"] == {}
+    for case in cases.wrong():
+        assert set(answers[case.id]) == set(case.policies), case.id
+        assert case.says in answers[case.id][case.policies[0]][0]
+
+
+def test_what_a_preview_does_not_know_is_judged_later(answers: dict[str, Any]) -> None:
+    assert answers["unknown"] == {}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("stack", "options"),
+    [("dev", ""), ("prod", "--policy-pack-config policy/levels.prod.json")],
+)
+def test_the_stacks_keep_every_policy(checkout: Checkout, stack: str, options: str) -> None:
+    shown = checkout.shell(f"pulumi preview -s {stack} --policy-pack policy {options}").stdout
+    assert re.search(r"✅ training-guardrails@v", shown), shown
+
+
+@pytest.mark.e2e
+def test_of_a_stack_with_every_kind_of_mistake_each_is_named(checkout: Checkout) -> None:
+    folder = checkout.path / "broken"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text(PROJECT)
+    (folder / "Pulumi.broken.yaml").write_text("config: {}\n")
+    (folder / "__main__.py").write_text(PROGRAM)
+    wrong = [
+        {
+            "type": case.bad.type,
+            "name": case.bad.name,
+            "props": dict(case.bad.props),
+            "protect": case.bad.protect,
+            "known": schema.find(case.bad.type) is not None,
+        }
+        for case in cases.wrong()
+    ]
+    (folder / "cases.json").write_text(json.dumps(wrong))
+    levels = {
+        name: {"enforcementLevel": "mandatory", **given} for name, given in cases.SETTINGS.items()
+    }
+    (folder / "levels.json").write_text(json.dumps(levels))
+    shown = checkout.shell(
+        "cd broken && pulumi preview -s broken --policy-pack ../policy "
+        "--policy-pack-config levels.json",
+        expect=1,
+    ).stdout
+    found = set(re.findall(r"\[mandatory\] \[severity: \w+\]  ([\w-]+)  \(\S+: ([\w-]+)\)", shown))
+    expected = {(policy, case.bad.name) for case in cases.wrong() for policy in case.policies}
+    assert found == expected
+    assert {policy for policy, _ in found} == {policy.id for policy in load()}
+    assert "Traceback" not in shown

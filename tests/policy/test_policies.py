@@ -1,0 +1,118 @@
+"""Every policy, over what is right and over what is wrong, without an engine."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from guardrails.policy import UNKNOWN, Resource, load
+from tests.policy import cases
+
+POLICIES = {policy.id: policy for policy in load()}
+
+
+def objections(declared: cases.Declared, stack: str = "prod") -> dict[str, list[str]]:
+    """Policy id -> what it says, of all policies that have a word to say."""
+    resource = Resource(
+        declared.type, declared.name, declared.props, stack=stack, protect=declared.protect
+    )
+    found = {
+        policy.id: policy.violations(resource, cases.SETTINGS.get(policy.id))
+        for policy in POLICIES.values()
+    }
+    return {name: said for name, said in found.items() if said}
+
+
+@pytest.mark.parametrize("declared", cases.right(), ids=lambda declared: declared.name)
+def test_no_policy_objects_to_what_is_right(declared: cases.Declared) -> None:
+    assert objections(declared) == {}
+
+
+@pytest.mark.parametrize("case", cases.wrong(), ids=lambda case: case.id)
+def test_one_change_makes_it_wrong_for_that_policy_alone_and_undone_it_is_right(
+    case: cases.Case,
+) -> None:
+    found = objections(case.bad)
+    assert set(found) == set(case.policies)
+    [said] = found[case.policies[0]]
+    assert case.says in said
+    assert "Hint: " in said
+    assert objections(case.good) == {}
+
+
+def test_every_policy_has_a_case() -> None:
+    assert set(cases.CONTENT["cases"]) == set(POLICIES)
+
+
+@pytest.mark.parametrize("stack", ["dev", "local", "dev-2"])
+def test_rehearsals_are_spared_what_only_production_needs(stack: str) -> None:
+    spared = {
+        policy
+        for case in cases.wrong()
+        for policy in set(objections(case.bad)) - set(objections(case.bad, stack))
+    }
+    assert spared == {
+        "data-protected",
+        "job-image-by-digest",
+        "job-in-a-network",
+        "registry-immutable-tags",
+    }
+
+
+@pytest.mark.parametrize("stack", ["prod", "prod-eu", "staging"])
+def test_a_stack_nobody_thought_of_is_held_to_everything(stack: str) -> None:
+    for case in cases.wrong():
+        assert set(objections(case.bad, stack)) == set(case.policies)
+
+
+def test_settings_change_what_a_policy_asks_for() -> None:
+    job = next(declared for declared in cases.right() if declared.name == "job")
+    resource = Resource(job.type, job.name, job.props, stack="prod")
+    timeout = POLICIES["job-timeout-bounded"]
+    assert timeout.violations(resource, {"maxHours": 48}) == []
+    [said] = timeout.violations(resource, {"maxHours": 24})
+    assert "48 hours, more than 24" in said
+    key = POLICIES["own-key-where-required"]
+    keyless = Resource("gcp:storage/bucket:Bucket", "b", {"location": "US-CENTRAL1"}, stack="prod")
+    assert key.violations(keyless) == []
+
+
+def with_one_value_unknown(value: Any) -> Iterator[Any]:
+    """The value once for each of its parts, at any depth, with that part not known yet."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in parts:
+        changed = copy.copy(value)
+        changed[key] = UNKNOWN
+        yield changed
+        if isinstance(part, dict | list):
+            for inner in with_one_value_unknown(part):
+                changed = copy.copy(value)
+                changed[key] = inner
+                yield changed
+
+
+@pytest.mark.parametrize("declared", cases.right(), ids=lambda declared: declared.name)
+def test_what_is_not_known_yet_is_no_violation(declared: cases.Declared) -> None:
+    for props in with_one_value_unknown(dict(declared.props)):
+        later = cases.Declared(declared.type, declared.name, props, declared.protect)
+        found = objections(later)
+        assert found == {}, props
+
+
+def test_levels_name_policies_settings_and_levels_that_exist() -> None:
+    for file in ("policy/levels.dev.json", "policy/levels.prod.json"):
+        for name, given in json.loads((cases.ROOT / file).read_text()).items():
+            own = dict(given)
+            assert own.pop("enforcementLevel") in ("advisory", "mandatory", "disabled")
+            for key, value in own.items():
+                assert type(value) is type(POLICIES[name].settings[key]), (file, name, key)
+
+
+def test_the_page_of_policies_is_what_the_code_says() -> None:
+    from tools import policies_doc
+
+    assert policies_doc.TARGET.read_text(encoding="utf-8") == policies_doc.generate()
