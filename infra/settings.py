@@ -110,6 +110,22 @@ class Job(Section):
     """Raise it to submit an unchanged job once more."""
     on_delete: Literal["keep", "delete"] = "keep"
     """Whether the record of an ended job is kept when it leaves the stack."""
+    wait: Literal["running", "succeeded"] | None = None
+    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    deadline: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}[smhd]$")] | None = None
+    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+
+    @property
+    def deadline_seconds(self) -> int:
+        """``deadline`` in seconds."""
+        text = self.deadline or "1h"
+        return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
+
+    @pydantic.model_validator(mode="after")
+    def _deadline_of_a_wait(self) -> Job:
+        if self.deadline and not self.wait:
+            raise ValueError("deadline is how long to wait, and wait is not set: add wait")
+        return self
 
 
 class Settings(Section):

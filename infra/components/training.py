@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
 
 import pulumi
 
+from infra.customjob.ports import JobService, OperatorError
 from infra.customjob.resource import CustomJob
 from infra.customjob.spec import JobRequest
+from infra.customjob.waiting import Outlook, Wait, wait
 from infra.settings import Job
+
+_MESSAGE_SHOWN = 32
+"""By this exit code the SDK's executor tells the language host that the user has seen the error."""
 
 
 class Training(pulumi.ComponentResource):
-    """All jobs of a stack."""
+    """All jobs of a stack, and the waits for those that ask for one."""
 
     jobs: dict[str, CustomJob]
 
@@ -41,3 +48,65 @@ class Training(pulumi.ComponentResource):
             for key, request in requests.items()
         }
         self.register_outputs({"jobs": {key: job.name for key, job in self.jobs.items()}})
+        if not pulumi.runtime.is_dry_run():
+            self._wait(requests, jobs)
+
+    def _wait(self, requests: Mapping[str, JobRequest], jobs: Mapping[str, Job]) -> None:
+        """Wait where a job asks for it, all at once, and fail ``up`` if one does not get there.
+
+        Not in an ``after_create`` hook: the engine then holds the step open, so an interrupt is
+        not obeyed before the hook ends, a kill leaves a pending operation, and the next ``up``,
+        which creates nothing, would be green although the job has failed (docs/adr).
+        """
+        outcomes = [
+            self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
+            for key, request in requests.items()
+            if jobs[key].wait
+        ]
+        if outcomes:
+            # Not before every job was submitted: to end the program ends what it still declares.
+            everything = [*outcomes, *(job.name for job in self.jobs.values())]
+            pulumi.Output.all(*everything).apply(lambda all_: _end(all_[: len(outcomes)]))
+
+    def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> pulumi.Output[bool]:
+        """Whether the job got where it should; why not has been shown at the job."""
+
+        async def reached(name: str) -> bool:
+            outlook = _outlook(request, lambda text: pulumi.log.info(text, job))
+            try:
+                await wait(wanted, name, outlook)
+            except OperatorError as error:
+                pulumi.log.error(str(error), job)
+                return False
+            return True
+
+        return job.name.apply(reached)
+
+
+def _wanted(key: str, job: Job, request: JobRequest) -> Wait:
+    return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
+
+
+def _outlook(request: JobRequest, say: Callable[[str], None]) -> Outlook:
+    """The wait's eyes: the official clients, loaded when first needed, in the threads that look."""
+    project, region = request.submission.project, request.submission.region
+
+    @functools.cache
+    def service() -> JobService:
+        from infra.customjob import client
+
+        return client.connect(project, region)
+
+    def tail(name: str, count: int) -> list[str]:
+        from infra.customjob import logs
+
+        found = logs.connect(project).tail(name.rpartition("/")[2], count)
+        return [line.text for line in found]
+
+    return Outlook(lambda name: service().get(name), tail, say)
+
+
+def _end(reached: Sequence[bool]) -> None:
+    """End the program, the errors being shown; one raised here would add a traceback."""
+    if not all(reached):
+        sys.exit(_MESSAGE_SHOWN)

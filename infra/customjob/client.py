@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: host:port of a stand-in for the job service; obeyed for projects named ``local-…`` only.
 EMULATOR = "VERTEX_EMULATOR_HOST"
+NO_CREDENTIALS = (
+    "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+    "or let CI use workload identity."
+)
 CREATE_TIMEOUT = 60.0
 READ_TIMEOUT = 20.0
 READ_DEADLINE = 60.0
@@ -45,7 +49,35 @@ PROVES_NOT_CREATED = {
 
 
 def connect(project: str, region: str) -> VertexJobs:
-    """The job service of a project's region: Google's, or the local cloud's for ``local-…``.
+    """The job service of a project's region; see :func:`client`."""
+    return VertexJobs(client(project, region))
+
+
+def local_address(project: str) -> str | None:
+    """Where the local cloud serves this project; None if it is one of Google's.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or the other way round.
+    """
+    address = os.environ.get(EMULATOR, "")
+    if project.startswith("local-"):
+        if not address:
+            raise OperatorError(
+                f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "
+                "Run this in `vt local shell`."
+            )
+        return address
+    if address:
+        # Else a rehearsal left open in a terminal would take a real stack's jobs.
+        raise OperatorError(
+            f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
+            "Leave `vt local shell` to reach Google Cloud."
+        )
+    return None
+
+
+def client(project: str, region: str) -> aiplatform_v1.JobServiceClient:
+    """The official client: of Google's service, or of the local cloud's for ``local-…``.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
@@ -54,28 +86,13 @@ def connect(project: str, region: str) -> VertexJobs:
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import aiplatform_v1
 
-    address = os.environ.get(EMULATOR, "")
-    if project.startswith("local-"):
-        if not address:
-            raise OperatorError(
-                f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "
-                "Run this in `vt local shell`."
-            )
-        return VertexJobs(_local_client(address))
-    if address:
-        # Else a rehearsal left open in a terminal would take a real stack's jobs.
-        raise OperatorError(
-            f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
-            "Leave `vt local shell` to reach Google Cloud."
-        )
+    if address := local_address(project):
+        return _local_client(address)
     options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
     try:
-        return VertexJobs(aiplatform_v1.JobServiceClient(client_options=options))
+        return aiplatform_v1.JobServiceClient(client_options=options)
     except DefaultCredentialsError:
-        raise OperatorError(
-            "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
-            "or let CI use workload identity."
-        ) from None
+        raise OperatorError(NO_CREDENTIALS) from None
 
 
 def _local_client(address: str) -> aiplatform_v1.JobServiceClient:
@@ -126,21 +143,21 @@ class VertexJobs:
         from google.api_core.exceptions import NotFound
 
         try:
-            return _record(self._read(self._client.get_custom_job, name=name))
+            return _record(read(self._client.get_custom_job, name=name))
         except NotFound:
             return None
 
     def find(self, parent: str, request_id: str) -> list[JobRecord]:
         """All jobs labelled with the request id."""
         request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
-        return [_record(job) for job in self._read(self._client.list_custom_jobs, request=request)]
+        return [_record(job) for job in read(self._client.list_custom_jobs, request=request)]
 
     def cancel(self, name: str) -> None:
         """Ask for cancellation; too late or no such job is no error."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         try:
-            self._read(self._client.cancel_custom_job, name=name)
+            read(self._client.cancel_custom_job, name=name)
         except (FailedPrecondition, NotFound):
             return  # ended or deleted meanwhile: what was asked for has come true
 
@@ -149,32 +166,33 @@ class VertexJobs:
         from google.api_core.exceptions import NotFound
 
         try:
-            operation = self._read(self._client.delete_custom_job, name=name)
+            operation = read(self._client.delete_custom_job, name=name)
             operation.result(timeout=READ_DEADLINE)
         except NotFound:
             return
 
-    def _read(self, call: Callable[..., Any], **arguments: Any) -> Any:
-        """A call that may be repeated, with bounded retries and a plain error at the end."""
-        from google.api_core.exceptions import (
-            FailedPrecondition,
-            GoogleAPICallError,
-            NotFound,
-            RetryError,
-        )
-        from google.api_core.retry import Retry, if_transient_error
-        from google.auth.exceptions import GoogleAuthError
 
-        retry = Retry(predicate=if_transient_error, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
-        try:
-            return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
-        except (NotFound, FailedPrecondition):
-            raise
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise OperatorError(
-                f"Vertex AI did not answer {call.__name__}: {_code(error)}: "
-                f"{getattr(error, 'message', error)}"
-            ) from None
+def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
+    """A call that may be repeated, with bounded retries and a plain error at the end."""
+    from google.api_core.exceptions import (
+        FailedPrecondition,
+        GoogleAPICallError,
+        NotFound,
+        RetryError,
+    )
+    from google.api_core.retry import Retry, if_transient_error
+    from google.auth.exceptions import GoogleAuthError
+
+    retry = Retry(predicate=if_transient_error, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+    try:
+        return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
+    except (NotFound, FailedPrecondition):
+        raise
+    except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+        raise OperatorError(
+            f"{service} did not answer {call.__name__}: {_code(error)}: "
+            f"{getattr(error, 'message', error)}"
+        ) from None
 
 
 def _to_proto(body: str, labels: Mapping[str, str]) -> aiplatform_v1.CustomJob:

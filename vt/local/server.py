@@ -103,6 +103,7 @@ def _serve(
     from vt.local.runner.scheduler import LocalScheduler
     from vt.local.store import Store
     from vt.local.vertex.grpc_front import serve
+    from vt.local.vertex.log_entries import LogService, handler
     from vt.local.vertex.records import JobTable
     from vt.local.vertex.service import JobService
 
@@ -124,7 +125,8 @@ def _serve(
 
     scheduler = LocalScheduler(jobs, make_run)
     scheduler.start()
-    server, bound = serve(JobService(store, jobs, scheduler), port)
+    logs = handler(LogService(home, store, jobs))
+    server, bound = serve(JobService(store, jobs, scheduler), port, also=[logs])
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     info = ServerInfo(os.getpid(), bound, storage.port, started)
     info.write(home.server_file)

@@ -117,3 +117,32 @@ def test_numbers_in_text_keys_stay_text():
         assert stack_file._own_keys() == {"projectNumber": "012", "buckets": {"data": {}}}
     finally:
         pulumi.runtime.set_all_config({})
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    [
+        ({"wait": "running"}, 3600),
+        ({"wait": "succeeded", "deadline": "90s"}, 90),
+        ({"wait": "succeeded", "deadline": "30m"}, 1800),
+        ({"wait": "succeeded", "deadline": "2d"}, 172800),
+    ],
+)
+def test_a_job_may_be_waited_for_within_a_deadline(checkout, job, seconds):
+    settings = stack_file.parse(STACK | {"jobs": {"train": {"file": "train.yaml"} | job}}, checkout)
+    assert settings.jobs["train"].deadline_seconds == seconds
+
+
+def test_a_wait_that_cannot_be_meant_is_refused(checkout):
+    told = problems(
+        checkout,
+        jobs={
+            "a": {"file": "train.yaml", "wait": "done"},
+            "b": {"file": "train.yaml", "deadline": "1h"},
+            "c": {"file": "train.yaml", "wait": "running", "deadline": "1 hour"},
+        },
+    )
+    assert len(told) == 3
+    assert "jobs.a.wait" in told[0]
+    assert "wait is not set" in told[1]
+    assert "jobs.c.deadline" in told[2]

@@ -39,8 +39,15 @@ class Hook(Protocol):
     def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
 
 
-def serve(service: JobService, port: int, hooks: Sequence[Hook] = ()) -> tuple[grpc.Server, int]:
+def serve(
+    service: JobService,
+    port: int,
+    hooks: Sequence[Hook] = (),
+    also: Sequence[grpc.GenericRpcHandler] = (),
+) -> tuple[grpc.Server, int]:
     """Start a server on 127.0.0.1 (port 0: any free one); returns it and its port.
+
+    ``also`` are handlers of further services at the same address.
 
     Raises LocalError if the port is taken.
     """
@@ -49,7 +56,7 @@ def serve(service: JobService, port: int, hooks: Sequence[Hook] = ()) -> tuple[g
         futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
         options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 32 << 20)],
     )
-    server.add_generic_rpc_handlers(tuple(_handlers(service, tuple(hooks))))
+    server.add_generic_rpc_handlers((*_handlers(service, tuple(hooks)), *also))
     try:
         bound = server.add_insecure_port(f"127.0.0.1:{port}")
     except RuntimeError as error:

@@ -1,0 +1,143 @@
+"""A project whose stack is nothing but jobs: the real component, provider, engine and CLI.
+
+What a stack puts around its jobs takes the engine ten seconds at each `up`; here the local cloud is
+given it directly.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vt.local.home import Home
+from vt.local.runner.gcsfuse import storage_client
+from vt.local.server import ServerInfo
+from vt.local.store import BUCKET, SERVICE, Store
+from vt.local.vertex.records import JobRecord, JobTable
+
+ROOT = Path(__file__).parents[2]
+PROJECT, REGION, CONTROL = "local-jobs", "us-central1", "local-jobs-control"
+
+PROJECT_FILE = f"""\
+name: only-jobs
+runtime: {{name: python, options: {{toolchain: pip, virtualenv: {ROOT / ".venv"}}}}}
+"""
+PROGRAM = f'''\
+import json
+from pathlib import Path
+import pulumi
+from infra.components.training import Training
+from infra.customjob.spec import JobRequest, Submission, canonical
+from infra.settings import Job
+
+jobs, requests = {{}}, {{}}
+for key, said in json.loads(Path("jobs.json").read_text()).items():
+    script = said.pop("script")
+    jobs[key] = job = Job.model_validate({{"file": "jobs.json", **said}})
+    container = {{"imageUri": "shell", "command": ["sh", "-c"], "args": [script]}}
+    pool = {{"machineSpec": {{"machineType": "n1-standard-4"}}, "replicaCount": "1",
+            "containerSpec": container}}
+    body = canonical({{"displayName": key, "jobSpec": {{"workerPoolSpecs": [pool]}}}})
+    place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, job.run)
+    requests[key] = JobRequest(place, f"{{key}}-{{job.run}}", body, frozenset(), ())
+training = Training("training", requests=requests, jobs=jobs, labels={{"stack": "local"}},
+                    control_bucket="{CONTROL}", after=[])
+pulumi.export("jobs", {{key: {{"name": job.name}} for key, job in training.jobs.items()}})
+'''
+STACK_FILE = f"config: {{gcp:project: {PROJECT}, gcp:region: {REGION}}}\n"
+
+
+@dataclass(frozen=True)
+class Project:
+    """The project's folder, with a local cloud of its own."""
+
+    path: Path
+
+    @property
+    def home(self) -> Home:
+        return Home(self.path / ".vt-local", self.path)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """A clean environment: neither of an outer local cloud nor of a person's Pulumi."""
+        ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
+        path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{kept['PATH']}"
+        home = {"VT_LOCAL_HOME": str(self.home.root), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+        return kept | home | {"PATH": path}
+
+    def want(self, **jobs: Mapping[str, Any]) -> None:
+        """What the stack consists of from now on: ``script``, and keys of a stack file's job."""
+        (self.path / "jobs.json").write_text(json.dumps(jobs))
+
+    def vt(self, *arguments: str, code: int | None = 0, **options: Any) -> str:
+        """What a `vt` command printed; its exit code must be ``code`` (None: any)."""
+        done = subprocess.run(
+            ["vt", *arguments], cwd=self.path, env=self.env, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+            stdin=subprocess.DEVNULL, **options,
+        )  # fmt: skip
+        assert code in (None, done.returncode), f"exit code {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def pulumi(self, command: str, code: int | None = 0) -> str:
+        """What `pulumi COMMAND` printed in the local shell."""
+        return self.vt("local", "shell", "-c", f"pulumi {command} --non-interactive", code=code)
+
+    def up(self, code: int | None = 0) -> str:
+        return self.pulumi("up -s local --yes --skip-preview", code)
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """A command of the local shell, running; signals to it reach the command itself."""
+        line = f"exec {' '.join(command)}"
+        return subprocess.Popen(
+            ["vt", "local", "shell", "-c", line], cwd=self.path, env=self.env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def start_until(self, said: str, *command: str) -> subprocess.Popen[str]:
+        """As ``start``, returning once it has printed a line with ``said``."""
+        process = self.start(*command)
+        assert process.stdout
+        told = ""
+        for line in process.stdout:
+            told += line
+            if said in line:
+                return process
+        raise AssertionError(f"it ended before it said {said!r}:\n{told}")
+
+    def accepted(self, job: str) -> list[JobRecord]:
+        """Every job the local cloud accepted under this name, of any run."""
+        return [x for x in JobTable(self.home.database).list() if x.labels["job"] == job]
+
+    def state(self) -> dict[str, Any]:
+        """The stack's state: ``resources`` and ``pending_operations``."""
+        file = self.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
+        return json.loads(file.read_text())["checkpoint"]["latest"]
+
+
+@contextmanager
+def project(folder: Path) -> Iterator[Project]:
+    """The project in an empty folder, its cloud running; ended and removed afterwards."""
+    (folder / "Pulumi.yaml").write_text(PROJECT_FILE)
+    (folder / "Pulumi.local.yaml").write_text(STACK_FILE)
+    (folder / "__main__.py").write_text(PROGRAM)
+    made = Project(folder)
+    made.vt("local", "start")
+    try:
+        store = Store(made.home.database)
+        for api in ("aiplatform", "logging"):
+            store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
+        store.put(BUCKET, CONTROL, PROJECT, {}, {"name": CONTROL, "project": PROJECT})
+        info = ServerInfo.read(made.home.server_file)
+        assert info
+        storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket(CONTROL)
+        yield made
+    finally:
+        made.vt("local", "down", "--clean", code=None)

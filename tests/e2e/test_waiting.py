@@ -1,0 +1,88 @@
+"""``wait`` with the real engine: what ``up`` says and leaves behind, however the wait ends."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import Project
+from vt.local.vertex.records import State
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+LONG = {"script": "sleep 600", "wait": "succeeded", "deadline": "10m"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("waiting")) as made:
+        yield made
+
+
+def states(project: Project, job: str) -> list[State]:
+    return [record.state for record in project.accepted(job)]
+
+
+def test_up_waits_for_all_jobs_at_once_and_tells_how_they_get_on(project: Project) -> None:
+    # Each job goes on only when the other one runs too.
+    goal = {"wait": "succeeded", "deadline": "5m"}
+    one, two = project.path / "one-runs", project.path / "two-runs"
+    script = "touch {}; until [ -e {} ]; do sleep 0.05; done"
+    project.want(
+        one={"script": script.format(one, two), **goal},
+        two={"script": script.format(two, one), **goal},
+    )
+    told = project.up()
+    assert "job one: SUCCEEDED" in told
+    assert "job two: SUCCEEDED" in told
+    project.pulumi("preview -s local --expect-no-changes")
+
+
+def test_a_job_that_failed_fails_this_up_and_the_next_with_the_end_of_its_log(
+    project: Project,
+) -> None:
+    project.want(
+        bad={"script": "echo the reason; exit 3", "wait": "succeeded"}, other={"script": "true"}
+    )
+    for _ in range(2):
+        told = project.up(code=None)
+        assert "job 'bad' is FAILED" in told
+        assert "set run: 2" in told
+        assert "  the reason" in told
+        assert "Traceback" not in told
+        assert "unhandled error" not in told
+        assert states(project, "bad") == [State.FAILED]
+    assert not project.state().get("pending_operations")
+    assert len(project.accepted("other")) == 1
+
+
+def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> None:
+    project.want(long={**LONG, "deadline": "1s"})
+    told = project.up(code=None)
+    assert "the stack waits no longer for it to be succeeded" in told
+    assert [state.terminal for state in states(project, "long")] == [False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_wait_ended_from_outside_leaves_the_job_and_a_clean_state(
+    project: Project, number: signal.Signals
+) -> None:
+    project.want(long=LONG)
+    process = project.start_until(
+        "job long: RUNNING", "pulumi up -s local --yes --skip-preview --non-interactive"
+    )
+    process.send_signal(number)
+    process.communicate(timeout=120)  # far less than the deadline
+    assert process.returncode != 0
+    if number is signal.SIGKILL:
+        project.pulumi("cancel -s local --yes")
+    assert states(project, "long") == [State.RUNNING]
+    assert not project.state().get("pending_operations")
+
+
+def test_the_next_up_waits_for_the_same_job(project: Project) -> None:
+    project.want(long={**LONG, "wait": "running"})
+    assert "job long: RUNNING" in project.up()
+    assert states(project, "long") == [State.RUNNING]
