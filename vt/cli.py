@@ -14,6 +14,7 @@ import typer
 from vt.catalogue.command import catalogue
 from vt.check.command import check
 from vt.local.commands import local
+from vt.local.faults.commands import fault
 from vt.render.command import render
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(check)
 app.command()(render)
 app.command()(catalogue)
+local.add_typer(fault, name="fault")
 app.add_typer(local, name="local")
 
 

@@ -27,7 +27,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130."""
     import sqlite3
 
@@ -64,7 +64,7 @@ def up(
     from vt.local import up as flow
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         raise typer.Exit(flow.run(Home.find(), stack, wait=wait, say=say))
 
 
@@ -74,7 +74,7 @@ def start() -> None:
     from vt.local import lifecycle
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         info = lifecycle.start(Home.find(), say)
         say(f"running (process {info.pid})")
 
@@ -85,7 +85,7 @@ def stop() -> None:
     from vt.local import lifecycle
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         say("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
 
 
@@ -99,7 +99,7 @@ def down(
     from vt.local import shutdown
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         shutdown.down(Home.find(), clean=clean, say=say)
 
 
@@ -109,7 +109,7 @@ def status() -> None:
     from vt.local import status as view
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         raise typer.Exit(0 if view.show(Home.find()) else 1)
 
 
@@ -126,7 +126,7 @@ def shell(
     from vt.local import shell as environment
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         environment.enter(Home.find(), command, say)
 
 
@@ -148,5 +148,5 @@ def logs(
     from vt.local import joblogs
     from vt.local.home import Home
 
-    with _plain_errors():
+    with plain_errors():
         joblogs.show(Home.find(), job, replica, follow=follow)

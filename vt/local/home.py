@@ -42,6 +42,11 @@ class Home:
         return self.root / "cloud.sqlite"
 
     @property
+    def faults(self) -> Path:
+        """Faults that were asked for (SQLite); not there until the first one."""
+        return self.root / "faults.sqlite"
+
+    @property
     def storage(self) -> Path:
         """`storage/BUCKET/OBJECT`, the files of the object storage emulator."""
         return self.root / "storage"

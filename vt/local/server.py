@@ -22,6 +22,8 @@ from typing import TextIO
 
 from vt.local import processes
 from vt.local.errors import LocalError
+from vt.local.faults.front import StorageFront
+from vt.local.faults.table import FaultTable
 from vt.local.home import Home
 from vt.local.storage import StorageEmulator
 
@@ -85,20 +87,30 @@ def run(home: Home) -> None:
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
     before = ServerInfo.read(home.server_file)
     home.server_file.unlink(missing_ok=True)
-    storage = StorageEmulator(home.storage, home.storage_log, home.children)
+    faults = FaultTable(home.faults)
+    faults.forget_held()
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
         port = choose_port(before.vertex_port if before else 0, "vertex")
-        _serve(home, storage, port, lock, stop)
+        _serve(home, storage, faults, port, lock, stop)
     finally:
         storage.stop()
         lock.close()
 
 
 def _serve(
-    home: Home, storage: StorageEmulator, port: int, lock: TextIO, stop: threading.Event
+    home: Home,
+    storage: StorageFront,
+    faults: FaultTable,
+    port: int,
+    lock: TextIO,
+    stop: threading.Event,
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
+    from vt.local.faults.calls import CallFaults
+    from vt.local.faults.jobs import JobFaults
     from vt.local.runner.job import JobRun
     from vt.local.runner.scheduler import LocalScheduler
     from vt.local.store import Store
@@ -119,6 +131,7 @@ def _serve(
             store=store,
             jobs=jobs,
             storage_url=storage.url,
+            faults=JobFaults(faults),
             cancelled=cancelled,
             stopping=stopping,
         )
@@ -126,7 +139,8 @@ def _serve(
     scheduler = LocalScheduler(jobs, make_run)
     scheduler.start()
     logs = handler(LogService(home, store, jobs))
-    server, bound = serve(JobService(store, jobs, scheduler), port, also=[logs])
+    hook = CallFaults(faults, jobs, stop)
+    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     info = ServerInfo(os.getpid(), bound, storage.port, started)
     info.write(home.server_file)
@@ -134,10 +148,7 @@ def _serve(
     while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
         if ServerInfo.read(home.server_file) != info:
             info.write(home.server_file)  # damaged by hand: only this process knows its contents
-        if not storage.alive():
-            print("the object storage emulator ended; starting it again")
-            storage.stop()
-            storage.start(storage.port)
+        storage.tend()
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
     server.stop(_STOP_GRACE_SECONDS).wait()

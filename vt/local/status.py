@@ -6,6 +6,7 @@ from collections import Counter
 
 from vt.local import lifecycle, processes
 from vt.local.console import console, table
+from vt.local.faults.table import FaultTable
 from vt.local.home import Home
 from vt.local.store import Store
 from vt.local.vertex.records import JobTable
@@ -25,6 +26,8 @@ def show(home: Home) -> bool:
         for child in processes.leftovers(home.children):
             out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
     out.print(f"files: {home.root}")
+    if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
+        out.print(f"faults: {active} active (vt local fault list)")
     if not home.database.exists():
         return up
     counts = Counter(resource.type for resource in Store(home.database).list())

@@ -71,9 +71,12 @@ class StorageEmulator:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, port: int) -> None:
-        """Start on `port` and return when it answers. Raises LocalError if it does not."""
-        address = f"127.0.0.1:{port}"
+    def start(self, port: int, public_port: int | None = None) -> None:
+        """Start on `port` and return when it answers. Raises LocalError if it does not.
+
+        `public_port` is where clients reach it, if that is another.
+        """
+        address = f"127.0.0.1:{public_port or port}"
         self.root.mkdir(parents=True, exist_ok=True)
         # Both addresses go into links that clients follow: media links, resumable uploads.
         command = [

@@ -3,12 +3,13 @@
 Runs one worker pool with one replica: more would begin at
 `_only_pool` and get a `Placement` each. A worker that exits
 with an error is not restarted (the service restarts it up to five times, which only repeats a
-mistake here), so its first exit decides.
+mistake here), so its first exit decides. Preemption and stock-outs happen as faults only.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vt.local.faults.jobs import PREEMPTIONS, RESOURCE_EXHAUSTED, JobFaults, stockout_message
 from vt.local.home import Home
 from vt.local.runner import environment, executors, packages, replica
 from vt.local.runner.gcsfuse import Mount
@@ -56,6 +58,7 @@ class JobRun:
         store: Store,
         jobs: JobTable,
         storage_url: str,
+        faults: JobFaults,
         cancelled: threading.Event,
         stopping: threading.Event,
     ) -> None:
@@ -64,6 +67,7 @@ class JobRun:
         self.store = store
         self.jobs = jobs
         self.storage_url = storage_url
+        self.faults = faults
         self.cancelled = cancelled
         self.stopping = stopping
         self.folder = home.jobs / record.job_id
@@ -80,6 +84,7 @@ class JobRun:
             return
         try:
             admit(self.store, self.record)
+            self._wait_for_machines()
             pool = self._only_pool()
             for folder in (self.folders.work, self.folders.tmp, self.folders.gcs):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -98,6 +103,18 @@ class JobRun:
             self._end(State.FAILED, (INVALID_ARGUMENT, text))
         except JobCancelled:
             self._end_cancelled()
+
+    def _wait_for_machines(self) -> None:
+        """There are always machines, but for a fault that says otherwise."""
+        fault = self.faults.stockout(self.record)
+        if fault is None:
+            return
+        text = stockout_message(self.record.region)
+        if fault.seconds is None:
+            raise Refused(RESOURCE_EXHAUSTED, text)
+        self.log.say(f"{text} Waiting.")
+        if self.cancelled.wait(fault.seconds):
+            raise JobCancelled
 
     def _only_pool(self) -> dict[str, Any]:
         pools = [pool for pool in self.record.spec.get("workerPoolSpecs", []) if pool]
@@ -178,6 +195,23 @@ class JobRun:
         return outcome.code
 
     def _run(self, program: Program, task: dict[str, Any], mounts: list[Mount]) -> replica.Outcome:
+        """Run the replica; a preempted one begins again, on a new machine with an empty disk."""
+        once = self.record.spec.get("scheduling", {}).get("disableRetries", False)
+        for restart in range(1 if once else PREEMPTIONS + 1):
+            outcome = self._run_once(program, task, mounts)
+            if outcome.ending is not replica.Ending.PREEMPTED:
+                return outcome
+            _sync_all(mounts)
+            self.log.say(f"preempted: {self.placement.name} lost its machine ({restart + 1})")
+            self.jobs.move(self.record.job_id, State.PENDING, only_from=(State.RUNNING,))
+            for folder in (self.folders.work, self.folders.tmp):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+        raise Refused(RESOURCE_EXHAUSTED, stockout_message(self.record.region))
+
+    def _run_once(
+        self, program: Program, task: dict[str, Any], mounts: list[Mount]
+    ) -> replica.Outcome:
         service = environment.service_variables(
             job_id=self.record.job_id,
             project_number=self.record.number,
@@ -203,6 +237,7 @@ class JobRun:
             cancelled=self.cancelled,
             timeout_seconds=_timeout(self.record.spec),
             tick=partial(_sync_all, mounts),
+            preempted=partial(self.faults.preempted, self.record),
         )
 
     def _finish(self, outcome: replica.Outcome) -> None:

@@ -27,6 +27,7 @@ class Ending(Enum):
     EXITED = "exited"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed out"
+    PREEMPTED = "preempted"
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,13 @@ def run(
     cancelled: threading.Event,
     timeout_seconds: float | None = None,
     tick: Callable[[], None] = lambda: None,
+    preempted: Callable[[float], bool] = lambda _ran_seconds: False,
 ) -> Outcome:
-    """Run a command to its end, or until it is cancelled or takes too long.
+    """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
     Its output goes straight into the log file. `tick` is called every other second. When the
-    first process is over, what it left in its group is ended too.
+    first process is over, what it left in its group is ended too. `preempted` is asked all the
+    time, with the seconds it ran.
     Raises CommandNotFoundError.
     """
     with log.open() as output:
@@ -72,7 +75,7 @@ def run(
             raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
     child = processes.register(notes, process.pid, "job")
     try:
-        ending = _watch(process, child, cancelled, timeout_seconds, tick)
+        ending = _watch(process, child, cancelled, timeout_seconds, tick, preempted)
     finally:
         child.end(0)
         processes.forget(notes, child)
@@ -86,6 +89,7 @@ def _watch(
     cancelled: threading.Event,
     timeout_seconds: float | None,
     tick: Callable[[], None],
+    preempted: Callable[[float], bool],
 ) -> Ending:
     started = ticked = time.monotonic()
     while process.poll() is None:
@@ -93,6 +97,9 @@ def _watch(
         if cancelled.is_set() or (timeout_seconds is not None and now - started > timeout_seconds):
             child.end(GRACE_SECONDS)
             return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
+        if preempted(now - started):
+            child.end(GRACE_SECONDS)
+            return Ending.PREEMPTED
         if now - ticked > _TICK_SECONDS:
             ticked = now
             tick()

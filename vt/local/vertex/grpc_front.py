@@ -33,8 +33,15 @@ class Call:
     context: grpc.ServicerContext
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A response whose last byte never arrives; what a hook returns in its place."""
+
+    response: Any
+
+
 class Hook(Protocol):
-    """Wraps a call: `proceed()` makes it and returns the response. May raise ApiError."""
+    """Wraps a call: `proceed()` makes it. Returns the response, or a Cut. May raise ApiError."""
 
     def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
 
@@ -72,7 +79,9 @@ def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.Generic
         return grpc.unary_unary_rpc_method_handler(
             lambda request, context: _answer(Call(name, request, context), method, hooks),
             request_deserializer=read,
-            response_serializer=write,
+            response_serializer=lambda made: (
+                write(made.response)[:-1] if isinstance(made, Cut) else write(made)
+            ),
         )
 
     operation = operations_pb2.Operation.SerializeToString

@@ -15,6 +15,8 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from vt.local.faults.jobs import JobFaults
+from vt.local.faults.table import FaultTable
 from vt.local.home import Home
 from vt.local.runner.gcsfuse import storage_client
 from vt.local.runner.job import JobRun
@@ -112,6 +114,7 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
             emulator = StorageEmulator(home.storage, home.storage_log, home.children)
             emulator.start(free_port())
         store, jobs = Store(home.database), JobTable(home.database)
+        faults = FaultTable(home.faults)
         url = emulator.url if emulator else "http://127.0.0.1:9"
 
         def make_run(
@@ -119,7 +122,8 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         ) -> JobRun | None:
             record = jobs.get(job_id)
             return record and JobRun(record, home=home, store=store, jobs=jobs, storage_url=url,
-                                     cancelled=cancelled, stopping=stopping)  # fmt: skip
+                                     faults=JobFaults(faults), cancelled=cancelled,
+                                     stopping=stopping)  # fmt: skip
 
         scheduler = LocalScheduler(jobs, make_run, slots)
         scheduler.start()
