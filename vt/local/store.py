@@ -140,6 +140,11 @@ class Store:
             ).fetchall()
         return [_resource(row) for row in rows]
 
+    def projects(self) -> set[str]:
+        """Ids of the projects that hold something."""
+        with self._connect() as db:
+            return {row[0] for row in db.execute("SELECT DISTINCT project FROM resources")}
+
     def service_enabled(self, project: str, service: str) -> bool:
         """Is the API (`aiplatform.googleapis.com`) enabled in the project (id, not number)?"""
         return self.get(SERVICE, f"{project}/{service}") is not None

@@ -21,9 +21,16 @@ HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 _TITLES: Final = {
     "aiplatform.googleapis.com": "Vertex AI API",
     "artifactregistry.googleapis.com": "Artifact Registry API",
+    "billingbudgets.googleapis.com": "Cloud Billing Budget API",
+    "cloudkms.googleapis.com": "Cloud Key Management Service (KMS) API",
     "cloudresourcemanager.googleapis.com": "Cloud Resource Manager API",
+    "compute.googleapis.com": "Compute Engine API",
+    "dns.googleapis.com": "Cloud DNS API",
     "iam.googleapis.com": "Identity and Access Management (IAM) API",
+    "logging.googleapis.com": "Cloud Logging API",
+    "monitoring.googleapis.com": "Cloud Monitoring API",
     "secretmanager.googleapis.com": "Secret Manager API",
+    "servicenetworking.googleapis.com": "Service Networking API",
     "storage.googleapis.com": "Cloud Storage API",
 }
 
@@ -37,6 +44,14 @@ class CloudError(Exception):
     def __init__(self, doing: str, code: int, text: str, status: str) -> None:
         self.code = code
         super().__init__(f"{doing}: googleapi: Error {code}: {text}, {status}")
+
+
+class OperationError(CloudError):
+    """A long-running operation that failed; `code` is that of google.rpc.Code."""
+
+    def __init__(self, doing: str, code: int, text: str) -> None:
+        self.code = code
+        Exception.__init__(self, f"{doing}: Error code {code}, message: {text}")
 
 
 class RefusedError(Exception):

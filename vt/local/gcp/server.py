@@ -138,9 +138,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             if before:  # a refresh; otherwise an import
                 outputs = {k: wire.known_asset(v, before.get(k)) for k, v in outputs.items()}
                 inputs = decode(request.inputs)
-                inputs = wire.drifted(call.type, inputs, found.outputs, self._settings)
+                inputs = wire.drifted(call.type, inputs, outputs, self._settings)
             else:
-                inputs = {k: v for k, v in found.inputs.items() if k != "source"}
+                inputs = {k: v for k, v in found.inputs.items() if not wire.only_noted(v)}
                 inputs = wire.mark_secrets(call.type, inputs)
             outputs = wire.mark_secrets(call.type, outputs)
             return provider_pb2.ReadResponse(

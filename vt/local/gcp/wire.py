@@ -77,9 +77,14 @@ def mark_secrets(type_: ResourceType, outputs: dict[str, Any]) -> dict[str, Any]
     }
 
 
+def only_noted(value: Any) -> bool:
+    """Does the store keep only that there was an asset or a secret, not which?"""
+    return isinstance(value, dict) and "asset" in value
+
+
 def known_asset(value: Any, before: Any) -> Any:
-    """The asset the engine knows, where the store keeps only that there was one."""
-    return before if isinstance(value, dict) and "asset" in value else value
+    """What the engine knows, where the store keeps only a note of it."""
+    return before if only_noted(value) else value
 
 
 def drifted(

@@ -29,6 +29,21 @@ CREATE TABLE IF NOT EXISTS custom_jobs (
     error_code INTEGER, error_message TEXT
 ) WITHOUT ROWID
 """
+# Machines of reservations that jobs hold. Triggers give them back together with the change that
+# ends the job, so that no crash comes in between.
+_CLAIMS = """
+CREATE TABLE IF NOT EXISTS reservation_claims (
+    job_id TEXT NOT NULL, reservation TEXT NOT NULL, machines INTEGER NOT NULL,
+    PRIMARY KEY (job_id, reservation)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS machines_of_a_job_at_rest AFTER UPDATE OF state ON custom_jobs
+WHEN NEW.state NOT IN ('JOB_STATE_PENDING', 'JOB_STATE_RUNNING', 'JOB_STATE_CANCELLING')
+BEGIN DELETE FROM reservation_claims WHERE job_id = NEW.job_id; END;
+CREATE TRIGGER IF NOT EXISTS machines_of_a_job_gone AFTER DELETE ON custom_jobs
+BEGIN DELETE FROM reservation_claims WHERE job_id = OLD.job_id; END;
+"""
+
+_HAS_CLAIMS = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
 
 
 class State(StrEnum):
@@ -147,6 +162,38 @@ class JobTable:
             )
             return cursor.rowcount == 1
 
+    def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
+        """Take machines of reservations (path -> number), all or none; False if too few are free.
+
+        `limits`: how many machines each reservation has.
+        """
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            for reservation, machines in wanted.items():
+                if _used(db, reservation) + machines > limits[reservation]:
+                    return False
+            db.executemany(
+                "INSERT INTO reservation_claims VALUES (?, ?, ?)",
+                [(job_id, reservation, machines) for reservation, machines in wanted.items()],
+            )
+            db.execute("COMMIT")
+        return True
+
+    def used(self, reservation: str) -> int:
+        """Machines of the reservation with this path that jobs hold."""
+        with self._connect() as db:
+            return _used(db, reservation)
+
+    def users(self, reservation: str) -> builtins.list[JobRecord]:
+        """Jobs that hold machines of the reservation."""
+        with self._connect() as db:
+            rows = db.execute(
+                "SELECT custom_jobs.* FROM custom_jobs JOIN reservation_claims USING (job_id)"
+                " WHERE reservation = ? ORDER BY create_time",
+                (reservation,),
+            ).fetchall()
+        return [_record(row) for row in rows]
+
     def delete(self, job_id: str) -> bool:
         """Remove a job; False if there was none."""
         with self._connect() as db:
@@ -159,9 +206,16 @@ class JobTable:
             db.row_factory = sqlite3.Row
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute(_SCHEMA)
+            if not db.execute(_HAS_CLAIMS).fetchone():
+                db.executescript(_CLAIMS)
             yield db
         finally:
             db.close()
+
+
+def _used(db: sqlite3.Connection, reservation: str) -> int:
+    total = "SELECT coalesce(sum(machines), 0) FROM reservation_claims WHERE reservation = ?"
+    return db.execute(total, (reservation,)).fetchone()[0]
 
 
 def now() -> str:

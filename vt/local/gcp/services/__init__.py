@@ -1,22 +1,26 @@
 """The services of the local cloud, by resource type.
 
-A type without a service here is previewed from the schema alone; creating it is refused.
-Adding one: a class (or an instance of `Service`, if its schema says everything) in this table.
+Every type of `schema.json` has one. Adding a type: its properties there, and a class (or an
+instance of `Service`, if its schema says everything) in this table.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from . import compute, federation, keys, observing, peerings, secrets, shared_vpc
 from .accounts import Account, ServiceIdentity
+from .attachments import NetworkAttachment
 from .base import Service
 from .buckets import Bucket
+from .egress import Firewall, Router, RouterNat
 from .grants import GRANTS
+from .networks import Network, Subnetwork
 from .objects import BucketObject
 from .projects import ProjectService
 from .registry import Repository
-from .secrets import Secret
-from .unbuilt import Firewall, Subnetwork
+from .reservations import Reservation
+from .zones import ManagedZone
 
 SERVICES: Final[dict[str, Service]] = {
     "gcp:projects/service:Service": ProjectService(),
@@ -25,15 +29,34 @@ SERVICES: Final[dict[str, Service]] = {
     "gcp:storage/bucket:Bucket": Bucket(),
     "gcp:storage/bucketObject:BucketObject": BucketObject(),
     "gcp:artifactregistry/repository:Repository": Repository(),
-    "gcp:secretmanager/secret:Secret": Secret(),
-    "gcp:compute/firewall:Firewall": Firewall(),
-    "gcp:compute/subnetwork:Subnetwork": Subnetwork(),
+    "gcp:secretmanager/secret:Secret": secrets.Secret(),
+    secrets.VERSION: secrets.SecretVersion(),
+    compute.NETWORK: Network(),
+    compute.SUBNETWORK: Subnetwork(),
+    compute.FIREWALL: Firewall(),
+    compute.ROUTER: Router(),
+    compute.NAT: RouterNat(),
+    compute.ADDRESS: peerings.GlobalAddress(),
+    compute.ATTACHMENT: NetworkAttachment(),
+    peerings.CONNECTION: peerings.Connection(),
+    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": peerings.PeeringRoutes(),
+    shared_vpc.HOST: shared_vpc.HostProject(),
+    shared_vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
+    "gcp:dns/managedZone:ManagedZone": ManagedZone(),
+    "gcp:compute/reservation:Reservation": Reservation(),
+    federation.POOL: federation.Pool(),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": federation.Provider(),
+    keys.KEY_RING: keys.KeyRing(),
+    keys.CRYPTO_KEY: keys.CryptoKey(),
+    "gcp:logging/metric:Metric": observing.Metric(),
+    observing.CHANNEL: observing.NotificationChannel(),
+    "gcp:monitoring/alertPolicy:AlertPolicy": observing.AlertPolicy(),
+    "gcp:billing/budget:Budget": observing.Budget(),
+    "gcp:vertex/aiTensorboard:AiTensorboard": observing.Tensorboard(),
     **GRANTS,
 }
-
-_UNBUILT: Final = Service(built=False)
 
 
 def service_for(token: str) -> Service:
     """The service that keeps resources of this type."""
-    return SERVICES.get(token, _UNBUILT)
+    return SERVICES[token]

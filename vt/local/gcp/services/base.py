@@ -29,8 +29,6 @@ class Service:
     title: str = ""
     # The API that must be on in the resource's project before anything else.
     api: str | None = None
-    # False: previewed only.
-    built: bool = True
     # True: creating what exists already is no conflict.
     overwrites: bool = False
 
@@ -90,10 +88,6 @@ class Service:
 
     def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
         """Make the resource. Raises CloudError or RefusedError."""
-        if not self.built:
-            raise RefusedError(
-                f"the local cloud cannot create {cloud.type.token}: it is previewed only"
-            )
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
@@ -103,7 +97,7 @@ class Service:
         id_ = self.id(cloud, values)
         made = self.make(cloud, project, id_, values)
         outputs = created(cloud.type, inputs, cloud.settings, made)
-        record = cloud.type.token, id_, project, stored(values), stored(outputs)
+        record = cloud.type.token, id_, project, self.kept(values), self.kept(outputs)
         if self.overwrites:
             cloud.store.put(*record)
         elif not cloud.store.insert(*record):
@@ -129,7 +123,7 @@ class Service:
             raise CloudError(doing, 404, f"{id_} does not exist", "notFound")
         made = self.remake(cloud, project, id_, values, before)
         outputs = updated(cloud.type, inputs, olds, cloud.settings, made, planning=False)
-        cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
+        cloud.store.put(cloud.type.token, id_, project, self.kept(values), self.kept(outputs))
         return outputs
 
     def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
@@ -148,6 +142,10 @@ class Service:
         cloud.store.delete(cloud.type.token, id_)
 
     # -- what services fill in ------------------------------------------------------------------
+
+    def kept(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Inputs or outputs as they are written to the store."""
+        return stored(values)
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         """The project a resource id belongs to."""

@@ -20,6 +20,8 @@ from ..codec import plain, stored
 from ..plan import created
 from .accounts import missing_account
 from .base import Found, Service
+from .compute import SUBNETWORK
+from .keys import CRYPTO_KEY
 
 ATTEMPTS: Final = 60
 _ROLE = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
@@ -38,13 +40,17 @@ class Target:
     # Type token of the resource that must exist; None: a project, which always does.
     resource: str | None
     returns_project: bool = False
+    returns_region: bool = False
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         """Policy path of the resource that the inputs name."""
         name = text(dict(inputs), self.property)
         project = text(dict(inputs), "project") or cloud.settings.project
-        location = text(dict(inputs), "location") or cloud.settings.region
+        given = text(dict(inputs), "location") or text(dict(inputs), "region")
+        location = given or cloud.settings.region
         prefix = self.path.partition("/")[0] + "/"
+        if "://" in name and "/projects/" in name:
+            name = name[name.index("projects/") :]
         if not name.startswith(prefix):
             name = self.path.format(name=name, project=project, location=location)
         return normal_project(name, cloud.settings.project)
@@ -130,6 +136,8 @@ class Grant(Service):
             made[self.target.property] = path
         if self.target.returns_project:
             made["project"] = path.split("/")[1]
+        if self.target.returns_region:
+            made["region"] = path.split("/")[3]
         if values.get("condition"):
             made["condition"] = _condition(values)
         return made
@@ -243,5 +251,20 @@ GRANTS: Final[dict[str, Service]] = {
             "gcp:secretmanager/secret:Secret",
             returns_project=True,
         ),
+    ),
+    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": Grant(
+        api="compute.googleapis.com",
+        target=Target(
+            "subnetwork",
+            "projects/{project}/regions/{location}/subnetworks/{name}",
+            "compute subnetwork",
+            SUBNETWORK,
+            returns_project=True,
+            returns_region=True,
+        ),
+    ),
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": Grant(
+        api="cloudkms.googleapis.com",
+        target=Target("cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY),
     ),
 }

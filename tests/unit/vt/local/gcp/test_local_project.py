@@ -22,7 +22,6 @@ SECRET = "gcp:secretmanager/secret:Secret"
 SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 REPOSITORY_GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
-NETWORK = "gcp:compute/network:Network"
 
 NUMBER = project_number("local-p1")
 MEMBER = "serviceAccount:vertex-trainer@local-p1.iam.gserviceaccount.com"
@@ -108,13 +107,6 @@ def test_a_local_project_cannot_reach_into_another_project(ready: Plugin) -> Non
     text = _refused(lambda: ready.create(PROJECT_GRANT, _grant(project="acme-ml-dev")))
 
     assert text.startswith("project 'acme-ml-dev' is not a local project")
-
-
-def test_a_type_that_is_previewed_only_says_so(local: Plugin) -> None:
-    assert local.preview(NETWORK, "n", {})["project"] == "local-p1"
-    assert _refused(lambda: local.create(NETWORK, {})) == (
-        "the local cloud cannot create gcp:compute/network:Network: it is previewed only"
-    )
 
 
 @pytest.mark.parametrize(
