@@ -2,12 +2,16 @@
 
 ========================  ==========================================================
 ``program``               the architecture on one page; start reading here
-``settings``              what a stack file may say
+``settings``              what a stack file may say, with ``section``, the base of all parts,
+                          ``settings_network`` and ``settings_capacity``
 ``stack_file``            reads and judges it; the only reader of the config
 ``stack_yaml``            the same from the files alone, for tools without an engine
 ``stack_places``          where in the stack's file a mistake stands
 ``stack_facts``           who runs jobs, and who reads and writes what: for the rules
 ``naming``                names and labels of everything, with their limits
+``network_plan``          what follows from the settings of the network: names, owners, rights
+``reservation_plan``      the same for reservations, and what they cost
+``host_duties``           what other teams must do, as a table and as commands
 ``grants``                every right the stack may grant, and why
 ``references``            what ``${kind.name}`` in a job file stands for
 ``job_files``             all job files of a stack, judged together

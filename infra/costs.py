@@ -36,7 +36,7 @@ class Rate:
     """What one machine costs an hour."""
 
     usd: float
-    """USD an hour, Vertex AI's fee included."""
+    """USD an hour, Vertex AI's fee included unless it was asked for without."""
     source: str
     """Keys of ``infra/catalog/sources.yaml``, joined with ``+``."""
     date: str
@@ -100,8 +100,12 @@ def hourly(
     count: int,
     region: str,
     strategy: str = "STANDARD",
+    *,
+    fee: bool = True,
 ) -> Rate | None:
     """What one machine costs an hour in ``region``, or None if no source has a price.
+
+    Without ``fee`` it is Compute Engine's price alone, which a reservation is paid for with.
 
     ``accelerator`` and ``count`` are the job's; they add to the price only where the machine
     type's price does not include its accelerators. A price is never taken from another strategy:
@@ -121,7 +125,7 @@ def hourly(
     if len(total) < len(parts):
         return None
     return Rate(
-        usd=math.fsum(total) * machines.fee_ratio(),
+        usd=math.fsum(total) * (machines.fee_ratio() if fee else 1),
         source="+".join(dict.fromkeys(price.source for price, _ in parts)),
         date=_oldest(price.date for price, _ in parts),
         region="+".join(dict.fromkeys(price.region for price, _ in parts)),

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+#: A mistake in a stack's config: path below our namespace, what is wrong, value, hint.
+Row = tuple[str, str, str, str]
 Level = Literal["error", "warning"]
 #: A value longer than this is cut in messages; nobody needs a whole script in an error line.
 MAX_SHOWN = 80

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from infra import image_context, references, stack_facts
 from infra.customjob import spec
@@ -34,7 +35,7 @@ def judge(
     return spec.judge_all(files, table(settings, packages, root), context(settings))
 
 
-def table(settings: Settings, packages: Mapping[str, Package], root: Path) -> dict[str, str]:
+def table(settings: Settings, packages: Mapping[str, Package], root: Path) -> dict[str, Any]:
     """What references in job files stand for. ``root`` is the checkout."""
     return references.table(settings, packages, image_context.tags(settings.images, root))
 

@@ -18,9 +18,15 @@ KEY_RULE = "lowercase letters, digits and '-', starting with a letter, not endin
 BUCKET = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
 #: https://docs.cloud.google.com/iam/docs/service-accounts-create: 6 to 30 characters
 ACCOUNT_ID = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
+#: Networks, addresses, reservations and what belongs to them: 1 to 63 characters (RFC 1035).
+COMPUTE = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+COMPUTE_RULE = "at most 63 lowercase letters, digits and '-': shorten the key or the stack's name"
 #: Labels: at most 63 characters, and start keys with a letter; see ``CustomJob.labels``.
 LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}\Z")
+
+#: How IAM members begin that a stack file may name.
+MEMBER_KINDS = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
 #: Bucket for code packages on their way to a job. Jobs may read it.
 STAGING = "staging"
@@ -64,6 +70,22 @@ class Names:
     def repository(self) -> str:
         """Prefix of every image in the stack's Docker repository."""
         return f"{self.region}-docker.pkg.dev/{self.project}/{self.repository_id()}"
+
+    def network(self) -> str:
+        """Name of the stack's network, and of the one subnet, attachment, router and NAT in it."""
+        return f"training-{self.stack}"
+
+    def ip_range(self, key: str) -> str:
+        """Name of a range of addresses for the machines of jobs."""
+        return f"training-{key}-{self.stack}"
+
+    def firewall(self, key: str) -> str:
+        """Name of a firewall rule; networks of all stacks share one list of them."""
+        return f"training-{self.stack}-{key}"
+
+    def reservation(self, key: str) -> str:
+        """Name of a reservation."""
+        return f"{key}-{self.stack}"
 
     def vertex_agent(self) -> str:
         """Vertex AI Service Agent, Google's own account that pulls images and mounts networks.

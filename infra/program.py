@@ -1,9 +1,14 @@
 """The architecture on one page: what a stack is made of, in order, and what each part hands on.
 
     apis ──► storage ──► packages ──┐
-      │         └──────┐            ├──► training
-      ├────► secrets ──┴► identities┘
-      └────► registry
+      │         └──────┐            │
+      ├────► secrets ──┴► identities┤
+      ├────► registry ──────────────┼──► training
+      ├─(► host project)► network ──┤
+      └────► capacity ──────────────┘
+
+Taken down from right to left: a job is cancelled before the connection it runs over is removed,
+and that before its addresses and its network are.
 
 Everything is checked before the first resource is registered. No component reads the config and
 none unwraps an output: all names are explicit, so a job's request is known in full at preview.
@@ -11,16 +16,20 @@ none unwraps an output: all names are explicit, so a job's request is known in f
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pulumi
 
-from infra import job_files, packaging
+from infra import host_duties, job_files, network_plan, packaging, reservation_plan
 from infra.components.apis import Apis
+from infra.components.capacity import Capacity
 from infra.components.identities import TrainingAccount
+from infra.components.network import Network
 from infra.components.packages import Packages
 from infra.components.registry import Registry
 from infra.components.secrets import Secrets
+from infra.components.shared_vpc import HostProject
 from infra.components.storage import Storage
 from infra.components.training import Training
 from infra.customjob.resource import CustomJob
@@ -39,9 +48,10 @@ def deploy(settings: Settings, root: Path) -> None:
     """
     packages = build_packages(settings, root)
     requests = read_jobs(settings, packages, root)
+    tell(settings)
     names, labels = settings.names, settings.labels
 
-    apis = Apis("apis", project=settings.project, sections=["secrets"] if settings.secrets else [])
+    apis = Apis("apis", project=settings.project, sections=uses(settings))
     storage = Storage(
         "storage",
         names=names,
@@ -85,20 +95,79 @@ def deploy(settings: Settings, root: Path) -> None:
         folder=".build/packages",
         bucket=storage.buckets[STAGING],
     )
-    # network (peering or PSC interface) and capacity (reservations) stand here
+    network = declare_network(settings, apis)
+    capacity = declare_capacity(settings, apis)
     training = Training(
         "training",
         requests=requests,
         jobs=settings.jobs,
         labels=names.labels(labels),
         control_bucket=names.bucket(CONTROL),
-        after=[apis, storage, registry, uploaded, *identities.values()],
+        after=[apis, storage, registry, uploaded, *network, *capacity, *identities.values()],
     )
 
     pulumi.export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
     pulumi.export("registry", registry.url)
     pulumi.export("serviceAccounts", {key: account.email for key, account in identities.items()})
     pulumi.export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
+
+
+def uses(settings: Settings) -> list[str]:
+    """What of a stack calls for APIs of its own, by the words of ``catalog/apis.yaml``."""
+    network = settings.network
+    wanted = {
+        "secrets": bool(settings.secrets),
+        "peering": network.mode == "peering",
+        "dnsPeering": bool(network.dns_peering),
+    }
+    return [section for section, used in wanted.items() if used]
+
+
+def declare_network(settings: Settings, apis: Apis) -> list[Network]:
+    """The network, in the project of its owner; nothing where jobs use none."""
+    plan, host = network_plan.plan(settings), settings.shared_vpc
+    if plan is None:
+        return []
+    peering = plan.mode == "peering"
+    after = [*apis.on("compute", *(["servicenetworking"] if peering else [])), apis.agent]
+    if host and host.manage_host:
+        after.append(
+            HostProject(
+                "host", project=settings.project, host=host, peering=peering, after=after[:-1]
+            )
+        )
+    return [
+        Network(
+            "network",
+            names=settings.names,
+            plan=plan,
+            settings=settings.network,
+            needed=network_plan.rights(settings),
+            after=after,
+        )
+    ]
+
+
+def declare_capacity(settings: Settings, apis: Apis) -> list[Capacity]:
+    """The reservations; nothing where the stack has none."""
+    if not settings.reservations:
+        return []
+    return [
+        Capacity(
+            "capacity",
+            plans=reservation_plan.plans(settings),
+            needed=reservation_plan.rights(settings),
+            after=[*apis.on("compute"), apis.agent],
+        )
+    ]
+
+
+def tell(settings: Settings) -> None:
+    """What a reviewer must know and no resource says: prices, and what others have to do."""
+    for line in reservation_plan.cost(settings, datetime.datetime.now(tz=datetime.UTC)):
+        pulumi.log.info(line)
+    if duties := host_duties.report(settings):
+        pulumi.log.info(duties)
 
 
 def build_packages(settings: Settings, root: Path) -> dict[str, Package]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from infra import naming
+from infra import naming, network_plan, reservation_plan
 from infra.packaging import Package
 from infra.settings import Settings
 
 
 def table(
     settings: Settings, packages: Mapping[str, Package], image_tags: Mapping[str, str]
-) -> dict[str, str]:
-    """All references of the stack.
+) -> dict[str, Any]:
+    """All references of the stack: text, or a mapping where a whole message is meant.
 
     ``packages`` are the built ones, ``image_tags`` those of images that are known by their
     context alone; both by their key.
     """
     names = settings.names
-    known = {
+    known: dict[str, Any] = {
         "stack.name": settings.stack,
         "stack.project": settings.project,
         "stack.projectNumber": settings.project_number,
@@ -38,6 +39,11 @@ def table(
     for key, image in settings.images.items():
         version = f"@{image.digest}" if image.digest else f":{image.tag or image_tags[key]}"
         known[f"images.{key}"] = f"{names.repository()}/{key}{version}"
+    for key, reservation in reservation_plan.plans(settings).items():
+        known[f"reservations.{key}"] = reservation.affinity
+        known[f"reservations.{key}.name"] = reservation.path
+    if network := network_plan.plan(settings):
+        known |= network.references
     return known
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from infra.naming import Names
-
-Key = Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$", max_length=40)]
-
-
-class Section(BaseModel):
-    """Base of all sections: camelCase in the file, unknown keys refused, immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+from infra.section import Key, ProjectId, ProjectNumber, Section
+from infra.settings_capacity import Reservation
+from infra.settings_network import Network, SharedVpc
 
 
 class Bucket(Section):
@@ -132,9 +126,9 @@ class Settings(Section):
     """Everything a stack says, checked; plus the names that follow from it."""
 
     stack: str
-    project: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
+    project: ProjectId
     region: Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$")]
-    project_number: Annotated[str, Field(pattern=r"^[0-9]{6,19}$")]
+    project_number: ProjectNumber
     labels: dict[str, str] = {}
     submitters: list[str] = []
     """IAM members that may submit jobs as one of the stack's accounts."""
@@ -145,7 +139,15 @@ class Settings(Section):
     packages: dict[Key, Package] = {}
     images: dict[Key, Image] = {}
     registry: Registry = Registry()
+    network: Network = Network()
+    shared_vpc: SharedVpc | None = None
+    reservations: dict[Key, Reservation] = {}
     jobs: dict[Key, Job] = {}
+
+    @pydantic.field_validator("shared_vpc", mode="before")
+    @classmethod
+    def _none_is_none(cls, given: Any) -> Any:
+        return given or None  # a key with no value in a stack file has the default, an empty object
 
     @property
     def names(self) -> Names:

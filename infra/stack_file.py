@@ -12,15 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pydantic
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from infra import image_context, naming, stack_places
-from infra.errors import ConfigError, Problem, did_you_mean
-from infra.settings import Section, Settings
+from infra import image_context, naming, network_rules, reservation_rules, stack_places
+from infra.errors import ConfigError, Problem, Row, did_you_mean
+from infra.section import Section
+from infra.settings import Settings
 
 NAMESPACE = "vertex-training"
 #: Written in the stack file under ``gcp:`` and taken over; everything else is ours.
@@ -115,23 +117,42 @@ def _problem(file: str, error: ErrorDetails) -> Problem:
 
 def _keys_at(parents: list[str]) -> list[str]:
     """Keys that may stand in the section a path leads to."""
-    if not parents:
-        return list(FIELDS)
-    annotation = FIELDS[parents[0]].annotation if parents[0] in FIELDS else None
+    section: type[Section] = Settings
+    steps = iter(parents)
+    for step in steps:
+        fields = FIELDS if section is Settings else _fields(section)
+        field = fields.get(step)
+        if field is None:
+            return []
+        section, is_map = _section_in(field.annotation)
+        if section is Section:
+            return []
+        if is_map and next(steps, None) is None:
+            return []
+    return list(FIELDS if section is Settings else _fields(section))
+
+
+def _fields(section: type[Section]) -> dict[str, FieldInfo]:
+    return {to_camel(name): field for name, field in section.model_fields.items()}
+
+
+def _section_in(annotation: Any) -> tuple[type[Section], bool]:
+    """The section a field holds, and whether in a map of them; ``Section`` itself if none."""
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Section):
-            return [to_camel(name) for name in candidate.model_fields]
-    return []
-
-
-MEMBER_KINDS = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
-
-Row = tuple[str, str, str, str]  # path below our namespace, what is wrong, value, hint
+            return candidate, get_origin(annotation) is dict
+    return Section, False
 
 
 def broken_rules(settings: Settings, root: Path) -> list[Row]:
     """Everything that does not hold; files are looked up below ``root``."""
-    return [*_name_problems(settings), *_link_problems(settings), *_file_problems(settings, root)]
+    return [
+        *_name_problems(settings),
+        *_link_problems(settings),
+        *_file_problems(settings, root),
+        *network_rules.problems(settings),
+        *reservation_rules.problems(settings),
+    ]
 
 
 def _name_problems(settings: Settings) -> list[Row]:
@@ -152,8 +173,8 @@ def _name_problems(settings: Settings) -> list[Row]:
         if problem := naming.label_problem(key, value):
             rows.append((f"labels.{key}", problem, value, ""))
     for index, member in enumerate(settings.submitters):
-        if not member.startswith(MEMBER_KINDS):
-            hint = f"write {', '.join(MEMBER_KINDS[:3])} or a principal of workload identity"
+        if not member.startswith(naming.MEMBER_KINDS):
+            hint = f"write {', '.join(naming.MEMBER_KINDS[:3])} or a principal of workload identity"
             rows.append((f"submitters[{index}]", "not an IAM member", member, hint))
     return rows
 

@@ -29,7 +29,10 @@ from tools.editor_forms import snake
 TARGET = Path(__file__).parents[1] / "jobs" / "job.schema.json"
 
 #: Messages that one reference may stand for.
-FROM_STACK = {"ReservationAffinity": "${reservations.NAME}"}
+FROM_STACK = {
+    "ReservationAffinity": "${reservations.NAME}",
+    "PscInterfaceConfig": "${network.interface}",
+}
 DURATION = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
 ENTRY = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 

@@ -7,9 +7,10 @@
 ``secrets``     containers of secrets, never their values
 ``identities``  accounts that jobs run as, their rights, and who may act as them
 ``packages``    code of the jobs, uploaded
+``shared_vpc``  the host project of a Shared VPC
+``network``     the network jobs reach, with ``peering`` or ``psc`` inside
+``capacity``    reservations
+``rights``      grants that network and capacity need, where they are the stack's to make
 ``training``    the jobs
 ==============  ====================================================================
-
-``network`` (peering or a Private Service Connect interface) and ``capacity`` (reservations)
-have their place between ``identities`` and ``training``.
 """

@@ -15,7 +15,7 @@ from infra import catalog
 
 
 def needed(sections: Collection[str]) -> list[str]:
-    """APIs of a stack that uses the given sections of the stack file, like ``secrets``."""
+    """APIs of a stack that uses the given parts of the stack file, like ``secrets``."""
     return [
         row["api"]
         for row in catalog.load("apis.yaml")
@@ -50,7 +50,7 @@ class Apis(pulumi.ComponentResource):
         }
         # Google makes its agents when they are first used. A grant to one that does not exist
         # yet fails, so it is asked for here, where everything else waits for it.
-        agent = gcp.projects.ServiceIdentity(
+        self.agent = gcp.projects.ServiceIdentity(
             f"{name}-vertex-agent",
             project=project,
             service="aiplatform.googleapis.com",
@@ -58,7 +58,7 @@ class Apis(pulumi.ComponentResource):
                 parent=self, depends_on=[self.services["aiplatform.googleapis.com"]]
             ),
         )
-        self.vertex_agent = agent.email
+        self.vertex_agent = self.agent.email
         self.register_outputs({"vertex_agent": self.vertex_agent})
 
     def on(self, *apis: str) -> list[pulumi.Resource]:

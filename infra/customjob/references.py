@@ -15,7 +15,10 @@ from infra.errors import did_you_mean
 REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
 #: Kinds whose names a stack file declares, each under a section of the same name.
-DECLARED = ("buckets", "images", "packages", "secrets", "serviceAccounts")
+DECLARED = ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts")
+
+#: What only a network of a certain mode has: ``${network.name}``.
+OF_MODE = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 #: Known name -> text, or a mapping where a whole message is meant.
 Table = Mapping[str, Any]
@@ -70,4 +73,6 @@ def _hint(name: str, table: Table) -> str:
     if not same_kind and kind in DECLARED:
         key = rest.partition(".")[0]
         return f"this stack declares no {kind}; name '{key}' under vertex-training:{kind}"
+    if kind == "network" and rest in OF_MODE and name not in same_kind:
+        return f"vertex-training:network gives it in mode {OF_MODE[rest]}"
     return did_you_mean(name, same_kind or list(table))

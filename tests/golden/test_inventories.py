@@ -42,6 +42,12 @@ def test_nothing_uses_an_api_before_it_is_on(stack):
         "gcp:secretmanager/secret:Secret": "apis-secretmanager",
         "gcp:serviceaccount/account:Account": "apis-iam",
         "gcp:projects/serviceIdentity:ServiceIdentity": "apis-aiplatform",
+        "gcp:compute/network:Network": "apis-compute",
+        "gcp:compute/subnetwork:Subnetwork": "apis-compute",
+        "gcp:compute/networkAttachment:NetworkAttachment": "apis-compute",
+        "gcp:compute/reservation:Reservation": "apis-compute",
+        "gcp:compute/globalAddress:GlobalAddress": "apis-compute",
+        "gcp:servicenetworking/connection:Connection": "apis-servicenetworking",
     }
     for name, resource in inventory(preview)["resources"].items():
         if api := needs.get(resource["type"]):
@@ -62,7 +68,10 @@ def test_a_grant_waits_for_the_account_it_is_for(stack):
     order = waits_for(preview)
     for name, resource in inventory(preview)["resources"].items():
         if resource["type"].lower().endswith("iammember"):
-            assert "trainer-account" in order[name]
+            agents = "gcp-sa-aiplatform" in resource.get("member", "")
+            of_network = name.startswith("network-uses-")
+            before = "apis-vertex-agent" if agents or of_network else "trainer-account"
+            assert before in order[name]
 
 
 def test_a_preview_leaves_the_checkout_as_it_was(stack, checkout):

@@ -6,6 +6,7 @@ nothing is said about whether this bucket exists: that takes a stack.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ NUMBER = "100000000000"
 REGION = "us-central1"
 STACK = "dev"
 
+ATTACHMENT = f"projects/{PROJECT}/regions/{REGION}/networkAttachments/{STACK}"
 NAMES = naming.Names(PROJECT, NUMBER, REGION, STACK)
 ZERO_DIGEST = "sha256:" + "0" * 64
 
@@ -56,8 +58,11 @@ FIXED: dict[str, Any] = {
     "stack.projectNumber": NUMBER,
     "stack.region": REGION,
     "network.name": f"projects/{NUMBER}/global/networks/{STACK}",
-    "network.attachment": f"projects/{PROJECT}/regions/{REGION}/networkAttachments/{STACK}",
+    "network.attachment": ATTACHMENT,
+    "network.interface": {"networkAttachment": ATTACHMENT},
 }
+#: A reserved range of the network, by its key.
+RANGE = re.compile(r"network\.ranges\.([a-z](?:[a-z0-9-]{0,38}[a-z0-9])?)\Z")
 #: One name of each kind, for hints: ``${buckts.data}``, did you mean 'buckets.data'?
 EXAMPLES = {
     "buckets": "data",
@@ -79,6 +84,8 @@ def table(data: bytes) -> dict[str, Any]:
             kind, key = name.split(".")[:2]
             if kind in KEYED and naming.KEY.match(key) and len(key) <= 40:
                 known |= _entries(kind, key)
+            elif range_ := RANGE.match(name):
+                known[name] = NAMES.ip_range(range_[1])
     return known
 
 

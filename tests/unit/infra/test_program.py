@@ -1,69 +1,12 @@
 """The program under Pulumi's mocks: what is registered, nothing more and nothing less."""
 
-import asyncio
-from pathlib import Path
-
 import pulumi
 import pytest
-import yaml
 
 from infra import grants as grants_table
-from infra import program, stack_file
+from infra import program
 from infra.errors import ConfigError
-
-ROOT = Path(__file__).parents[3]
-
-
-class Recorder(pulumi.runtime.Mocks):
-    """Remembers what is registered and answers with what the cloud would fill in."""
-
-    def __init__(self):
-        self.registered = {}
-
-    def new_resource(self, args):
-        self.registered[args.name] = (args.typ, args.inputs)
-        state = dict(args.inputs)
-        if args.typ == "gcp:serviceaccount/account:Account":
-            email = f"{args.inputs['accountId']}@{args.inputs['project']}.iam.gserviceaccount.com"
-            state |= {"email": email, "member": f"serviceAccount:{email}", "name": email}
-        return f"{args.name}-id", state
-
-    def call(self, args):
-        raise AssertionError(f"a preview must not look anything up: {args.token}")
-
-
-def settings(stack, **changes):
-    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
-    raw = {key.split(":")[1]: value for key, value in config.items()}
-    return stack_file.parse(raw | {"stack": stack} | changes, ROOT)
-
-
-def registered(stack, **changes):
-    recorder = Recorder()
-    # A loop of its own: Pulumi's mocks leave theirs behind, and closing it twice is an error.
-    asyncio.set_event_loop(asyncio.new_event_loop())
-    pulumi.runtime.set_mocks(recorder, "vertex-training", stack)
-
-    @pulumi.runtime.test
-    def run():
-        program.deploy(settings(stack, **changes), ROOT)
-
-    run()
-    return recorder.registered
-
-
-def grants(resources):
-    """(who, role, where) of every grant."""
-    found = set()
-    for type_, inputs in resources.values():
-        if type_.lower().endswith("iammember"):
-            place = next(
-                inputs[k]
-                for k in ("bucket", "secretId", "serviceAccountId", "project")
-                if k in inputs
-            )
-            found.add((inputs["member"], inputs["role"], place))
-    return found
+from tests.unit.infra.recorder import Recorder, grants, registered, settings
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():

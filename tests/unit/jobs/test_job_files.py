@@ -46,6 +46,7 @@ def test_every_kind_of_job_has_a_file():
     assert {path.stem for path in FILES} == {
         "arr-coc-a100-reduction",
         "flash-attention-h100-any",
+        "flash-attention-h100-four-nodes",
         "flash-attention-h100-specific",
         "gemma-finetune-l4",
         "parameter-server",

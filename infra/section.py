@@ -1,0 +1,32 @@
+"""What every section of a stack file has in common."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+#: A name that a stack file gives to something: it becomes part of names everywhere.
+Key = Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$", max_length=40)]
+ProjectId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
+ProjectNumber = Annotated[str, Field(pattern=r"^[0-9]{6,19}$")]
+
+
+def form(pattern: str, example: str) -> AfterValidator:
+    """Text of a given form; the message about another one shows an example, not the pattern."""
+    compiled = re.compile(rf"(?:{pattern})\Z")
+
+    def check(text: str) -> str:
+        if not compiled.match(text):
+            raise ValueError(f"must look like {example}")
+        return text
+
+    return AfterValidator(check)
+
+
+class Section(BaseModel):
+    """Base of all sections: camelCase in the file, unknown keys refused, immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)

@@ -1,0 +1,65 @@
+"""What is registered for a stack's reservations."""
+
+from tests.unit.infra.recorder import registered
+from tests.unit.infra.stacks import H100
+
+TYPE = "gcp:compute/reservation:Reservation"
+
+
+def reservation(**given):
+    """Inputs of the one reservation that is registered."""
+    found = registered("dev", reservations={"h100": H100 | given})
+    [inputs] = [inputs for type_, inputs in found.values() if type_ == TYPE]
+    return inputs
+
+
+def test_a_reservation_is_specific_and_shared_with_vertex_ai():
+    made = reservation()
+    assert made["reservationSharingPolicy"] == {"serviceShareType": "ALLOW_ALL"}
+    assert made["specificReservationRequired"] is True
+    assert made["shareSettings"] == {"shareType": "LOCAL"}
+    assert made["specificReservation"] == {
+        "count": 5,
+        "instanceProperties": {"machineType": "a3-megagpu-8g"},
+    }
+    assert made["name"] == "h100-dev"
+
+
+def test_it_is_shared_with_the_named_projects():
+    shared = reservation(shareWith=["acme-ml-prod", "acme-ml-test"])["shareSettings"]
+    assert shared["shareType"] == "SPECIFIC_PROJECTS"
+    assert [row["projectId"] for row in shared["projectMaps"]] == ["acme-ml-prod", "acme-ml-test"]
+
+
+def test_gpus_and_disks_of_n1_machines_are_named_as_compute_engine_does():
+    made = reservation(
+        machineType="n1-standard-8",
+        acceleratorType="NVIDIA_TESLA_T4",
+        acceleratorCount=2,
+        localSsds={"count": 2},
+    )
+    machine = made["specificReservation"]["instanceProperties"]
+    assert machine["guestAccelerators"] == [
+        {"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 2}
+    ]
+    assert machine["localSsds"] == [{"interface": "NVME", "diskSizeGb": 375}] * 2
+
+
+def test_an_end_is_passed_on_in_universal_time():
+    at = reservation(deleteAtTime="2027-01-01T00:30:00+01:00")
+    assert at["deleteAtTime"] == "2026-12-31T23:30:00Z"
+    after = reservation(deleteAfterDuration="604800s")
+    assert after["deleteAfterDuration"] == {"seconds": "604800"}
+
+
+def test_a_reservation_of_others_is_not_made():
+    path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
+    found = registered("dev", reservations={"h100": H100 | {"existing": path}})
+    assert TYPE not in {type_ for type_, _ in found.values()}
+
+
+def test_an_open_reservation_needs_no_right():
+    found = registered("dev", reservations={"h100": H100 | {"specificReservationRequired": False}})
+    assert not [name for name in found if name.startswith("capacity-finds")]
+    named = registered("dev", reservations={"h100": H100})
+    assert named["capacity-finds-acme-ml-dev"][1]["role"] == "roles/compute.viewer"

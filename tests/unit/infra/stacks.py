@@ -1,0 +1,36 @@
+"""Small stacks with a network or reservations, as a stack file would say them."""
+
+from pathlib import Path
+
+import pytest
+
+from infra import stack_file
+from infra.errors import ConfigError
+
+BASE = {
+    "stack": "prod",
+    "project": "acme-ml-prod",
+    "region": "us-central1",
+    "projectNumber": "109876543210",
+    "submitters": ["group:ml@example.com"],
+}
+PEERING = {"mode": "peering", "ranges": {"workers": {"prefixLength": 16}}}
+PSC = {"mode": "psc", "subnet": {"range": "10.20.0.0/26"}}
+HOST = {"hostProject": "acme-net-prod", "hostProjectNumber": "345678901234"}
+HOST_NETWORK = "projects/acme-net-prod/global/networks/production"
+HOST_SUBNET = "projects/acme-net-prod/regions/us-central1/subnetworks/training"
+H100 = {"zone": "us-central1-a", "machineType": "a3-megagpu-8g", "count": 5}
+
+
+def stack(**changes):
+    """Settings of the small stack with these changes."""
+    return stack_file.parse(BASE | changes, Path("/nonexistent"))
+
+
+def refused(**changes):
+    """(path below our namespace, the rest of the message) of every mistake."""
+    with pytest.raises(ConfigError) as failed:
+        stack(**changes)
+    prefix = "Pulumi.prod.yaml: vertex-training:"
+    found = [str(problem).removeprefix(prefix) for problem in failed.value.problems]
+    return [tuple(line.split(": ", 1)) for line in found]
