@@ -7,7 +7,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden local test check format clean-local clean requirements
+.PHONY: help setup golden local review test check format clean-local clean requirements
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -38,6 +38,9 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--format html -o page.html')
+	@$(BIN)/vt review --stack $(STACK) $(FLAGS)
 
 clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean

@@ -79,9 +79,9 @@ class JobCost:
 
     @property
     def hourly(self) -> float | None:
-        """USD an hour of all pools; None if one of them has no price."""
-        rates = [pool.hourly for pool in self.pools]
-        return None if None in rates else math.fsum(rate for rate in rates if rate is not None)
+        """USD an hour of all pools; None if one of them has no price, or if there is none."""
+        rates = [pool.hourly for pool in self.pools if pool.hourly is not None]
+        return math.fsum(rates) if rates and len(rates) == len(self.pools) else None
 
     @property
     def worst_case(self) -> float | None:

@@ -1,7 +1,7 @@
 """`vt`, the command beside `pulumi`.
 
 Exit codes: 0 done, 1 it failed (the reason is one line on stderr), 2 wrong usage, 130 interrupted;
-commands that run another program pass its exit code on.
+commands that run another program pass its exit code on. `vt review` has codes of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from vt.check.command import check
 from vt.local.commands import local
 from vt.local.faults.commands import fault
 from vt.render.command import render
+from vt.review.command import review
 
 app = typer.Typer(
     name="vt",
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(check)
 app.command()(render)
 app.command()(catalogue)
+app.command()(review)
 local.add_typer(fault, name="fault")
 app.add_typer(local, name="local")
 

@@ -115,6 +115,10 @@ def test_one_pool_without_a_price_leaves_the_job_without_one() -> None:
     assert [each.machine_type for each in cost.unpriced] == ["a4-highgpu-8g"]
 
 
+def test_a_job_whose_request_is_not_known_yet_has_no_price() -> None:
+    assert costs.of_job({}, "us-central1").worst_case is None
+
+
 def test_a_slice_of_tpus_is_paid_by_its_machines() -> None:
     cost = costs.of_job(job(pool("ct5lp-hightpu-4t", tpuTopology="4x4")), "us-central1")
     assert cost.pools[0].machines == 4

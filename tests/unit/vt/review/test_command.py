@@ -1,0 +1,171 @@
+"""The command line of ``vt review``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from tests.unit.vt.review import plans
+from vt.review import digest, events
+from vt.review.command import review
+from vt.review.report import Outcome
+
+STACK = """\
+config:
+  gcp:project: acme-ml-dev
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+"""
+
+
+class Project:
+    """A project with a pulumi that tells given events."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+        (root / "Pulumi.dev.yaml").write_text(STACK)
+        (root / ".venv" / "bin").mkdir(parents=True)
+        self.tells()
+
+    def tells(self, *told: plans.Event, exit_code: int = 0, beside: str = "") -> None:
+        (self.root / "told.jsonl").write_text("\n".join(plans.lines(*told)) + "\n")
+        self.runs(f"cat '{self.root}/told.jsonl'; echo '{beside}' >&2; exit {exit_code}")
+
+    def runs(self, script: str) -> None:
+        file = self.root / "bin" / "pulumi"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{self.root}/arguments"\n{script}\n')
+        file.chmod(0o755)
+
+    @property
+    def arguments(self) -> list[str]:
+        return (self.root / "arguments").read_text().splitlines()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
+    # A state of its own: nothing of the local cloud stands before this pulumi.
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://acme-state")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    return made
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    app.command()(review)
+    return CliRunner().invoke(app, ["--stack", "dev", *arguments])
+
+
+def test_markdown_goes_to_standard_output(project: Project) -> None:
+    project.tells(plans.create(plans.BUCKET, "b", name="b"))
+    done = run()
+    assert done.exit_code == Outcome.CLEAN
+    assert done.stdout.startswith("## Review of stack `dev`")
+    assert "gs://acme-state" in done.stdout
+
+
+@pytest.mark.parametrize(("name", "start"), [("html", "<!DOCTYPE html>"), ("json", "{")])
+def test_other_formats_go_where_they_are_told_to(project: Project, name: str, start: str) -> None:
+    done = run("--format", name, "-o", "report")
+    assert done.exit_code == 0
+    assert (project.root / "report").read_text().lstrip().startswith(start)
+    assert done.stdout == ""
+    assert "Nothing changes" in done.stderr
+
+
+def test_policy_packs_are_passed_on(project: Project) -> None:
+    run("--policy-pack", "policy", "--policy-pack", "more")
+    assert project.arguments[-4:] == [
+        "--policy-pack", f"{project.root}/policy", "--policy-pack", f"{project.root}/more",
+    ]  # fmt: skip
+
+
+def test_a_mandatory_policy_is_exit_code_3(project: Project) -> None:
+    project.tells(plans.violation("p", "mandatory", "no"), plans.summary("failed"), exit_code=1)
+    done = run()
+    assert done.exit_code == Outcome.FORBIDDEN == 3
+    assert "`p`" in done.stdout
+
+
+def test_a_failed_preview_still_gives_a_report(project: Project) -> None:
+    project.tells(
+        plans.create(plans.JOB, "training-a", **plans.job("a")),
+        plans.said("error", "the plugin broke"),
+        plans.summary("failed"),
+        exit_code=1,
+    )
+    done = run()
+    assert done.exit_code == Outcome.FAILED == 1
+    assert "the plugin broke" in done.stdout
+    assert "`a`" in done.stdout
+
+
+def test_mistakes_in_the_stacks_files_are_told_with_their_places(project: Project) -> None:
+    (project.root / "Pulumi.dev.yaml").write_text(STACK + "  vertex-training:buckts: {}\n")
+    project.tells(plans.said("error", "1 mistake"), plans.summary("failed"), exit_code=1)
+    done = run("--format", "json")
+    assert done.exit_code == Outcome.FAILED
+    [problem] = json.loads(done.stdout)["problems"]
+    assert problem["where"] == "Pulumi.dev.yaml:5:3"
+
+
+def test_an_engine_that_says_nothing_still_gives_a_report(project: Project) -> None:
+    project.runs("echo 'no stack named dev found' >&2; exit 6")
+    done = run()
+    assert done.exit_code == Outcome.FAILED
+    assert "no stack named dev found" in done.stdout
+
+
+def test_an_engine_that_fails_without_a_word_among_its_events_is_quoted(project: Project) -> None:
+    project.tells(exit_code=255, beside="out of memory")
+    done = run()
+    assert done.exit_code == Outcome.FAILED
+    assert "out of memory" in done.stdout
+
+
+def test_an_engine_that_does_not_stream_is_told(project: Project) -> None:
+    project.runs("echo '{\"steps\": []}'")
+    assert run().exit_code == Outcome.FAILED
+
+
+def test_another_plan_than_the_expected_is_exit_code_5(project: Project) -> None:
+    told = plans.create(plans.BUCKET, "b", name="b")
+    project.tells(told)
+    approved = digest.of(events.parse(plans.lines(told), "dev"))
+    assert run("--expect", approved).exit_code == 0
+    assert run("--expect", approved[:12]).exit_code == 0
+    done = run("--expect", "0" * 64)
+    assert done.exit_code == Outcome.DIFFERENT == 5
+    assert "not the plan that was approved" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--stack", "prd"), "Pulumi.prd.yaml"),
+        (("--stack", "../x"), "Pulumi.../x.yaml"),
+        (("--expect", "abc"), "hex"),
+        (("-o", "no/such/folder/x"), "No such file"),
+    ],
+)
+def test_what_cannot_be_run_is_exit_code_2_with_one_line(
+    project: Project, arguments: tuple[str, ...], why: str
+) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert why in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_exit_codes_in_the_help_are_those_there_are() -> None:
+    told = " ".join((review.__doc__ or "").split())
+    for outcome in Outcome:
+        assert f" {int(outcome)} " in told

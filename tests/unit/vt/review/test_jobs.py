@@ -1,0 +1,93 @@
+"""What a plan does to jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra import costs
+from tests.unit.vt.review import plans
+from vt.review import jobs
+
+
+def only(*told: plans.Event) -> jobs.Job:
+    [job] = jobs.of(plans.plan(*told))
+    return job
+
+
+def change(old: plans.Event, new: plans.Event, op: str = "replace", state: str = "") -> plans.Event:
+    return plans.step(op, plans.JOB, "training-a", old=old, new=new, outputs={"state": state})
+
+
+@pytest.mark.parametrize(
+    ("told", "action"),
+    [
+        (plans.create(plans.JOB, "training-a", **plans.job("a")), "submit"),
+        (plans.delete(plans.JOB, "training-a", **plans.job("a")), "cancel"),
+        (change(plans.job("a"), plans.job("a", run=2)), "replace"),
+        (change(plans.job("a"), plans.job("a"), op="update"), "change"),
+        (change(plans.job("a"), plans.job("a"), op="same"), "keep"),
+    ],
+)
+def test_a_step_says_what_happens_to_the_job(told: plans.Event, action: str) -> None:
+    assert only(told).action == action
+
+
+def test_a_job_says_what_it_runs_on_and_can_cost() -> None:
+    gpus = plans.pool(
+        "a3-megagpu-8g", 4, acceleratorType="NVIDIA_H100_MEGA_80GB", acceleratorCount=8
+    )
+    job = only(plans.create(plans.JOB, "training-a", **plans.job("a", plans.pool(), gpus)))
+    assert job.machines == (
+        "1 x n1-standard-4",
+        "4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)",
+    )
+    message = jobs.request(plans.job("a", plans.pool(), gpus))
+    assert job.cost == costs.of_job(message, "us-central1")
+    assert job.cost.worst_case is not None
+
+
+def test_the_difference_is_told_field_by_field_without_the_ids_that_follow() -> None:
+    old, new = plans.job("a", plans.pool(replicas=1)), plans.job("a", plans.pool(replicas=2), run=2)
+    assert [(each.path, each.old, each.new) for each in only(change(old, new)).differences] == [
+        ("jobSpec.workerPoolSpecs[0].replicaCount", "1", "2"),
+        ("run", "1", "2"),
+    ]
+
+
+def test_changed_labels_are_told() -> None:
+    old, new = plans.job("a"), plans.job("a") | {"labels": {"stack": "dev", "team": "ml"}}
+    told = only(change(old, new, op="update")).differences
+    assert [(each.path, each.new) for each in told] == [("labels.team", "ml")]
+
+
+@pytest.mark.parametrize(
+    ("state", "cancels"),
+    [("JOB_STATE_RUNNING", True), ("JOB_STATE_SUCCEEDED", False), ("", True)],
+)
+def test_a_job_that_ended_is_not_cancelled(state: str, cancels: bool) -> None:
+    assert only(change(plans.job("a"), plans.job("a", run=2), state=state)).cancels is cancels
+
+
+def test_reservation_network_and_images_are_found() -> None:
+    affinity = {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "values": ["projects/p/zones/z/reservations/h100"],
+    }
+    inputs = plans.job(
+        "a",
+        plans.pool(image="eu/x:v1", reservationAffinity=affinity),
+        plans.pool(
+            image="eu/x:v1", reservationAffinity={"reservationAffinityType": "NO_RESERVATION"}
+        ),
+        pscInterfaceConfig={"networkAttachment": "projects/p/regions/r/networkAttachments/psc"},
+    )
+    job = only(plans.create(plans.JOB, "training-a", **inputs))
+    assert (job.reservation, job.images) == ("h100", ("eu/x:v1",))
+    assert job.network.endswith("/psc")
+
+
+def test_a_request_that_is_not_known_yet_has_no_price() -> None:
+    inputs = plans.job("a") | {"request": "04da6b54-80e4-46f7-96ec-b56ff0331ba9"}
+    job = only(plans.create(plans.JOB, "training-a", **inputs))
+    assert job.machines == ()
+    assert job.cost.worst_case is None

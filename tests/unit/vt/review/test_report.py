@@ -1,0 +1,152 @@
+"""The verdict, the outcome, what is destroyed, and the digest."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.errors import Problem
+from tests.unit.vt.review import plans
+from vt.review import digest, report
+from vt.review.report import Outcome, Report
+
+LIMIT = Problem("jobs/a.yaml:1:1", "too dear", rule="limit-job-cost")
+MISTAKE = Problem("jobs/a.yaml:2:1", "wrong", rule="unknown-field")
+
+
+def review(*told: plans.Event, expected: str = "", problems: tuple[Problem, ...] = ()) -> Report:
+    return report.build(plans.plan(*told), source="here", expected=expected, problems=problems)
+
+
+def submit(name: str, *pools: plans.Event) -> plans.Event:
+    return plans.create(plans.JOB, f"training-{name}", **plans.job(name, *pools))
+
+
+def test_a_plan_without_changes_says_so() -> None:
+    same = plans.step("same", plans.BUCKET, "b", old={"name": "b"}, new={"name": "b"})
+    assert report.verdict(review(same)) == "Nothing changes."
+    assert review(same).unchanged == 1
+
+
+def test_the_verdict_says_what_happens_to_jobs_and_what_it_can_cost() -> None:
+    old = plans.job("b")
+    found = review(
+        submit("a"),
+        plans.step("replace", plans.JOB, "training-b", old=old, new=plans.job("b", run=2)),
+        plans.delete(plans.JOB, "training-c", **plans.job("c")),
+        plans.create(plans.MEMBER, "m", **plans.member("data")),
+        plans.delete(plans.BUCKET, "storage-old", name="old"),
+    )
+    assert report.verdict(found) == (
+        "1 job submitted, 1 job replaced, 1 job cancelled; at most $0.44; "
+        "1 right gained, 0 lost; 1 resource destroyed."
+    )
+
+
+def test_jobs_without_a_price_are_counted_not_free() -> None:
+    b200 = plans.pool("a4-highgpu-8g", acceleratorType="NVIDIA_B200", acceleratorCount=8)
+    assert "no price is known" in report.verdict(review(submit("a", b200)))
+    both = review(submit("a", b200), submit("b"))
+    assert "at most $0.22 and 1 job without a price" in report.verdict(both)
+    assert [job.name for job in both.unpriced] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("told", "problems", "expected", "outcome"),
+    [
+        ((), (), "", Outcome.CLEAN),
+        ((plans.violation("p", "advisory", "m"),), (), "", Outcome.CLEAN),
+        ((plans.violation("p", "mandatory", "m"),), (), "", Outcome.FORBIDDEN),
+        ((plans.said("error", "no"),), (), "", Outcome.FAILED),
+        ((plans.said("error", "no"),), (MISTAKE,), "", Outcome.FAILED),
+        ((plans.said("error", "no"),), (LIMIT,), "", Outcome.OVER_LIMIT),
+        ((plans.said("error", "no"),), (LIMIT, MISTAKE), "", Outcome.FAILED),
+        ((), (), "0" * 64, Outcome.DIFFERENT),
+        ((), (), digest.of(plans.plan())[:12], Outcome.CLEAN),
+    ],
+)
+def test_the_outcome_is_the_exit_code(
+    told: tuple[plans.Event, ...],
+    problems: tuple[Problem, ...],
+    expected: str,
+    outcome: Outcome,
+) -> None:
+    assert review(*told, expected=expected, problems=problems).outcome is outcome
+
+
+def test_what_is_destroyed_is_told_with_what_it_takes_along() -> None:
+    found = review(
+        plans.delete(plans.BUCKET, "storage-old", name="old"),
+        plans.delete("gcp:compute/network:Network", "net", name="net"),
+        plans.step("replace", plans.BUCKET, "storage-b", old={"name": "b"}, new={"name": "c"}),
+        plans.delete(plans.MEMBER, "m", **plans.member("data")),
+        plans.delete(plans.JOB, "training-a", **plans.job("a")),
+    )
+    assert [(loss.name, loss.replaced, loss.takes) for loss in found.losses] == [
+        ("storage-b", True, "its objects"),
+        ("storage-old", False, "its objects"),
+        ("net", False, ""),
+    ]
+
+
+def test_new_content_of_a_file_destroys_nothing() -> None:
+    object_ = "gcp:storage/bucketObject:BucketObject"
+    found = review(plans.step("replace", object_, "o", old={"name": "a"}, new={"name": "b"}))
+    assert found.losses == ()
+    assert [change.name for change in found.changes] == ["o"]
+
+
+def test_protection_that_is_given_up_is_told_also_where_nothing_else_changes() -> None:
+    inputs = {"name": "data"}
+    lost = plans.step("same", plans.BUCKET, "b", inputs, inputs, protect=(True, False))
+    kept = plans.step("same", plans.BUCKET, "c", inputs, inputs, protect=(True, True))
+    found = review(lost, kept)
+    assert (found.unprotected, found.protected) == (("b",), ("c",))
+    assert not found.nothing
+
+
+def test_nothing_is_told_twice() -> None:
+    found = review(
+        submit("a"),
+        plans.create(plans.MEMBER, "m", **plans.member("data")),
+        plans.create("gcp:compute/network:Network", "net", name="net"),
+        plans.create(plans.BUCKET, "b", name="b"),
+    )
+    assert [change.name for change in found.changes] == ["b"]
+
+
+def test_drift_is_told_by_the_properties_the_provider_names() -> None:
+    same = {"name": "b"}
+    diff = {"versioning.enabled": {"diffKind": "update", "inputDiff": False}}
+    found = review(plans.step("update", plans.BUCKET, "b", old=same, new=same, detailedDiff=diff))
+    assert found.changes[0].paths == ("versioning.enabled",)
+
+
+def test_components_and_providers_are_no_resources() -> None:
+    found = review(
+        plans.create("pulumi:pulumi:Stack", "vertex-training-dev"),
+        plans.create("pulumi:providers:gcp", "default"),
+        plans.create("vertextraining:storage:Storage", "storage"),
+    )
+    assert found.changes == ()
+    assert report.verdict(found) == "Nothing changes."
+
+
+def test_equal_plans_have_one_digest_in_whatever_order_they_are_told() -> None:
+    steps = [submit("a"), submit("b"), plans.create(plans.BUCKET, "x", name="x")]
+    one, other = plans.plan(*steps), plans.plan(plans.said("warning", "w"), *reversed(steps))
+    assert digest.of(one) == digest.of(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (),
+        (plans.create(plans.BUCKET, "x", name="y"),),
+        (plans.step("update", plans.BUCKET, "x", old={"name": "x"}, new={"name": "x"}),),
+        (plans.step("create", plans.BUCKET, "x", new={"name": "x"}, protect=(False, True)),),
+        (plans.create(plans.BUCKET, "x", name="x"), submit("a")),
+    ],
+)
+def test_another_plan_has_another_digest(other: tuple[plans.Event, ...]) -> None:
+    one = plans.plan(plans.create(plans.BUCKET, "x", name="x"))
+    assert digest.of(one) != digest.of(plans.plan(*other))

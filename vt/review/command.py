@@ -1,0 +1,172 @@
+"""The command line of ``vt review``. The exit code is the outcome; see ``--help``."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from infra.errors import Problem
+    from vt.review.events import Plan
+    from vt.review.report import Report
+
+DIGEST = re.compile(r"[0-9a-f]{8,64}\Z")
+
+
+class Format(StrEnum):
+    """How the report is written."""
+
+    MD = "md"
+    HTML = "html"
+    JSON = "json"
+
+
+class _Refused(Exception):
+    """Nothing can be reviewed. The message is one line that says why."""
+
+
+def review(
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
+    ],
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
+    ] = Format.MD,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")
+    ] = None,
+    policy_pack: Annotated[
+        list[str] | None,
+        typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
+    ] = None,
+    expect: Annotated[
+        str,
+        typer.Option(
+            "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
+        ),
+    ] = "",
+    offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
+        ),
+    ] = False,
+) -> None:
+    """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
+
+    Exit code: 0 nothing stands against it, 1 the preview failed, 2 wrong usage, 3 a policy forbids
+    it, 4 it is over the environment's limits, 5 the plan is not the expected one. There is a
+    report with each of them but 2.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        report = _review(stack, policy_pack or [], expect, offline=offline)
+        text = _render(report, format_)
+        if output:
+            output.write_text(text, encoding="utf-8")
+    except _Refused as reason:
+        _say(str(reason))
+        raise typer.Exit(2) from None
+    except OSError as failed:
+        _say(f"{failed.filename}: {failed.strerror or failed}")
+        raise typer.Exit(2) from None
+    if output:
+        from vt.review.report import verdict
+
+        _say(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {output}")
+    else:
+        print(text, end="")
+    raise typer.Exit(int(report.outcome))
+
+
+def _say(text: str) -> None:
+    print(f"vt review: {text}", file=sys.stderr, flush=True)
+
+
+def _review(stack: str, packs: list[str], expect: str, *, offline: bool) -> Report:
+    from infra import stack_yaml
+    from vt import project
+    from vt.review import report
+
+    root = project.root_of(Path.cwd())
+    if root is None:
+        raise _Refused("there is no Pulumi.yaml here or above")
+    if stack not in stack_yaml.names(root):
+        known = ", ".join(stack_yaml.names(root)) or "none"
+        raise _Refused(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {known})")
+    if expect and not DIGEST.match(expect):
+        raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
+    paths = [str(Path(pack).absolute()) for pack in packs]
+    plan, source = _plan(root, stack, paths, offline=offline)
+    problems = () if plan.succeeded else _problems(root, stack)
+    return report.build(plan, source=source, expected=expect, problems=problems)
+
+
+def _plan(root: Path, stack: str, packs: list[str], *, offline: bool) -> tuple[Plan, str]:
+    """What the engine says it would do, and from which state."""
+    from vt.local.errors import LocalError
+    from vt.review import events, runner
+
+    try:
+        place = runner.place(root, stack, offline=offline)
+    except LocalError as failed:
+        raise _Refused(str(failed)) from None
+    try:
+        with _progress(stack) as seen:
+            told = runner.preview(root, stack, place.env, policy_packs=packs, seen=seen)
+        plan = events.parse(told.lines, stack)
+    except (runner.CannotPreview, events.NotEvents) as failed:
+        return events.failed(stack, str(failed)), place.source
+    if told.exit_code and not plan.errors and not plan.violations:
+        plan = events.with_error(plan, told.said)
+    return plan, place.source
+
+
+@contextmanager
+def _progress(stack: str) -> Iterator[Callable[[int], None]]:
+    """A line that moves while the preview runs; nothing where nobody looks at it."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"previewing {stack}") as status:
+        yield lambda count: status.update(f"previewing {stack}: {count} events")
+
+
+def _problems(root: Path, stack: str) -> list[Problem]:
+    """What is wrong in the stack's own files; none of it if the reason is another."""
+    from infra.errors import ConfigError
+    from vt.check import stack as stacks
+
+    try:
+        judged = stacks.load(root, stack).judge_jobs()
+    except ConfigError as failed:
+        return list(failed.problems)
+    except OSError:
+        return []  # the program has told which file it could not read
+    return [problem for verdict in judged.values() for problem in verdict.errors]
+
+
+def _render(report: Report, format_: Format) -> str:
+    if format_ is Format.JSON:
+        from vt.review import machine
+
+        return machine.render(report)
+    if format_ is Format.HTML:
+        from vt.review import html
+
+        return html.render(report)
+    from vt.review import markdown
+
+    return markdown.render(report)

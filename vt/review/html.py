@@ -1,0 +1,40 @@
+"""The report as one HTML page: no script, no request to anywhere, light and dark."""
+
+from __future__ import annotations
+
+import functools
+
+import jinja2
+
+from infra import costs
+from vt.review import words
+from vt.review.report import Report, totals, usd, verdict
+from vt.review.text import visible
+
+
+def render(report: Report) -> str:
+    """The page. Every value is escaped by the template engine, and nothing is left out."""
+    return _template().render(
+        report=report,
+        verdict=verdict(report),
+        told=[job for job in report.jobs if job.action != "keep"],
+        kept=[job for job in report.jobs if job.action == "keep"],
+        totals=totals(report),
+        words=words,
+        not_included=costs.NOT_INCLUDED,
+    )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("vt.review", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["visible"] = visible
+    environment.filters["usd"] = usd
+    return environment.get_template("page.html.j2")

@@ -1,0 +1,154 @@
+"""Jobs of a plan: what happens to each, what it runs on, and what it can cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from infra import costs
+from infra.costs import JobCost
+from vt.review.events import JOB, Plan, Step
+from vt.review.fields import Field, differ
+
+Action = Literal["submit", "replace", "cancel", "change", "keep"]
+#: What a step means for a job. An update reaches labels and options only: nothing is submitted.
+ACTIONS: Mapping[str, Action] = {
+    "create": "submit",
+    "replace": "replace",
+    "create-replacement": "submit",
+    "delete": "cancel",
+    "delete-replaced": "cancel",
+    "update": "change",
+    "same": "keep",
+}
+#: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
+ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+#: Inputs that follow from others, which the field diff shows.
+DERIVED = ("request", "requestDigest", "requestId", "labels")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job: what happens to it, and what it is after that (before it, if it is cancelled)."""
+
+    name: str
+    action: Action
+    region: str
+    strategy: str
+    reservation: str
+    """Names of reservations, or the kind of affinity; empty if it asks for none."""
+    account: str
+    network: str
+    """The peered network or the attachment; empty if it has none."""
+    images: tuple[str, ...]
+    """What each worker pool runs, each once."""
+    cost: JobCost
+    differences: tuple[Field, ...]
+    was: str
+    """State of the job before, as it was last seen; empty if there was none."""
+
+    @property
+    def submits(self) -> bool:
+        """Whether something is sent to the service."""
+        return self.action in ("submit", "replace")
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """What each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
+        return tuple(
+            f"{pool.machines} x {pool.machine_type or 'no machine type'}"
+            + (f" ({pool.count} {pool.accelerator})" if pool.accelerator else "")
+            for pool in self.cost.pools
+        )
+
+    @property
+    def cancels(self) -> bool:
+        """Whether a job that may still run is cancelled."""
+        return self.action in ("replace", "cancel") and self.was not in ENDED
+
+
+def of(plan: Plan) -> list[Job]:
+    """All jobs of the plan by name, those that stay as they are included."""
+    found = [_job(step) for step in plan.steps if step.type == JOB and step.op in ACTIONS]
+    return sorted(found, key=lambda job: job.name)
+
+
+def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The CustomJob message among a job's inputs; empty if it is not known yet."""
+    try:
+        message = json.loads(inputs.get("request", "{}"))
+    except (TypeError, json.JSONDecodeError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _job(step: Step) -> Job:
+    inputs = step.inputs
+    message = request(inputs)
+    spec = message.get("jobSpec", {})
+    region = str(inputs.get("region", ""))
+    state = str(step.old.outputs.get("state") or "") if step.old else ""
+    return Job(
+        name=str(inputs.get("job") or step.name),
+        action=ACTIONS[step.op],
+        region=region,
+        strategy=spec.get("scheduling", {}).get("strategy", "STANDARD"),
+        reservation=_reservation(spec),
+        account=spec.get("serviceAccount", ""),
+        network=_network(spec),
+        images=_images(spec),
+        cost=costs.of_job(message, region),
+        differences=tuple(_differences(step)),
+        was=state.removeprefix("JOB_STATE_"),
+    )
+
+
+def _differences(step: Step) -> list[Field]:
+    """What changed in the job itself: the request field by field, then run, labels, options."""
+    if step.old is None or step.new is None or not step.changes:
+        return []
+    rest = [
+        {key: value for key, value in state.inputs.items() if key not in DERIVED}
+        for state in (step.old, step.new)
+    ]
+    labels = [{"labels": state.inputs.get("labels", {})} for state in (step.old, step.new)]
+    return [
+        *differ(_named(step.old.inputs), _named(step.new.inputs)),
+        *differ(*rest),
+        *differ(*labels),
+    ]
+
+
+def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as its file has it: its id, new with any change, says nothing."""
+    text, id_ = str(inputs.get("request", "{}")), str(inputs.get("requestId", ""))
+    return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
+
+
+def _reservation(spec: Mapping[str, Any]) -> str:
+    found: dict[str, None] = {}
+    for pool in spec.get("workerPoolSpecs", ()):
+        affinity = pool.get("machineSpec", {}).get("reservationAffinity") or {}
+        kind = affinity.get("reservationAffinityType", "")
+        if kind == "SPECIFIC_RESERVATION":
+            found |= dict.fromkeys(value.rpartition("/")[2] for value in affinity.get("values", ()))
+        elif kind not in ("", "NO_RESERVATION"):
+            found[kind] = None
+    return ", ".join(found)
+
+
+def _network(spec: Mapping[str, Any]) -> str:
+    attachment = spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
+    return spec.get("network", "") or attachment
+
+
+def _images(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for pool in spec.get("workerPoolSpecs", ()):
+        image = pool.get("containerSpec", {}).get("imageUri", "")
+        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri", "")
+        if image:
+            found[image] = None
+    return tuple(found)

@@ -1,0 +1,153 @@
+"""The report for programs: JSON with a schema version."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from vt.review.fields import Field
+from vt.review.jobs import Job
+from vt.review.report import Report, verdict
+from vt.review.rights import Right
+
+#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+VERSION = 1
+
+
+def render(report: Report) -> str:
+    """The report as one JSON document."""
+    return json.dumps(document(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as plain data. Money is USD; null stands for a price nobody knows."""
+    return {
+        "version": VERSION,
+        "stack": report.stack,
+        "project": report.project,
+        "region": report.region,
+        "source": report.source,
+        "verdict": verdict(report),
+        "outcome": report.outcome.name.lower().replace("_", "-"),
+        "exitCode": int(report.outcome),
+        "digest": report.digest,
+        "expected": report.expected or None,
+        "worstCaseUsd": round(report.worst_case, 2),
+        "unpricedJobs": [job.name for job in report.unpriced],
+        "jobs": [_job(job) for job in report.jobs],
+        "rights": {
+            "gained": [_right(right) for right in report.gained],
+            "lost": [_right(right) for right in report.lost],
+        },
+        "reachability": [
+            {
+                "verb": door.verb,
+                "what": door.what,
+                "resource": door.name,
+                "differences": [_field(each) for each in door.differences],
+            }
+            for door in report.doors
+        ],
+        "destroyed": [
+            {"name": loss.name, "type": loss.type, "replaced": loss.replaced, "takes": loss.takes}
+            for loss in report.losses
+        ],
+        "unprotected": list(report.unprotected),
+        "protected": list(report.protected),
+        "policies": _policies(report),
+        "changes": [
+            {
+                "op": change.op,
+                "name": change.name,
+                "type": change.type,
+                "differences": [_field(each) for each in change.fields],
+                "paths": list(change.paths),
+            }
+            for change in report.changes
+        ],
+        "unchanged": report.unchanged,
+        "problems": [
+            {
+                "where": problem.where,
+                "what": problem.what,
+                "got": problem.got,
+                "hint": problem.hint,
+                "rule": problem.rule,
+            }
+            for problem in report.problems
+        ],
+        "errors": [error.message for error in report.errors],
+        "warnings": [warning.message for warning in report.warnings],
+    }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "action": job.action,
+        "region": job.region,
+        "strategy": job.strategy,
+        "reservation": job.reservation or None,
+        "account": job.account,
+        "network": job.network or None,
+        "images": list(job.images),
+        "pools": [
+            {
+                "index": pool.index,
+                "machineType": pool.machine_type,
+                "acceleratorType": pool.accelerator or None,
+                "acceleratorCount": pool.count,
+                "machines": pool.machines,
+                "hourlyUsd": pool.hourly,
+                "price": pool.rate
+                and {
+                    "usd": pool.rate.usd,
+                    "source": pool.rate.source,
+                    "date": pool.rate.date,
+                    "region": pool.rate.region,
+                    "exact": pool.rate.exact,
+                },
+            }
+            for pool in job.cost.pools
+        ],
+        "hourlyUsd": job.cost.hourly,
+        "timeoutSeconds": job.cost.timeout,
+        "defaultTimeout": job.cost.default_timeout,
+        "worstCaseUsd": job.cost.worst_case,
+        "previousState": job.was or None,
+        "differences": [_field(each) for each in job.differences],
+    }
+
+
+def _right(right: Right) -> dict[str, Any]:
+    return {
+        "member": right.member,
+        "role": right.role,
+        "kind": right.kind,
+        "target": right.target,
+        "condition": right.condition or None,
+        "public": right.public,
+        "reason": right.reason or None,
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {"path": field.path, "old": field.old, "new": field.new}
+
+
+def _policies(report: Report) -> dict[str, Any]:
+    return {
+        "packs": list(report.packs),
+        "count": report.policies,
+        "violations": [
+            {
+                "policy": each.policy,
+                "pack": each.pack,
+                "level": each.level,
+                "severity": each.severity or None,
+                "resource": each.urn or None,
+                "message": each.message,
+            }
+            for each in report.violations
+        ],
+    }

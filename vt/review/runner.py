@@ -1,0 +1,133 @@
+"""Runs ``pulumi preview`` and collects the engine's events."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+#: With it, ``preview --json`` prints events as they come, policy results among them, instead of
+#: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
+STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
+BACKEND = "PULUMI_BACKEND_URL"
+
+
+class CannotPreview(Exception):
+    """The engine told nothing at all. The message is what it said instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a preview runs."""
+
+    env: Mapping[str, str]
+    source: str
+    """Which state it starts from, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a preview gave."""
+
+    lines: tuple[str, ...]
+    """The engine's events, one a line."""
+    exit_code: int
+    said: str
+    """What was printed beside them."""
+
+
+def place(root: Path, stack: str, *, offline: bool) -> Place:
+    """The environment to preview ``stack`` of the project in ``root`` in.
+
+    A stack whose project begins with ``local-`` only ever meets the local cloud. Others meet the
+    state that ``PULUMI_BACKEND_URL`` names; without one, or ``offline``, the stand-in plugin and
+    an empty state, which needs neither network nor credentials.
+
+    Raises:
+        vt.local.errors.LocalError: the local cloud's folder cannot be used.
+    """
+    from vt.local.home import Home
+    from vt.local.shell import environment
+    from vt.local.tools import install_tools
+
+    home, is_local = Home.find(cwd=root), _project(root, stack).startswith("local-")
+    backend = os.environ.get(BACKEND, "")
+    if backend and not offline and not is_local and backend != f"file://{home.pulumi}":
+        return Place(dict(os.environ), f"Previewed against the state in {_harmless(backend)}")
+    home.create()
+    install_tools(home)
+    source = (
+        "Previewed against the local stack's state"
+        if is_local
+        else "Previewed offline against an empty state: everything looks new"
+    )
+    return Place(environment(home, None), source)
+
+
+def preview(
+    root: Path,
+    stack: str,
+    env: Mapping[str, str],
+    *,
+    policy_packs: Sequence[str] = (),
+    seen: Callable[[int], None] = lambda _: None,
+) -> Outcome:
+    """Preview ``stack``; ``seen`` is called with the number of events so far.
+
+    Raises:
+        CannotPreview: no event came, or there is no pulumi.
+    """
+    path = env.get("PATH", os.defpath) + os.pathsep + str(Path(sys.executable).parent)
+    pulumi = shutil.which("pulumi", path=path)
+    if pulumi is None:
+        raise CannotPreview("there is no pulumi on PATH. Hint: run `make setup`.")
+    command = [pulumi, "preview", "--stack", stack, "--json", "--non-interactive"]
+    command += [word for pack in policy_packs for word in ("--policy-pack", pack)]
+    lines: list[str] = []
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
+        subprocess.Popen(
+            command,
+            cwd=root,
+            env={**env, STREAMING: "true"},
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        ) as process,
+    ):
+        assert process.stdout is not None  # a pipe was asked for
+        for line in process.stdout:
+            if line.strip():
+                lines.append(line)
+                seen(len(lines))
+        exit_code = process.wait()
+        said.seek(0)
+        told = said.read().strip()
+    if not lines:
+        raise CannotPreview(told or f"pulumi preview ended with exit code {exit_code}")
+    return Outcome(tuple(lines), exit_code, told)
+
+
+def _project(root: Path, stack: str) -> str:
+    """The project a stack file names; empty if it cannot be read, which the preview will tell."""
+    try:
+        content = yaml.safe_load((root / f"Pulumi.{stack}.yaml").read_bytes())
+        return str(content["config"]["gcp:project"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
+        return ""
+
+
+def _harmless(backend: str) -> str:
+    """A backend's address without user, password and options."""
+    parts = urlsplit(backend)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
