@@ -7,7 +7,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden local review test check format clean-local clean requirements
+.PHONY: help setup golden local up review test check format clean-local clean requirements
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -22,6 +22,9 @@ golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
 
 local: setup ## run the whole thing here: local cloud, pulumi up, training, results
 	@$(BIN)/vt local up
+
+up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
+	@$(BIN)/vt up --stack $(or $(STACK),$(error say which stack: make up STACK=dev)) $(ARGS)
 
 test: setup ## run all tests: unit, golden, policy, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"

@@ -17,6 +17,8 @@ from vt.local.commands import local
 from vt.local.faults.commands import fault
 from vt.render.command import render
 from vt.review.command import review
+from vt.up.command import CONTEXT as UP_CONTEXT
+from vt.up.command import up
 
 app = typer.Typer(
     name="vt",
@@ -31,6 +33,7 @@ app.command()(render)
 app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")
+app.command(context_settings=UP_CONTEXT)(up)
 app.add_typer(local, name="local")
 
 

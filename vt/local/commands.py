@@ -31,7 +31,7 @@ def plain_errors() -> Iterator[None]:
     """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130."""
     import sqlite3
 
-    from vt.local.errors import LocalError
+    from vt.errors import CommandError
 
     try:
         yield
@@ -43,7 +43,7 @@ def plain_errors() -> Iterator[None]:
     except sqlite3.Error as error:
         say(f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew.")
         raise typer.Exit(1) from None
-    except LocalError as error:
+    except CommandError as error:
         say(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

@@ -1,15 +1,9 @@
-"""The one error of the local cloud that a person is meant to read."""
+"""Errors of the local cloud that a person is meant to read."""
 
 from __future__ import annotations
 
+from vt.errors import CommandError
 
-class LocalError(Exception):
-    """Something the operator can fix: printed as one plain line, never as a traceback.
 
-    `message` says what, where and the value; `hint` says what to do.
-    """
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(f"{message} Hint: {hint}" if hint else message)
+class LocalError(CommandError):
+    """Something about the local cloud that the operator can fix."""

@@ -17,12 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from vt.local import processes, pulumi_locks, storage
+from vt.local import processes, storage
 from vt.local.errors import LocalError
 from vt.local.home import Home
 from vt.local.orphans import end_orphans
 from vt.local.server import ServerInfo
 from vt.local.tools import install_tools
+from vt.up import locks
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -89,7 +90,7 @@ def check_removable(home: Home) -> bool:
             f"{home.root} was not made by `vt local`; nothing was removed.",
             "look at VT_LOCAL_HOME.",
         )
-    if live := [lock for lock in pulumi_locks.find(home) if lock.alive]:
+    if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
         raise live[0].refusal()
     return True
 

@@ -36,8 +36,6 @@ class StackState:
 
     counts: Counter[str]
     jobs: tuple[StackJob, ...]
-    stale_creates: int = 0
-    """Creations that a killed run left open, although their resources are there now."""
 
 
 def read(home: Home, project: str, stack: str) -> StackState:
@@ -70,12 +68,7 @@ def _state(file: Path) -> StackState:
         if match := _JOB_NAME.match(str(resource.get("id", ""))):
             name = names.get(match[1]) or resource["urn"].rpartition("::")[2]
             jobs.append(StackJob(name, match[1]))
-    urns = {resource["urn"] for resource in resources}
-    stale = sum(
-        operation.get("type") == "creating" and operation["resource"]["urn"] in urns
-        for operation in latest.get("pending_operations") or []
-    )
-    return StackState(counts, tuple(jobs), stale)
+    return StackState(counts, tuple(jobs))
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:

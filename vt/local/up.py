@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from vt.local import lifecycle, pulumi_locks, results, stack_state
+from vt.local import lifecycle, results, stack_state
 from vt.local.console import console, table
 from vt.local.errors import LocalError
 from vt.local.home import Home
+from vt.local.orphans import end_orphans
 from vt.local.pulumi_shim import find_project
 from vt.local.shell import environment
 from vt.local.stack_state import StackJob, StackState
 from vt.local.vertex.records import JobRecord, JobTable, State
 from vt.local.watch import watch
+from vt.up.flow import Target, bring_up
 
 Say = Callable[[str], None]
 
@@ -29,46 +29,17 @@ def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
     if project is None:
         raise LocalError(f"there is no Pulumi.yaml in {home.repo} or above it.")
     info = lifecycle.start(home, say)
-    env = environment(home, info.ports)
-    pulumi_locks.clear_dead(home, stack, env, say)
+    target = Target(Path(project[0]), project[1], stack, environment(home, info.ports))
     # No preview first: this is a rehearsal, and the preview would take as long again.
-    command = [str(home.bin / "pulumi"), "up", "--yes", "--skip-preview", "--stack", stack]
-    code = _run_pulumi(command, Path(project[0]), env)
-    if code != 0:
-        say(f"pulumi up failed with exit code {code}")
+    # After a kill, a plugin of that run could go on beside the next one: `cleared` ends it.
+    arguments = ["--yes", "--skip-preview"]
+    if code := bring_up(target, arguments, say, cleared=lambda: end_orphans(home)):
         return code
     state = stack_state.read(home, project[1], stack)
-    if state.stale_creates:
-        # The engine never drops them by itself, and warns at every later run.
-        say(f"clearing {state.stale_creates} creations that a killed run left open: pulumi refresh")
-        command[1:4] = ["refresh", "--yes", "--skip-preview", "--non-interactive"]
-        command.append("--clear-pending-creates")
-        if code := _run_pulumi(command, Path(project[0]), env):
-            return code
     jobs = JobTable(home.database)
     if wait:
         watch(home, jobs, state.jobs)
     return _summary(home, stack, state, jobs, info.storage_port)
-
-
-def _run_pulumi(command: list[str], cwd: Path, env: dict[str, str]) -> int:
-    """Run it on this terminal. Ctrl-C reaches it by itself, and it must end in its own time.
-
-    (`subprocess.run` would kill it a quarter of a second later, and leave its lock behind.)
-    """
-    with subprocess.Popen(command, cwd=cwd, env=env) as process:
-        before = {
-            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-            signal.SIGTERM: signal.signal(
-                signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT)
-            ),
-        }
-        try:
-            code = process.wait()
-            return code if code >= 0 else 128 - code  # as shells report a signal
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _summary(home: Home, stack: str, state: StackState, jobs: JobTable, storage_port: int) -> int:

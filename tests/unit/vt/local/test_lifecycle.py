@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.vt.local.conftest import wait_until
-from vt.local import lifecycle, processes, pulumi_locks
+from vt.errors import CommandError
+from vt.local import lifecycle, processes
 from vt.local.errors import LocalError
 from vt.local.home import Home
 from vt.local.server import ServerInfo, choose_port
@@ -206,45 +207,19 @@ def live_pulumi(tmp_path: Path) -> Iterator[int]:
         process.kill()
 
 
-def test_a_lock_of_a_live_pulumi_is_respected(
+def test_nothing_is_removed_while_a_live_pulumi_holds_a_lock(
     stopped: Home, stack_lock: Path, live_pulumi: int
 ) -> None:
     info = lifecycle.start(stopped, silent)
     write_lock(stack_lock, live_pulumi)
-    with pytest.raises(LocalError, match="stack local is in use: pulumi runs as process"):
-        pulumi_locks.clear_dead(stopped, "local", {}, silent)
-    with pytest.raises(LocalError, match="is in use"):
+    with pytest.raises(CommandError, match="is in use"):
         down(stopped, clean=True, say=silent)
     assert lifecycle.running(stopped) == info
 
 
-def test_a_lock_whose_process_id_is_another_programs_by_now_is_dead(
+def test_a_lock_whose_process_id_is_another_programs_by_now_keeps_nothing(
     home: Home, stack_lock: Path
 ) -> None:
     write_lock(stack_lock, os.getpid())
-    assert [lock.alive for lock in pulumi_locks.find(home)] == [False]
     down(home, clean=True, say=silent)
     assert not home.root.exists()
-
-
-def test_a_lock_of_another_host_is_respected_and_the_way_out_is_said(
-    home: Home, stack_lock: Path
-) -> None:
-    stack_lock.write_text(json.dumps({"pid": 1, "hostname": "a-container-of-yesterday"}))
-    with pytest.raises(LocalError, match="if a-container-of-yesterday is gone: vt local shell -c"):
-        pulumi_locks.clear_dead(home, "local", {}, silent)
-
-
-def test_a_lock_of_a_dead_pulumi_is_cancelled_and_said(home: Home, stack_lock: Path) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    write_lock(stack_lock, ended.pid)
-    tool = home.bin / "pulumi"
-    tool.write_text(f'#!/bin/sh\n[ "$*" = "cancel --yes --stack organization/demo/local" ] && '
-                    f"rm '{stack_lock}'\n")  # fmt: skip
-    tool.chmod(0o755)
-    said: list[str] = []
-    env = {"PATH": f"{home.bin}:/usr/bin:/bin"}
-    pulumi_locks.clear_dead(home, "local", env, said.append)
-    assert said == [f"stack local is locked by process {ended.pid}, which is gone: pulumi cancel"]
-    assert not stack_lock.exists()

@@ -40,15 +40,7 @@ def test_the_state_gives_resources_and_jobs_by_their_name_in_the_stack(home: Hom
     state = stack_state.read(home, "demo", "local")
     assert dict(state.counts) == {"x:y:CustomJob": 1}
     assert state.jobs == (StackJob("titanic", "42"),)
-    assert state.stale_creates == 0
     assert stack_state.job_ids_named(home, "titanic") == ["42"]
-
-
-def test_an_open_creation_is_stale_once_its_resource_is_there(home: Home) -> None:
-    other = {"resource": {"urn": "urn:not-there"}, "type": "creating"}
-    stale = {"resource": {"urn": JOB_URN}, "type": "creating"}
-    write_state(home, pending_operations=[other, stale])
-    assert stack_state.read(home, "demo", "local").stale_creates == 1
 
 
 def test_a_stack_that_does_not_exist_is_empty(home: Home) -> None:

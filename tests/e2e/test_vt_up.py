@@ -1,0 +1,138 @@
+"""`vt up` after kills, with the real CLI and a submission whose answer is held back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from concurrent import futures
+from pathlib import Path
+
+import grpc
+import pytest
+
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import Project
+from tests.e2e.test_killed_submission import HoldingProxy
+from vt.local import processes
+from vt.local.server import ServerInfo
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc: Linux only"),
+]
+UP = "pulumi up -s local --yes --skip-preview --non-interactive"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("vt-up")) as made:
+        yield made
+
+
+@pytest.fixture
+def proxy(project: Project) -> Iterator[HoldingProxy]:
+    info = ServerInfo.read(project.home.server_file)
+    assert info
+    handler = HoldingProxy(f"127.0.0.1:{info.vertex_port}")
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    server.add_generic_rpc_handlers([handler])
+    handler.port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield handler
+    handler.release.set()
+    server.stop(None)
+
+
+def killed_while_it_submitted(project: Project, proxy: HoldingProxy) -> int:
+    """Process id of a `pulumi up` that was killed when its job existed and it had no answer."""
+    process = project.start("env", f"VERTEX_EMULATOR_HOST=127.0.0.1:{proxy.port}", UP)
+    if not proxy.committed.wait(120):
+        process.kill()
+        raise AssertionError(f"no submission arrived:\n{process.communicate()[0]}")
+    process.kill()
+    process.wait(60)
+    return process.pid
+
+
+def lock_files(project: Project) -> list[Path]:
+    return list((project.home.pulumi / ".pulumi" / "locks").rglob("*.json"))
+
+
+def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
+    project: Project, proxy: HoldingProxy
+) -> None:
+    project.want(train={"script": "true"})
+    pid = killed_while_it_submitted(project, proxy)
+    assert [o["type"] for o in project.state()["pending_operations"]] == ["creating"]
+    assert lock_files(project)
+    assert "currently locked" in project.up(code=None)  # what a person meets without `vt up`
+
+    told = project.vt("up", "--stack", "local", "--yes", "--skip-preview", "--non-interactive")
+
+    assert f"stack local was locked by process {pid}, which is gone: lock removed" in told
+    assert "training-train, which is there now: clearing its note" in told
+    assert len(project.accepted("train")) == 1
+    assert proxy.creates == 1
+    assert not project.state().get("pending_operations")
+    assert not lock_files(project)
+    again = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
+    assert "vt:" not in again
+
+
+def test_a_live_run_is_left_alone(project: Project) -> None:
+    project.want(train={"script": "true"}, long={"script": "sleep 600", "wait": "succeeded"})
+    running = project.start_until("job long: RUNNING", UP)
+    try:
+        told = project.vt("up", "-s", "local", "--yes", code=1)
+        assert f"stack local is in use: pulumi runs as process {running.pid}" in told
+        assert lock_files(project)
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=120)
+    assert not lock_files(project)
+
+
+def test_an_interrupt_of_vt_up_is_one_interrupt_of_pulumi(project: Project) -> None:
+    command = ["up", "-s", "local", "--yes", "--skip-preview", "--non-interactive"]
+    with subprocess.Popen(
+        ["vt", *command], cwd=project.path, env=project.env, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        told = next(line for line in process.stdout if "job long: RUNNING" in line)
+        os.killpg(process.pid, signal.SIGINT)
+        told += process.stdout.read()
+    assert "update canceled" in told
+    assert process.returncode == 1
+    assert not lock_files(project)
+    assert not project.state().get("pending_operations")
+
+
+def test_a_creation_that_nobody_repeated_is_explained_and_kept(
+    project: Project, proxy: HoldingProxy
+) -> None:
+    train = {"script": "true"}
+    project.want(train=train, other={"script": "true"})
+    killed_while_it_submitted(project, proxy)
+    project.want(train=train)  # somebody changed his mind
+    told = project.vt("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
+    assert "a killed run was about to create training-other" in told
+    assert "vt jobs list --stack local" in told
+    assert len(project.state()["pending_operations"]) == 1
+
+
+def test_a_lock_of_another_machine_is_explained_and_kept(project: Project) -> None:
+    folder = project.home.pulumi / ".pulumi" / "locks" / "organization" / "only-jobs" / "local"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = folder / "of-another.json"
+    lock.write_text(json.dumps({"pid": os.getpid(), "hostname": f"not-{socket.gethostname()}"}))
+    told = project.vt("up", "-s", "local", "--yes", code=1)
+    assert f"on not-{socket.gethostname()}" in told
+    assert "pulumi cancel --yes --stack local" in told
+    assert lock.exists()
+    assert processes.program(os.getpid())  # a live process of this number is no proof

@@ -1,0 +1,97 @@
+"""The steps of `vt up`: clear what is dead, `pulumi up`, clear what it settled."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vt.errors import CommandError
+from vt.up import child, locks, pending
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A stack, and the environment in which `pulumi` finds it. `folder` holds Pulumi.yaml."""
+
+    folder: Path
+    project: str
+    stack: str
+    env: Mapping[str, str]
+
+    @property
+    def pulumi(self) -> str:
+        """Path of the command. Raises CommandError if there is none."""
+        found = shutil.which("pulumi", path=self.env.get("PATH"))
+        if found is None:
+            raise CommandError("there is no pulumi on PATH.", "run `make setup`.")
+        return found
+
+    def ask(self, *arguments: str) -> Any:
+        """What a `pulumi` command that prints JSON says. Raises CommandError if it fails."""
+        done = subprocess.run(
+            [self.pulumi, *arguments, "--non-interactive"],
+            cwd=self.folder, env=dict(self.env), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            told = done.stderr.strip() or done.stdout.strip()
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {told}")
+        return json.loads(done.stdout)
+
+    def backend(self) -> str:
+        """URL of the state backend, as `pulumi` sees it."""
+        return self.env.get("PULUMI_BACKEND_URL") or self.ask("whoami", "--json")["url"]
+
+
+def bring_up(
+    target: Target, arguments: Sequence[str], say: Say, cleared: Callable[[], object] = lambda: None
+) -> int:
+    """The exit code of `pulumi up ARGUMENTS`, or of the refresh that cleared after it.
+
+    `cleared` is called when a dead lock was removed, before anything is run.
+
+    Raises CommandError if the stack is in use, or `pulumi` cannot be asked.
+    """
+    if locks.clear_dead(target.backend(), target.project, target.stack, say):
+        cleared()
+    command = [target.pulumi, "up", "--stack", target.stack, *arguments]
+    if code := child.run(command, target.folder, target.env):
+        say(f"pulumi up ended with exit code {code}")
+        return code
+    return clear_settled(target, arguments, say)
+
+
+def clear_settled(target: Target, arguments: Sequence[str], say: Say) -> int:
+    """After an `up` that ended well: clear pending creations that it settled, explain the others.
+
+    Returns the exit code of `pulumi refresh`, which clears them; 0 if there was nothing to clear.
+    """
+    exported = target.ask("stack", "export", "--stack", target.stack)
+    found = pending.judge(exported.get("deployment") or {})
+    if found.open:
+        say(pending.explanation(found, target.stack))
+    if not found.clearable:
+        return 0
+    names = ", ".join(urn.rpartition("::")[2] for urn in found.settled)
+    say(f"a killed run had begun to create {names}, which is there now: clearing its note")
+    command = [target.pulumi, "refresh", "--stack", target.stack, "--yes", "--skip-preview"]
+    command += ["--non-interactive", "--clear-pending-creates", *_config_file(arguments)]
+    for urn in found.settled:
+        command += ["--target", urn]  # the others need not be read again
+    return child.run(command, target.folder, target.env)
+
+
+def _config_file(arguments: Sequence[str]) -> list[str]:
+    """`--config-file` of the `up`, which a refresh needs as well."""
+    for index, argument in enumerate(arguments):
+        if argument == "--config-file":
+            return list(arguments[index : index + 2])
+        if argument.startswith("--config-file="):
+            return [argument]
+    return []

@@ -1,0 +1,54 @@
+"""Pending creations: what a killed run had begun to create, as its state notes it.
+
+The engine calls `create` again and keeps the note for ever. For a `CustomJob` the second `create`
+adopts the job of the first; for everything else the names are explicit, and a second one of the
+same name is refused. So once the next `up` has ended well and the resource is in the state, the
+note says nothing any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Pending:
+    """URNs of pending creations."""
+
+    settled: tuple[str, ...]
+    """Their resources are in the state now."""
+    open: tuple[str, ...]
+    """Nobody knows: `up` did not create them again."""
+
+    @property
+    def clearable(self) -> bool:
+        """Whether they can be cleared: the engine clears all or none, whatever is targeted."""
+        return bool(self.settled) and not self.open
+
+
+def judge(deployment: dict[str, Any]) -> Pending:
+    """`deployment` is what `pulumi stack export` calls so."""
+    resources = deployment.get("resources") or []
+    there = {resource["urn"] for resource in resources if not resource.get("delete")}
+    noted = [
+        operation["resource"]["urn"]
+        for operation in deployment.get("pending_operations") or []
+        if operation.get("type") == "creating"
+    ]
+    unique = tuple(dict.fromkeys(noted))
+    return Pending(
+        tuple(urn for urn in unique if urn in there),
+        tuple(urn for urn in unique if urn not in there),
+    )
+
+
+def explanation(pending: Pending, stack: str) -> str:
+    """Why pending creations stay, and what to do."""
+    names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
+    return (
+        f"a killed run was about to create {names}, which this stack does not have now: it may "
+        "exist all the same, so the note of it stays. Look (a job: `vt jobs list --stack "
+        f"{stack}`), remove what is there, then: "
+        f"pulumi refresh --stack {stack} --clear-pending-creates"
+    )
