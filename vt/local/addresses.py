@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 from vt.local import links
 from vt.local.store import Store, StoredResource
-
-NETWORK = "gcp:compute/network:Network"
-SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
-ADDRESS = "gcp:compute/globalAddress:GlobalAddress"
+from vt.local.vpc import ADDRESS, NETWORK, SUBNETWORK, in_network, network_of
 
 Block = ipaddress.IPv4Network
 
@@ -37,7 +34,7 @@ class Taken:
 
 def taken(store: Store, network: str) -> Iterator[Taken]:
     """Blocks in use in the network with this path: subnetworks and allocated ranges."""
-    for subnet in _of(store, SUBNETWORK, network):
+    for subnet in in_network(store, SUBNETWORK, network):
         values = subnet.outputs
         region = links.last(values.get("region") or "")
         owner = f"existing subnetwork '{values['name']}' in region '{region}'"
@@ -45,7 +42,7 @@ def taken(store: Store, network: str) -> Iterator[Taken]:
         for cidr in (values.get("ipCidrRange"), *(each.get("ipCidrRange") for each in secondary)):
             if cidr:
                 yield Taken(Block(cidr, strict=False), owner, subnet.id)
-    for address in _of(store, ADDRESS, network):
+    for address in in_network(store, ADDRESS, network):
         if block := block_of(address):
             yield Taken(block, f"allocated range '{address.outputs['name']}'", address.id)
     found = store.get(NETWORK, network)
@@ -75,7 +72,7 @@ def allocated_range(store: Store, network: str, name: str) -> StoredResource | N
     """The range allocated for services of this name in the network, or None."""
     path = f"projects/{links.project_of(network)}/global/addresses/{name}"
     found = store.get(ADDRESS, path)
-    return found if found and block_of(found) and _network(store, found) == network else None
+    return found if found and block_of(found) and network_of(store, found) == network else None
 
 
 def block_of(address: StoredResource) -> Block | None:
@@ -84,13 +81,3 @@ def block_of(address: StoredResource) -> Block | None:
     if values.get("purpose") != "VPC_PEERING" or not values.get("address"):
         return None
     return Block(f"{values['address']}/{int(values['prefixLength'])}", strict=False)
-
-
-def _of(store: Store, type_: str, network: str) -> list[StoredResource]:
-    project = links.project_of(network)
-    return [each for each in store.list(type_, project) if _network(store, each) == network]
-
-
-def _network(store: Store, resource: StoredResource) -> str | None:
-    given = resource.outputs.get("network")
-    return links.resolve(store, given, "networks", project=resource.project) if given else None

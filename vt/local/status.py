@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from vt.local import lifecycle, processes
+from rich.console import Console
+
+from vt.local import lifecycle, processes, reservations
 from vt.local.console import console, table
 from vt.local.faults.table import FaultTable
 from vt.local.home import Home
@@ -33,6 +35,7 @@ def show(home: Home) -> bool:
     counts = Counter(resource.type for resource in Store(home.database).list())
     rows = [(type_, str(count)) for type_, count in sorted(counts.items())]
     out.print(table("RESOURCES", "COUNT", rows=rows))
+    _show_reservations(home, out)
     jobs = JobTable(home.database).list()
     if jobs:
         rows = [
@@ -47,3 +50,13 @@ def show(home: Home) -> bool:
         ]
         out.print(table("JOB", "ID", "STATE", "CREATED", "ERROR", rows=rows))
     return up
+
+
+def _show_reservations(home: Home, out: Console) -> None:
+    store, jobs = Store(home.database), JobTable(home.database)
+    rows = [
+        (each.path, str(each.shape), f"{jobs.used(each.path)}/{each.count}")
+        for each in reservations.everywhere(store)
+    ]
+    if rows:
+        out.print(table("RESERVATION", "MACHINE", "USED", rows=rows))

@@ -1,7 +1,7 @@
 """One job from PENDING to its end: prepare, run the replica, say how it went.
 
 Runs one worker pool with one replica: more would begin at
-`_only_pool` and get a `Placement` each. A worker that exits
+`machines.only_pool` and get a `Placement` each. A worker that exits
 with an error is not restarted (the service restarts it up to five times, which only repeats a
 mistake here), so its first exit decides. Preemption and stock-outs happen as faults only.
 """
@@ -19,12 +19,13 @@ from typing import Any
 
 from vt.local.faults.jobs import PREEMPTIONS, RESOURCE_EXHAUSTED, JobFaults, stockout_message
 from vt.local.home import Home
-from vt.local.runner import environment, executors, packages, replica
+from vt.local.runner import environment, executors, machines, packages, replica
 from vt.local.runner.gcsfuse import Mount
 from vt.local.runner.joblog import JobLog
 from vt.local.store import Store
-from vt.local.vertex.admission import Refused, access_of, admit
+from vt.local.vertex.admission import access_of, admit
 from vt.local.vertex.records import JobRecord, JobTable, State
+from vt.local.vertex.refusals import Refused
 
 CANCELLED, INVALID_ARGUMENT, FAILED_PRECONDITION, UNAVAILABLE = 1, 3, 9, 14
 """google.rpc.Code"""
@@ -77,15 +78,21 @@ class JobRun:
         self.placement = environment.single_replica()
         self.log = JobLog(log_path(home, record.job_id, self.placement.name))
 
-    def execute(self) -> None:
-        """Take the job to a terminal state. Raises nothing that belongs to the job."""
-        if not self.jobs.move(self.record.job_id, State.PENDING, only_from=(State.QUEUED,)):
+    def execute(self) -> bool:
+        """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
+
+        Raises nothing that belongs to the job.
+        """
+        waiting = (State.QUEUED, State.PENDING)
+        if not self.jobs.move(self.record.job_id, State.PENDING, only_from=waiting):
             self._end_cancelled()
-            return
+            return True
         try:
             admit(self.store, self.record)
             self._wait_for_machines()
-            pool = self._only_pool()
+            pool = machines.only_pool(self.record)
+            if not machines.take(self.store, self.jobs, self.record, self.log.say):
+                return False
             for folder in (self.folders.work, self.folders.tmp, self.folders.gcs):
                 folder.mkdir(parents=True, exist_ok=True)
             mounts = self._mounts(_task(pool))
@@ -103,6 +110,7 @@ class JobRun:
             self._end(State.FAILED, (INVALID_ARGUMENT, text))
         except JobCancelled:
             self._end_cancelled()
+        return True
 
     def _wait_for_machines(self) -> None:
         """There are always machines, but for a fault that says otherwise."""
@@ -115,17 +123,6 @@ class JobRun:
         self.log.say(f"{text} Waiting.")
         if self.cancelled.wait(fault.seconds):
             raise JobCancelled
-
-    def _only_pool(self) -> dict[str, Any]:
-        pools = [pool for pool in self.record.spec.get("workerPoolSpecs", []) if pool]
-        replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools)
-        if replicas != 1:
-            text = (
-                f"this local cloud runs one replica, and this job has {replicas} in {len(pools)} "
-                "worker pools. Rehearse it with one, or run it on Vertex AI."
-            )
-            raise Refused(FAILED_PRECONDITION, text)
-        return pools[0]
 
     def _mounts(self, task: dict[str, Any]) -> list[Mount]:
         access = access_of(self.store, self.record)

@@ -16,6 +16,9 @@ SLOTS = 2
 _INTERNAL = 13
 """google.rpc.Code"""
 
+_RETRY_SECONDS = 0.5
+"""How often a job that waits for machines asks again; the plugin may free some at any time."""
+
 MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
 """(job id, cancelled, stopping); None if the job is gone."""
 
@@ -30,11 +33,13 @@ class LocalScheduler:
         self._lock = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._begun: set[str] = set()
+        self._parked: list[str] = []
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, name=f"slot-{slot}", daemon=True)
             for slot in range(slots)
         ]
+        self._threads.append(threading.Thread(target=self._unpark, name="unpark", daemon=True))
 
     def start(self) -> None:
         """Settle what an earlier server left, and begin to run jobs.
@@ -63,8 +68,8 @@ class LocalScheduler:
         with self._lock:
             cancelled = self._cancels.get(job_id)
             begun = job_id in self._begun
-        if cancelled is not None:
-            cancelled.set()
+            if cancelled is not None:
+                cancelled.set()
         if not begun:  # it waits for a slot, perhaps for hours: nothing has to end first
             self._end_cancelled(job_id)
 
@@ -86,18 +91,37 @@ class LocalScheduler:
             with self._lock:
                 cancelled = self._cancels[job_id]
                 self._begun.add(job_id)
+            over = True
             try:
                 if run := self._make_run(job_id, cancelled, self._stopping):
-                    run.execute()
+                    over = run.execute()
             except Exception as error:
                 # A mistake of the runner: the job must not hang, and the trace is in server.log.
                 traceback.print_exc()
                 text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
                 self.jobs.move(job_id, State.FAILED, error=(_INTERNAL, text))
             finally:
-                with self._lock:
-                    self._cancels.pop(job_id)
-                    self._begun.discard(job_id)
+                self._leave(job_id, over)
+
+    def _leave(self, job_id: str, over: bool) -> None:
+        """A slot is done with the job, which is over or waits for machines."""
+        with self._lock:
+            self._begun.discard(job_id)
+            if over:
+                self._cancels.pop(job_id)
+                return
+            cancelled = self._cancels[job_id].is_set()
+            self._parked.append(job_id)
+        if cancelled and not self._stopping.is_set():  # it came while the slot had the job
+            self._end_cancelled(job_id)
+
+    def _unpark(self) -> None:
+        """Let the jobs that wait for machines try again, in the order they came."""
+        while not self._stopping.wait(_RETRY_SECONDS):
+            with self._lock:
+                parked, self._parked = self._parked, []
+            for job_id in parked:
+                self._queue.put(job_id)
 
     def _end_cancelled(self, job_id: str) -> None:
         error = (CANCELLED, "The job was cancelled.")

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from vt.local.store import Store
+from vt.local.vertex import capacity, interface, peering
 from vt.local.vertex.checks import no_act_as
 from vt.local.vertex.records import JobRecord
+from vt.local.vertex.refusals import NOT_FOUND, PERMISSION_DENIED, Refused
 
 READERS = frozenset({"roles/storage.objectViewer"})
 CREATORS = frozenset({"roles/storage.objectCreator"})
@@ -22,18 +24,6 @@ WRITERS = frozenset(
 )
 
 _OBJECT = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
-
-NOT_FOUND, PERMISSION_DENIED = 5, 7
-"""google.rpc.Code"""
-
-
-class Refused(Exception):
-    """The job cannot start: the code and the text of its `error`."""
-
-    def __init__(self, code: int, message: str) -> None:
-        self.code = code
-        self.message = message
-        super().__init__(message)
 
 
 class Access:
@@ -87,6 +77,9 @@ def admit(store: Store, job: JobRecord) -> None:
             text = _denied(access, "storage.objects.create", prefix, "User")
             raise Refused(PERMISSION_DENIED, text)
     _admit_named(store, access, job.spec)
+    peering.admit(store, job)
+    interface.admit(store, job)
+    capacity.admit(store, job)
 
 
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:

@@ -11,8 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from vt.local import links
 from vt.local.store import Store, project_number
+from vt.local.vertex import placement
 from vt.local.vertex.errors import ApiError, denied, field_errors, invalid
+from vt.local.vertex.records import JobTable
 
 API = "aiplatform.googleapis.com"
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
@@ -32,7 +35,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     match = _PARENT.match(parent)
     if match is None:
         raise invalid(f"Invalid resource name: {parent!r}; expected projects/P/locations/L.")
-    project, region = _project_id(store, match["project"]), match["region"]
+    project, region = links.project_id(store, match["project"]), match["region"]
     if not _REGION.match(region):
         raise invalid(f"Unsupported region for Vertex AI: {region!r}.")
     if project is None or not project.startswith("local-"):
@@ -48,17 +51,13 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     return project, region
 
 
-def _project_id(store: Store, id_or_number: str) -> str | None:
-    if not id_or_number.isdigit():
-        return id_or_number
-    ids = {resource.project for resource in store.list()}
-    return next((name for name in ids if project_number(name) == id_or_number), None)
-
-
-def check_custom_job(store: Store, job: dict[str, Any]) -> None:
+def check_custom_job(
+    store: Store, jobs: JobTable, job: dict[str, Any], project: str, region: str
+) -> None:
     """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form)."""
-    if found := list(_fields(job)):
+    if found := [*_fields(job), *placement.fields(job, region)]:
         raise field_errors(found)
+    placement.check(store, jobs, job, project, region)
     account = job["jobSpec"].get("serviceAccount")
     if account and store.account(account) is None:
         raise no_act_as(account)

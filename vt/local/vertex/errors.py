@@ -22,6 +22,10 @@ def denied(message: str) -> ApiError:
     return ApiError(grpc.StatusCode.PERMISSION_DENIED, message)
 
 
+def precondition(message: str) -> ApiError:
+    return ApiError(grpc.StatusCode.FAILED_PRECONDITION, message)
+
+
 def not_found(name: str) -> ApiError:
     return ApiError(grpc.StatusCode.NOT_FOUND, f"The CustomJob does not exist: {name}")
 

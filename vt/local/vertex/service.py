@@ -57,7 +57,7 @@ class JobService:
         project, region = resolve_parent(self.store, request.parent)
         sent = json_format.MessageToDict(types.CustomJob.pb(request.custom_job))
         body = {key: value for key, value in sent.items() if key not in _OUTPUT_ONLY}
-        check_custom_job(self.store, body)
+        check_custom_job(self.store, self.jobs, body, project, region)
         time = now()
         record = JobRecord(
             job_id=str(10**18 + secrets.randbelow(8 * 10**18)),

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from vt.cli import app
 from vt.local.home import Home
 from vt.local.joblogs import log_file
+from vt.local.reservations import RESERVATION
+from vt.local.store import Store
 from vt.local.vertex.records import JobRecord, JobTable, State
 
 
@@ -56,3 +58,19 @@ def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home)
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"caf?\n", b"")
+
+
+def test_the_status_shows_how_much_of_a_reservation_is_used(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
+    path = "projects/local-x/zones/us-central1-a/reservations/cpu"
+    machine = {"instanceProperties": {"machineType": "n1-standard-4"}, "count": 3}
+    outputs = {"zone": "us-central1-a", "specificReservation": machine}
+    Store(home.database).put(RESERVATION, path, "local-x", {}, outputs)
+    JobTable(home.database).claim("1", {path: 2}, {path: 3})
+
+    done = CliRunner().invoke(app, ["local", "status"])
+
+    [line] = [line for line in done.stdout.splitlines() if line.startswith(path)]
+    assert line.split() == [path, "n1-standard-4", "2/3"]

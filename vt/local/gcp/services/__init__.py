@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from vt.local import vpc
+
 from . import compute, federation, keys, observing, peerings, secrets, shared_vpc
 from .accounts import Account, ServiceIdentity
 from .attachments import NetworkAttachment
@@ -31,17 +33,17 @@ SERVICES: Final[dict[str, Service]] = {
     "gcp:artifactregistry/repository:Repository": Repository(),
     "gcp:secretmanager/secret:Secret": secrets.Secret(),
     secrets.VERSION: secrets.SecretVersion(),
-    compute.NETWORK: Network(),
-    compute.SUBNETWORK: Subnetwork(),
+    vpc.NETWORK: Network(),
+    vpc.SUBNETWORK: Subnetwork(),
     compute.FIREWALL: Firewall(),
     compute.ROUTER: Router(),
     compute.NAT: RouterNat(),
-    compute.ADDRESS: peerings.GlobalAddress(),
-    compute.ATTACHMENT: NetworkAttachment(),
-    peerings.CONNECTION: peerings.Connection(),
+    vpc.ADDRESS: peerings.GlobalAddress(),
+    vpc.ATTACHMENT: NetworkAttachment(),
+    vpc.CONNECTION: peerings.Connection(),
     "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": peerings.PeeringRoutes(),
-    shared_vpc.HOST: shared_vpc.HostProject(),
-    shared_vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
+    vpc.HOST_PROJECT: shared_vpc.HostProject(),
+    vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
     "gcp:dns/managedZone:ManagedZone": ManagedZone(),
     "gcp:compute/reservation:Reservation": Reservation(),
     federation.POOL: federation.Pool(),

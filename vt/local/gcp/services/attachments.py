@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from vt.local import links
+from vt.local.vpc import SUBNETWORK, attached
 
 from ..cloud import Cloud, text
-from . import shared_vpc
-from .compute import SUBNETWORK, Compute, invalid
+from .compute import Compute, invalid
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class NetworkAttachment(Compute):
         home = {"project": project, "region": region}
         path = links.resolve(cloud.store, given, "subnetworks", **home)
         host = links.project_of(path)
-        if host != project and not shared_vpc.attached(cloud.store, host, project):
+        if host != project and not attached(cloud.store, host, project):
             reason = "Cross project referencing is not allowed for this resource."
             raise invalid(doing, field, given, reason)
         found = cloud.store.get(SUBNETWORK, path)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vt.local import links
-from vt.local.addresses import ADDRESS, NETWORK, SUBNETWORK
 from vt.local.store import Store, StoredResource
 from vt.local.vertex import tenants
+from vt.local.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
 
 from ..cloud import Cloud, CloudError, now, text
 from ..codec import plain
@@ -21,7 +21,6 @@ from .base import Found, Service
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
-ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
 
 # Types that refer to a network or a subnetwork, and keep it from being deleted.
 _USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from vt.local import links
+from vt.local.vpc import SUBNETWORK
 
 from ..cloud import Cloud, CloudError, text
 from ..codec import plain
 from ..rules import firewall_needs_a_source
-from .compute import NAT, ROUTER, SUBNETWORK, Compute, invalid, own_network
+from .compute import NAT, ROUTER, Compute, invalid, own_network
 
 _HIGHEST_PRIORITY = 65_535
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vt.local.store import ACCOUNT, Binding, Policy, PolicyConflictError
+from vt.local.vpc import SUBNETWORK
 
 from ..cloud import Cloud, CloudError, normal_project, text
 from ..codec import plain, stored
 from ..plan import created
 from .accounts import missing_account
 from .base import Found, Service
-from .compute import SUBNETWORK
 from .keys import CRYPTO_KEY
 
 ATTEMPTS: Final = 60

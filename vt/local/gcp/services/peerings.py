@@ -12,19 +12,18 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote, unquote
 
 from vt.local import links
 from vt.local.addresses import Block, allocated_range, conflict, free_block
-from vt.local.store import StoredResource
 from vt.local.vertex import tenants
+from vt.local.vpc import CONNECTION, NETWORK, in_network, network_of
 
 from ..cloud import Cloud, CloudError, OperationError, text
 from .base import Found, Service
-from .compute import NETWORK, Compute, in_use, invalid, own_network
+from .compute import Compute, in_use, invalid, own_network
 
-CONNECTION: Final = "gcp:servicenetworking/connection:Connection"
 _STILL_USED = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
     "still using this connection."
@@ -75,7 +74,7 @@ class GlobalAddress(Compute):
             # One that its owner abandons on purpose does not hold the range back either.
             kept = connection.inputs.get("deletionPolicy") == "ABANDON"
             if not kept and links.last(id_) in connection.inputs.get("reservedPeeringRanges", []):
-                user = f"{_network(cloud, connection)}:{connection.inputs['service']}"
+                user = f"{network_of(cloud.store, connection)}:{connection.inputs['service']}"
                 raise in_use("Error deleting GlobalAddress", self.noun, id_, user)
         super().unmake(cloud, id_, olds)
 
@@ -157,8 +156,8 @@ class PeeringRoutes(Compute):
         network = own_network(cloud, project, inputs, doing)
         peering = text(inputs, "peering")
         if not any(
-            _network(cloud, each) == network and each.outputs.get("peering") == peering
-            for each in cloud.store.list(CONNECTION, project)
+            each.outputs.get("peering") == peering
+            for each in in_network(cloud.store, CONNECTION, network)
         ):
             reason = f"There is no peering '{peering}' in network '{network}'."
             raise invalid(doing, "networkPeering.name", peering, reason)
@@ -174,17 +173,10 @@ class PeeringRoutes(Compute):
 
 def release(cloud: Cloud, network: str) -> None:
     """Forget the network's connections, as deleting a network does. Raises CloudError if used."""
-    for connection in cloud.store.list(CONNECTION, links.project_of(network)):
-        if _network(cloud, connection) != network:
-            continue
+    for connection in in_network(cloud.store, CONNECTION, network):
         if jobs := tenants.on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)
         cloud.store.delete(CONNECTION, connection.id)
-
-
-def _network(cloud: Cloud, connection: StoredResource) -> str:
-    given = connection.inputs["network"]
-    return links.resolve(cloud.store, given, "networks", project=connection.project)
 
 
 def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: str) -> None:

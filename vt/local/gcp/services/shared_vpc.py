@@ -7,21 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from vt.local import links
-from vt.local.store import Store
+from vt.local.vpc import ATTACHMENT, HOST_PROJECT, SERVICE_PROJECT, attached, subnetworks_of
 
 from ..cloud import Cloud, CloudError, text
-from .compute import ATTACHMENT, Compute
-
-HOST: Final = "gcp:compute/sharedVPCHostProject:SharedVPCHostProject"
-SERVICE_PROJECT: Final = "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject"
-
-
-def attached(store: Store, host: str, project: str) -> bool:
-    """May resources of `project` use the networks of `host`?"""
-    return store.get(SERVICE_PROJECT, f"{host}/{project}") is not None
+from .compute import Compute
 
 
 @dataclass(frozen=True)
@@ -76,10 +68,10 @@ class ServiceProject(Compute):
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         service = text(inputs, "serviceProject")
         cloud.guard(service)
-        if cloud.store.get(HOST, project) is None:
+        if cloud.store.get(HOST_PROJECT, project) is None:
             reason = f"The project '{project}' is not a Shared VPC host project."
             raise CloudError(doing, 400, reason, "invalid")
-        if cloud.store.get(HOST, service):
+        if cloud.store.get(HOST_PROJECT, service):
             reason = f"The project '{service}' is a Shared VPC host itself."
             raise CloudError(doing, 400, reason, "invalidResourceUsage")
         for each in cloud.store.list(SERVICE_PROJECT):
@@ -94,9 +86,7 @@ class ServiceProject(Compute):
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         host, _, service = id_.partition("/")
         for each in cloud.store.list(ATTACHMENT, service):
-            home = {"project": service, "region": each.outputs["region"]}
-            for given in each.outputs.get("subnetworks") or []:
-                path = links.resolve(cloud.store, given, "subnetworks", **home)
+            for path in subnetworks_of(cloud.store, each):
                 if links.project_of(path) == host:
                     reason = f"The resource '{each.id}' still uses the shared '{path}'."
                     doing = f"Error detaching {self.title} {id_!r}"

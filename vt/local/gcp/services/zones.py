@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from vt.local import links
+from vt.local.vpc import NETWORK
 
 from ..cloud import Cloud, CloudError, now, text
 from .base import Service
-from .compute import NETWORK, new_number
+from .compute import new_number
 
 
 @dataclass(frozen=True)
