@@ -31,6 +31,11 @@ NOT_INCLUDED = (
 )
 
 
+def usd(amount: float | None) -> str:
+    """An amount as people read it, or ``no price``."""
+    return "no price" if amount is None else f"${amount:,.2f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """What one machine costs an hour."""

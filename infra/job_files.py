@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from infra import image_context, references, stack_facts
+from infra import image_context, limits, references, stack_facts
 from infra.customjob import spec
 from infra.customjob.rules.context import Context
 from infra.customjob.spec import JobFile, Submission, Verdict
@@ -47,4 +48,5 @@ def submission(settings: Settings, job: str, run: int = 1) -> Submission:
 
 def context(settings: Settings) -> Context:
     """What is around every job of this stack, other jobs aside."""
-    return Context.of(stack_facts.facts(settings))
+    around = Context.of(stack_facts.facts(settings))
+    return dataclasses.replace(around, limits=limits.of_jobs(settings))

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pulumi
 
-from infra import host_duties, job_files, network_plan, packaging, reservation_plan
+from infra import host_duties, job_files, limits, network_plan, packaging, reservation_plan
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
 from infra.components.identities import TrainingAccount
@@ -180,7 +180,8 @@ def read_jobs(
 ) -> dict[str, JobRequest]:
     """Requests of all jobs. Warnings are shown; mistakes of all files are raised together."""
     verdicts = job_files.judge(settings, packages, root)
-    if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
+    problems = [problem for verdict in verdicts.values() for problem in verdict.errors]
+    if problems := [*problems, *limits.problems(settings, verdicts, root)]:
         raise ConfigError(problems)
     for verdict in verdicts.values():
         for warning in verdict.warnings:

@@ -10,6 +10,7 @@ from pydantic import Field
 from infra.naming import Names
 from infra.section import Key, ProjectId, ProjectNumber, Section
 from infra.settings_capacity import Reservation
+from infra.settings_limits import Limits
 from infra.settings_network import Network, SharedVpc
 
 
@@ -142,6 +143,7 @@ class Settings(Section):
     network: Network = Network()
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
+    limits: Limits = Limits()
     jobs: dict[Key, Job] = {}
 
     @pydantic.field_validator("shared_vpc", mode="before")

@@ -19,7 +19,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from infra import image_context, naming, network_rules, reservation_rules, stack_places
+from infra import image_context, limits, naming, network_rules, reservation_rules, stack_places
 from infra.errors import ConfigError, Problem, Row, did_you_mean
 from infra.section import Section
 from infra.settings import Settings
@@ -152,6 +152,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Row]:
         *_file_problems(settings, root),
         *network_rules.problems(settings),
         *reservation_rules.problems(settings),
+        *limits.rows(settings),
     ]
 
 

@@ -35,6 +35,7 @@ TITLES = {
     "tracking": "TensorBoard and experiments",
     "naming": "Names and labels",
     "stack": "Across the stack",
+    "limits": "Limits of the stack",
 }
 HEAD = """\
 # Rules of job files

@@ -90,7 +90,10 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Report]:
         raise CannotRun(f"{failed.filename}: {failed.strerror or failed}") from None
     if not files:
         files = list(dict.fromkeys(loaded.shown(j.file) for j in loaded.settings.jobs.values()))
-    return [_one_of(file, loaded, judged) for file in files]
+    found = [_one_of(file, loaded, judged) for file in files]
+    if over := loaded.over_limits(judged):
+        found.insert(0, _of_stack_file(root, stack_name, over))
+    return found
 
 
 def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
@@ -107,9 +110,15 @@ def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
     except stack_yaml.NoSuchStack as missing:
         raise CannotRun(str(missing)) from None
     except ConfigError as failed:
-        shown = stack.file_of(root, stack_name)
-        source = (root / f"Pulumi.{stack_name}.yaml").read_bytes()
-        return Report.of(shown, _text(source), [_as_shown(p, shown) for p in failed.problems])
+        return _of_stack_file(root, stack_name, failed.problems)
+
+
+def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> Report:
+    from vt.check import stack
+
+    shown = stack.file_of(root, stack_name)
+    source = (root / f"Pulumi.{stack_name}.yaml").read_bytes()
+    return Report.of(shown, _text(source), [_as_shown(problem, shown) for problem in problems])
 
 
 def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Report:

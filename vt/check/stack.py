@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra import job_files, packaging, stack_yaml
+from infra import job_files, limits, packaging, stack_yaml
 from infra.customjob import spec
 from infra.customjob.spec import Verdict
+from infra.errors import Problem
 from infra.packaging import Package
 from infra.settings import Settings
 from vt.project import from_here
@@ -29,6 +30,10 @@ class Stack:
     def judge_jobs(self) -> dict[str, Verdict]:
         """All jobs of the stack, by name."""
         return job_files.judge(self.settings, self.packages, self.root, self.shown)
+
+    def over_limits(self, verdicts: Mapping[str, Verdict]) -> list[Problem]:
+        """What is over the stack's limits in the stack as a whole."""
+        return limits.problems(self.settings, verdicts, self.root)
 
     def jobs_of(self, file: Path) -> list[str]:
         """Names of the jobs that this file is for; a file may serve several."""

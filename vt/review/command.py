@@ -150,12 +150,14 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     from vt.check import stack as stacks
 
     try:
-        judged = stacks.load(root, stack).judge_jobs()
+        loaded = stacks.load(root, stack)
+        judged = loaded.judge_jobs()
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
         return []  # the program has told which file it could not read
-    return [problem for verdict in judged.values() for problem in verdict.errors]
+    found = [problem for verdict in judged.values() for problem in verdict.errors]
+    return [*found, *loaded.over_limits(judged)]
 
 
 def _render(report: Report, format_: Format) -> str:

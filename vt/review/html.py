@@ -7,8 +7,9 @@ import functools
 import jinja2
 
 from infra import costs
+from infra.costs import usd
 from vt.review import words
-from vt.review.report import Report, totals, usd, verdict
+from vt.review.report import Report, totals, verdict
 from vt.review.text import visible
 
 

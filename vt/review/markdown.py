@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from infra import costs
+from infra.costs import usd
 from vt.review import picture, words
 from vt.review.fields import Field
 from vt.review.jobs import Job
-from vt.review.report import Change, Report, totals, usd, verdict
+from vt.review.report import Change, Report, totals, verdict
 from vt.review.rights import Right
 from vt.review.text import block, code
 

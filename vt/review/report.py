@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from infra.costs import usd
 from infra.errors import Problem
 from vt.review import digest, jobs, reach, rights
 from vt.review.events import JOB, Diagnostic, Plan, Step, Violation
@@ -206,11 +207,6 @@ def _cost(report: Report) -> str:
         return "no price is known"
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
     return f"at most {usd(report.worst_case)}{more}"
-
-
-def usd(amount: float | None) -> str:
-    """An amount as people read it, or ``no price``."""
-    return "no price" if amount is None else f"${amount:,.2f}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from infra.costs import usd
 from vt.review.jobs import Job
-from vt.review.report import Loss, Report, usd
+from vt.review.report import Loss, Report
 from vt.review.rights import Right
 
 #: In the order in which :func:`job_cells` fills them.

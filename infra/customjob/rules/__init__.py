@@ -30,6 +30,7 @@ SUBJECTS = (
     "tracking",
     "naming",
     "stack",
+    "limits",
 )
 
 for subject in SUBJECTS:

@@ -37,6 +37,18 @@ class StackFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class JobLimits:
+    """What the stack's limits say of a single job; None for what is not limited."""
+
+    usd: float | None = None
+    priced: bool = False
+    """Whether every machine must have a price."""
+    machine_types: tuple[str, ...] | None = None
+    """Names, or beginnings of names with a ``*`` after them."""
+    strategies: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """Everything around one job."""
 
@@ -46,6 +58,7 @@ class Context:
     others: Mapping[str, str] = field(default_factory=dict)
     """Output directories of the stack's other jobs, by the job's name: gs:// URIs that may still
     hold ``${job.requestId}``, which makes a directory unique."""
+    limits: JobLimits | None = None
     today: datetime.date | None = None
     """The day to judge ends of availability by; None means today."""
 

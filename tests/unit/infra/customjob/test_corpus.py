@@ -8,9 +8,11 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from infra.customjob import rules, spec
 from infra.customjob.rules import BucketFacts, Context, StackFacts
+from infra.customjob.rules.context import JobLimits
 from infra.customjob.spec import Submission
 
 CORPUS = Path(__file__).parents[3] / "corpus"
@@ -74,9 +76,17 @@ def found(verdict):
 
 
 def around(path):
-    second = lines(path)[1]
-    region = second.removeprefix("# region: ") if second.startswith("# region: ") else REGION
-    return Context(region=region, stack=STACK, others=OTHERS)
+    """The context its comments tell: ``# region: R``, ``# limits: {usd: 5}``."""
+    told = dict(
+        line.removeprefix("# ").split(": ", 1) for line in lines(path)[1:3] if line.startswith("# ")
+    )
+    limits = yaml.safe_load(told["limits"]) if "limits" in told else None
+    return Context(
+        region=told.get("region", REGION),
+        stack=STACK,
+        others=OTHERS,
+        limits=limits and JobLimits(**limits),
+    )
 
 
 @pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
