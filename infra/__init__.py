@@ -11,6 +11,8 @@
 ``naming``                names and labels of everything, with their limits
 ``network_plan``          what follows from the settings of the network: names, owners, rights
 ``reservation_plan``      the same for reservations, and what they cost
+``network_rules``         what cannot be in the section of the network, with
+                          ``reservation_rules``, and ``advice``, what would surprise
 ``host_duties``           what other teams must do, as a table and as commands
 ``grants``                every right the stack may grant, and why
 ``references``            what ``${kind.name}`` in a job file stands for

@@ -25,6 +25,8 @@ ONLY_IN = {
 }
 #: "A /28 subnet is recommended"; Google's guide makes none smaller: general/vpc-psc-i-setup.
 SMALLEST_SUBNET = 28
+#: What the page on private services access asks for; others ask for more: general/vpc-peering.
+SMALLEST_RANGE = 19
 
 
 def problems(settings: Settings) -> list[Row]:
@@ -145,6 +147,9 @@ def _peering(settings: Settings) -> Iterator[Row]:
         path = f"network.ranges.{key}"
         if not wanted.existing and wanted.prefix_length is None:
             yield path, "has neither prefixLength nor existing", "", "prefixLength: 16"
+        if wanted.prefix_length and wanted.prefix_length > SMALLEST_RANGE:
+            got = f"/{wanted.prefix_length}"
+            yield f"{path}.prefixLength", "is too small for training", got, "16 is recommended"
         if wanted.existing and not network.existing:
             what = "a range that exists is in a network that exists"
             yield f"{path}.existing", what, wanted.existing, "name the network by network.existing"

@@ -21,7 +21,15 @@ from pathlib import Path
 
 import pulumi
 
-from infra import host_duties, job_files, limits, network_plan, packaging, reservation_plan
+from infra import (
+    advice,
+    host_duties,
+    job_files,
+    limits,
+    network_plan,
+    packaging,
+    reservation_plan,
+)
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
 from infra.components.identities import TrainingAccount
@@ -48,7 +56,7 @@ def deploy(settings: Settings, root: Path) -> None:
     """
     packages = build_packages(settings, root)
     requests = read_jobs(settings, packages, root)
-    tell(settings)
+    tell(settings, requests, root)
     names, labels = settings.names, settings.labels
 
     apis = Apis("apis", project=settings.project, sections=uses(settings))
@@ -162,9 +170,12 @@ def declare_capacity(settings: Settings, apis: Apis) -> list[Capacity]:
     ]
 
 
-def tell(settings: Settings) -> None:
-    """What a reviewer must know and no resource says: prices, and what others have to do."""
-    for line in reservation_plan.cost(settings, datetime.datetime.now(tz=datetime.UTC)):
+def tell(settings: Settings, requests: dict[str, JobRequest], root: Path) -> None:
+    """What a reviewer must know and no resource says: surprises, prices, and what others do."""
+    now = datetime.datetime.now(tz=datetime.UTC)
+    for warning in advice.warnings(settings, requests, root, now):
+        pulumi.log.warn(str(warning))
+    for line in reservation_plan.cost(settings, now):
         pulumi.log.info(line)
     if duties := host_duties.report(settings):
         pulumi.log.info(duties)

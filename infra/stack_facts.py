@@ -1,9 +1,16 @@
-"""What the rules may know of a stack: who runs jobs, and who reads and writes what."""
+"""What the rules may know of a stack: who runs jobs, who reads and writes what, what is there."""
 
 from __future__ import annotations
 
-from infra import naming
-from infra.customjob.rules.context import BucketFacts, StackFacts
+import ipaddress
+
+from infra import naming, network_plan, reservation_plan
+from infra.customjob.rules.context import (
+    BucketFacts,
+    NetworkFacts,
+    ReservationFacts,
+    StackFacts,
+)
 from infra.settings import Settings
 
 
@@ -33,4 +40,37 @@ def facts(settings: Settings) -> StackFacts:
             )
             for key in settings.secrets
         },
+        network=_network(settings),
+        reservations=_reservations(settings),
     )
+
+
+def _network(settings: Settings) -> NetworkFacts | None:
+    found, given = network_plan.plan(settings), settings.network
+    if found is None:
+        return None
+    block = given.subnet.range if given.subnet else None
+    return NetworkFacts(
+        mode=found.mode,
+        name=found.path,
+        attachment=found.attachment,
+        ranges={name: given.ranges[key].prefix_length for key, name in found.ranges.items()},
+        subnet_prefix=ipaddress.IPv4Network(block).prefixlen if block else None,
+        parallel_jobs=given.parallel_jobs,
+    )
+
+
+def _reservations(settings: Settings) -> dict[str, ReservationFacts]:
+    return {
+        plan.path: ReservationFacts(
+            key=plan.key,
+            machine_type=plan.machine_type,
+            accelerator_type=plan.accelerator_type,
+            accelerator_count=plan.accelerator_count,
+            count=plan.settings.count,
+            specific=plan.settings.specific_reservation_required,
+            local_ssds=plan.settings.local_ssds.count if plan.settings.local_ssds else 0,
+            parallel_jobs=plan.settings.parallel_jobs,
+        )
+        for plan in reservation_plan.plans(settings).values()
+    }

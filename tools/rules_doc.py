@@ -36,6 +36,8 @@ TITLES = {
     "naming": "Names and labels",
     "stack": "Across the stack",
     "limits": "Limits of the stack",
+    "fit_network": "The network of the stack",
+    "fit_reservations": "The reservations of the stack",
 }
 HEAD = """\
 # Rules of job files

@@ -6,13 +6,13 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from infra.customjob import document, judging, references, shape
-from infra.customjob.rules.context import ALONE, Context
+from infra.customjob.rules.about import about, matter_to
+from infra.customjob.rules.context import ALONE, Context, JobFacts
 from infra.customjob.rules.job import Job
-from infra.customjob.rules.stack import outputs_clash
 from infra.errors import ConfigError, Problem
 
 #: Stands for the request id until it is known: the id is a digest of the request that names it.
@@ -83,8 +83,8 @@ class Verdict:
     request: JobRequest | None
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
-    output: str = ""
-    """The output directory, perhaps with ``${job.requestId}`` still in it."""
+    about: JobFacts = field(default_factory=JobFacts)
+    """What the stack's other jobs must know of it."""
 
 
 def load(
@@ -132,14 +132,14 @@ def judge(
         found += judging.findings(parsed, job)
     errors = tuple(sorted((p for p in found if p.level == "error"), key=_place))
     warnings = tuple(sorted((p for p in found if p.level == "warning"), key=_place))
-    output = "" if message is None else Job(message).output
+    facts = JobFacts() if message is None else about(Job(message))
     if errors or message is None:
-        return Verdict(None, errors, warnings, output)
+        return Verdict(None, errors, warnings, facts)
     draft = canonical(message)
     request_id = _identity(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)
     request = JobRequest(submission, request_id, body, frozenset(shaper.used), warnings)
-    return Verdict(request, (), warnings, output)
+    return Verdict(request, (), warnings, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +156,17 @@ def judge_all(
 ) -> dict[str, Verdict]:
     """Judge all jobs of a stack, each also against the others; by the job's name."""
 
-    def judged(one: JobFile, others: Mapping[str, str]) -> Verdict:
+    def judged(one: JobFile, others: Mapping[str, JobFacts]) -> Verdict:
         around = dataclasses.replace(context, others=others)
         return judge(one.data, one.file, one.submission, table, around)
 
     verdicts = {one.submission.job: judged(one, {}) for one in files}
-    outputs = {job: verdict.output for job, verdict in verdicts.items()}
+    facts = {job: verdict.about for job, verdict in verdicts.items()}
     for one in files:
         job = one.submission.job
-        others = {other: uri for other, uri in outputs.items() if other != job}
-        # What a job writes is known only once it was read; few need a second look.
-        if any(outputs_clash(outputs[job], uri) for uri in others.values()):
+        others = {other: seen for other, seen in facts.items() if other != job}
+        # What a job needs is known only once it was read; few need a second look.
+        if matter_to(facts[job], others):
             verdicts[job] = judged(one, others)
     return verdicts
 

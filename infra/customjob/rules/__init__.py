@@ -8,7 +8,15 @@ an error; what was merely observed or concluded makes a warning.
 import importlib
 
 from infra.customjob.rules import reading
-from infra.customjob.rules.context import ALONE, BucketFacts, Context, StackFacts
+from infra.customjob.rules.context import (
+    ALONE,
+    BucketFacts,
+    Context,
+    JobFacts,
+    NetworkFacts,
+    ReservationFacts,
+    StackFacts,
+)
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import RULES, Finding, Rule
 
@@ -31,6 +39,8 @@ SUBJECTS = (
     "naming",
     "stack",
     "limits",
+    "fit_network",
+    "fit_reservations",
 )
 
 for subject in SUBJECTS:
@@ -47,6 +57,9 @@ __all__ = [
     "Context",
     "Finding",
     "Job",
+    "JobFacts",
+    "NetworkFacts",
+    "ReservationFacts",
     "Rule",
     "StackFacts",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,41 @@ class BucketFacts:
     """Accounts that may read its objects; whoever may write may also read."""
     writers: frozenset[str] = frozenset()
     """Accounts that may write and delete its objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkFacts:
+    """The network of a stack."""
+
+    mode: Literal["peering", "psc"]
+    name: str
+    """In peering: ``projects/NUMBER/global/networks/NAME``, with the number of its owner."""
+    attachment: str = ""
+    """With an interface: ``projects/P/regions/R/networkAttachments/NAME``."""
+    ranges: Mapping[str, int | None] = field(default_factory=dict)
+    """In peering: prefix length of the reserved ranges by name; None if it is not known."""
+    subnet_prefix: int | None = None
+    """Prefix length of the subnet of the attachment, if known."""
+    parallel_jobs: int | None = None
+    """How many of the stack's jobs use it at once; None means all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationFacts:
+    """A reservation of a stack."""
+
+    key: str
+    machine_type: str
+    accelerator_type: str
+    """Empty for machines without GPUs."""
+    accelerator_count: int
+    count: int
+    specific: bool
+    """Whether only jobs that name it use it."""
+    local_ssds: int = 0
+    """Local SSDs that are attached to each machine."""
+    parallel_jobs: int | None = None
+    """How many of the stack's jobs use it at once; None means all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +70,37 @@ class StackFacts:
     every account as reader: the stack grants reading it to whoever runs a package."""
     secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By resource name, like ``projects/acme-ml-dev/secrets/x``: accounts that may read it."""
+    network: NetworkFacts | None = None
+    reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
+    """By full name, with the project's id: ``projects/P/zones/Z/reservations/NAME``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Machines that one pool of a job asks of reservations."""
+
+    reservations: tuple[str, ...]
+    """Full names in order of priority; empty where any that fits will do."""
+    machine_type: str
+    accelerator_type: str
+    accelerator_count: int
+    machines: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What the other jobs of a stack must know of a job."""
+
+    output: str = ""
+    """Its output directory, a gs:// URI that may still hold ``${job.requestId}``, which makes it
+    unique; empty if it has none."""
+    network: str = ""
+    """The network it is peered with, empty if none."""
+    attachment: str = ""
+    """The network attachment it joins, empty if none."""
+    nodes: int = 0
+    """Machines of all its pools."""
+    asks: tuple[Ask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +122,8 @@ class Context:
     region: str | None = None
     """Region the job is sent to."""
     stack: StackFacts | None = None
-    others: Mapping[str, str] = field(default_factory=dict)
-    """Output directories of the stack's other jobs, by the job's name: gs:// URIs that may still
-    hold ``${job.requestId}``, which makes a directory unique."""
+    others: Mapping[str, JobFacts] = field(default_factory=dict)
+    """The stack's other jobs, by name."""
     limits: JobLimits | None = None
     today: datetime.date | None = None
     """The day to judge ends of availability by; None means today."""

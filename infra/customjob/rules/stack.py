@@ -39,8 +39,8 @@ def outputs_clash(one: str, other: str) -> bool:
 @rule("output-shared", OURS)
 def output_shared(job: Job) -> Iterator[Finding]:
     """No two jobs of a stack write to the same output directory."""
-    for name, uri in sorted(job.context.others.items()):
-        if outputs_clash(job.output, uri):
+    for name, other in sorted(job.context.others.items()):
+        if outputs_clash(job.output, other.output):
             hint = f"give each job a folder, with ${{job.name}}; or each run, with {REQUEST_ID}"
             what = f"job '{name}' writes there too"
             yield Finding(OUTPUT, what, job.output, hint)

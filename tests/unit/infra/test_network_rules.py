@@ -51,6 +51,11 @@ def test_a_network_that_is_in_order_is_read(network):
         (PEERING | {"nat": True}, "network.nat", "is for a subnet's machines"),
         (PEERING | {"ranges": {"a": {}}}, "network.ranges.a", "neither prefixLength nor existing"),
         (
+            PEERING | {"ranges": {"a": {"prefixLength": 24}}},
+            "network.ranges.a.prefixLength",
+            "is too small for training (got /24)",
+        ),
+        (
             PEERING | {"ranges": {"a": {"existing": "theirs"}}},
             "network.ranges.a.existing",
             "in a network that exists",

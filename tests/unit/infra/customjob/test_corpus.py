@@ -1,9 +1,12 @@
 """The corpus: files that are right, and files with the ids of the rules they break.
 
 ``tests/corpus/wrong`` and ``right`` are judged alone, as ``vt check FILE`` does, and ``in-stack``
-in the stack below. A file's first line says what is expected; a second line may name the region.
+in the stack below. A file's first line says what is expected; lines after it may name the region,
+the network of the stack and its other jobs.
 """
 
+import dataclasses
+import itertools
 import json
 from pathlib import Path
 
@@ -11,8 +14,15 @@ import pytest
 import yaml
 
 from infra.customjob import rules, spec
-from infra.customjob.rules import BucketFacts, Context, StackFacts
-from infra.customjob.rules.context import JobLimits
+from infra.customjob.rules import (
+    BucketFacts,
+    Context,
+    JobFacts,
+    NetworkFacts,
+    ReservationFacts,
+    StackFacts,
+)
+from infra.customjob.rules.context import Ask, JobLimits
 from infra.customjob.spec import Submission
 
 CORPUS = Path(__file__).parents[3] / "corpus"
@@ -30,6 +40,7 @@ TABLE = {
     "secrets.wandb-api-key": "projects/acme-ml-dev/secrets/wandb-api-key-dev",
     "reservations.h100": {"reservationAffinityType": "ANY_RESERVATION"},
     "network.name": f"projects/{NUMBER}/global/networks/training",
+    "reservations.h100.name": f"projects/{PROJECT}/zones/{REGION}-a/reservations/h100-dev",
     "network.attachment": f"projects/{PROJECT}/regions/{REGION}/networkAttachments/training",
     "stack.region": REGION,
 }
@@ -50,7 +61,30 @@ STACK = StackFacts(
         "projects/acme-ml-dev/secrets/wandb-api-key-dev": frozenset({TRAINER}),
     },
 )
-OTHERS = {"other": "gs://acme-ml-dev-artifacts-dev/shared"}
+H100 = f"projects/{PROJECT}/zones/{REGION}-a/reservations/h100-dev"
+H100_NODE = ("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
+T4 = f"projects/{PROJECT}/zones/{REGION}-a/reservations/t4-dev"
+STACK = dataclasses.replace(
+    STACK,
+    reservations={
+        H100: ReservationFacts("h100", *H100_NODE, count=5, specific=True),
+        T4: ReservationFacts("t4", "n1-standard-8", "NVIDIA_TESLA_T4", 1, 2, True, local_ssds=1),
+    },
+)
+PEERED = TABLE["network.name"]
+#: Networks of the stack, by the word in a file's head.
+NETWORKS = {
+    "peering": NetworkFacts("peering", PEERED, ranges={"training-workers-dev": 18}),
+    "host": NetworkFacts("peering", "projects/345678901234/global/networks/training"),
+    "psc": NetworkFacts("psc", "", TABLE["network.attachment"], subnet_prefix=28),
+}
+#: The other jobs of the stack, by the word in a file's head.
+OTHERS = {
+    "": {"other": JobFacts(output="gs://acme-ml-dev-artifacts-dev/shared")},
+    "fifteen-peered": {f"job-{n}": JobFacts(network=PEERED, nodes=8) for n in range(15)},
+    "peered-elsewhere": {"other": JobFacts(network=f"projects/{NUMBER}/global/networks/other")},
+    "reserving-four": {"other": JobFacts(asks=(Ask((H100,), *H100_NODE, machines=4),))},
+}
 
 
 def files(folder):
@@ -76,15 +110,15 @@ def found(verdict):
 
 
 def around(path):
-    """The context its comments tell: ``# region: R``, ``# limits: {usd: 5}``."""
-    told = dict(
-        line.removeprefix("# ").split(": ", 1) for line in lines(path)[1:3] if line.startswith("# ")
-    )
-    limits = yaml.safe_load(told["limits"]) if "limits" in told else None
+    """The context its first comments tell: ``# region: R``, ``# limits: {usd: 5}``, and so on."""
+    head = itertools.takewhile(lambda line: line.startswith("# "), lines(path))
+    said = dict(line.removeprefix("# ").split(": ", 1) for line in head if ": " in line)
+    network = NETWORKS[said["network"]] if "network" in said else None
+    limits = yaml.safe_load(said["limits"]) if "limits" in said else None
     return Context(
-        region=told.get("region", REGION),
-        stack=STACK,
-        others=OTHERS,
+        region=said.get("region", REGION),
+        stack=dataclasses.replace(STACK, network=network),
+        others=OTHERS[said.get("others", "")],
         limits=limits and JobLimits(**limits),
     )
 

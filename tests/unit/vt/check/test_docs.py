@@ -24,4 +24,4 @@ def test_every_reference_of_a_stack_is_listed():
     from vt.check import placeholders
 
     listed = set(re.findall(r"\$\{([A-Za-z]+)\.", PAGE)) | {"job"}
-    assert set(placeholders.KEYED) - {"reservations"} <= listed
+    assert set(placeholders.KEYED) <= listed
