@@ -90,3 +90,19 @@ def environment(where: Place, say: Callable[[str], None]) -> Mapping[str, str]:
 
     home = Home.find(cwd=where.root)
     return shell.environment(home, lifecycle.start(home, say).ports)
+
+
+def reach(where: Place) -> None:
+    """Point Google's clients in this process at the local cloud, if the stack lives there.
+
+    Raises CommandError if it does not run.
+    """
+    if not where.is_local or os.environ.get("VERTEX_EMULATOR_HOST"):
+        return
+    from vt.local import lifecycle
+    from vt.local.home import Home
+
+    info = lifecycle.running(Home.find(cwd=where.root))
+    if info is None:
+        raise CommandError("the local cloud does not run.", "`vt local start`")
+    os.environ["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{info.vertex_port}"

@@ -47,6 +47,14 @@ PROVES_NOT_CREATED = {
     "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
 }
 
+#: What to do about a call refused that changes nothing.
+READ_HINTS = {
+    "PERMISSION_DENIED": "reading jobs takes roles/aiplatform.viewer in the project, "
+    "reading their logs roles/logging.viewer; the API must be enabled",
+    "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
+    "RefreshError": "sign in again: gcloud auth application-default login",
+}
+
 
 def connect(project: str, region: str) -> VertexJobs:
     """The job service of a project's region; see :func:`client`."""
@@ -189,9 +197,11 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
     except (NotFound, FailedPrecondition):
         raise
     except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+        code = _code(error)
+        hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
         raise OperatorError(
-            f"{service} did not answer {call.__name__}: {_code(error)}: "
-            f"{getattr(error, 'message', error)}"
+            f"{service} did not answer {call.__name__}: {code}: "
+            f"{getattr(error, 'message', error)}{hint}"
         ) from None
 
 

@@ -12,11 +12,11 @@ import sys
 import traceback
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
 
 from pulumi import dynamic
 from pulumi.output import Unknown
 
+from infra.customjob import links
 from infra.customjob.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
@@ -139,7 +139,7 @@ def _labels(props: dict[str, Any]) -> dict[str, str]:
 def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
     """What state keeps of a job: enough to find, refresh and end it, and nothing twice."""
     project, region = props["project"], props["region"]
-    console, logs = _links(project, region, record.name.rsplit("/", 1)[-1])
+    console, logs = links.of_job(project, region, record.name.rsplit("/", 1)[-1])
     return {
         "name": record.name,
         "state": record.state,
@@ -156,17 +156,6 @@ def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
         "consoleUrl": console,
         "logUrl": logs,
     }
-
-
-def _links(project: str, region: str, number: str) -> tuple[str, str]:
-    """Where a person looks at the job, and at its logs."""
-    if project.startswith("local-"):  # no console there; the commands that show the same
-        return "vt local status", f"vt local logs {number}"
-    console = "https://console.cloud.google.com"
-    query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
-    # The path since the product was renamed, as the official SDK prints it (2.7.0, jobs.py).
-    job = f"{console}/agent-platform/locations/{region}/training/{number}?project={project}"
-    return job, f"{console}/logs/query;query={query}?project={project}"
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:

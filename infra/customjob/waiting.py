@@ -61,6 +61,10 @@ class NotReached(OperatorError):
     """The job is not where the stack waits for it to be: it ended otherwise, or time is over."""
 
 
+class TimeIsUp(NotReached):
+    """The deadline passed; the job may still get there."""
+
+
 async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -> JobRecord:
     """Return when job ``name`` fulfils the goal.
 
@@ -89,7 +93,7 @@ async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -
             raise NotReached(await _how_it_ended(wanted, record, outlook))
         left = wanted.deadline - (now - began)
         if left <= 0:
-            raise NotReached(_late(wanted, record))
+            raise TimeIsUp(_late(wanted, record))
         await outlook.sleep(min(pause, left))
         pause = min(pause * 1.5, pace.longest)
 
@@ -115,10 +119,10 @@ async def _how_it_ended(wanted: Wait, record: JobRecord, outlook: Outlook) -> st
 
 
 def _late(wanted: Wait, record: JobRecord) -> str:
+    goal = {"running": "to run", "succeeded": "to succeed"}[wanted.goal]
     return (
-        f"job '{wanted.job}' is {_word(record.state)} after {readable(wanted.deadline)}, and the "
-        f"stack waits no longer for it to be {wanted.goal} (deadline). The job goes on "
-        f"({record.name}); the next `pulumi up` waits again."
+        f"job '{wanted.job}' is {_word(record.state)}, and had {readable(wanted.deadline)} "
+        f"{goal} (deadline). It goes on ({record.name}); to wait for it again is safe."
     )
 
 

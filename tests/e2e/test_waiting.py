@@ -61,7 +61,7 @@ def test_a_job_that_failed_fails_this_up_and_the_next_with_the_end_of_its_log(
 def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> None:
     project.want(long={**LONG, "deadline": "1s"})
     told = project.up(code=None)
-    assert "the stack waits no longer for it to be succeeded" in told
+    assert "had 1s to succeed (deadline). It goes on" in told
     assert [state.terminal for state in states(project, "long")] == [False]
 
 

@@ -6,7 +6,15 @@ import threading
 import pytest
 
 from infra.customjob.ports import OperatorError
-from infra.customjob.waiting import NotReached, Outlook, Pace, Wait, readable, wait
+from infra.customjob.waiting import (
+    NotReached,
+    Outlook,
+    Pace,
+    TimeIsUp,
+    Wait,
+    readable,
+    wait,
+)
 from tests.unit.infra.customjob.fakes import job
 
 NAME = "projects/1/locations/r/customJobs/7"
@@ -86,10 +94,10 @@ def test_a_log_that_cannot_be_read_is_said_and_hides_nothing():
 
 def test_a_deadline_ends_the_wait_exactly_and_leaves_the_job():
     _, clock, outcome = waited(["RUNNING"], deadline=95.0)
-    assert isinstance(outcome, NotReached)
+    assert isinstance(outcome, TimeIsUp)
     assert clock.time == 95.0
-    assert "is RUNNING after 1m 35s" in str(outcome)
-    assert "The job goes on" in str(outcome)
+    assert "is RUNNING, and had 1m 35s to succeed" in str(outcome)
+    assert "It goes on" in str(outcome)
 
 
 def test_a_deleted_record_is_no_success():

@@ -1,0 +1,204 @@
+"""The command line of `vt jobs`. The work is done elsewhere, imported late: Google's clients take
+a second to load."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from vt.jobs.service import Jobs
+
+jobs = typer.Typer(
+    help="Jobs of a stack, in Vertex AI or in the local cloud.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+#: As `timeout(1)` says that time was up.
+TIME_IS_UP = 124
+REFUSED, INTERRUPTED = 2, 130
+_LABEL = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\Z")
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
+_REPLICA = re.compile(r"workerpool[0-9]+-[0-9]+\Z")
+
+Stack = Annotated[
+    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
+]
+Which = Annotated[
+    str, typer.Argument(metavar="JOB", help="Name in the stack (newest run), id, or resource name.")
+]
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Goal(StrEnum):
+    """What to wait for."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+
+
+As = Annotated[Format, typer.Option("--format", help="How it is written.")]
+
+
+def say(text: str) -> None:
+    """A line about what is going on: stderr, so that stdout is the command's result."""
+    print(f"vt: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _of(stack: str | None) -> Iterator[Jobs]:
+    """The stack's jobs; errors a person can mend become one line and exit code 1."""
+    from infra.customjob.ports import OperatorError
+    from vt import stacks
+    from vt.errors import CommandError
+
+    try:
+        where = stacks.place(stack)
+        stacks.reach(where)
+        from vt.jobs.service import Jobs
+
+        yield Jobs(where)
+    except (CommandError, OperatorError) as error:
+        say(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
+    match = pattern.match(value)
+    if match is None:
+        raise typer.BadParameter(f"{value!r} is none; write it like {example}", param_hint=option)
+    return match
+
+
+@jobs.command("list")
+def list_(
+    stack: Stack = None,
+    everyones: Annotated[
+        bool, typer.Option("--all", help="All jobs of the project and region, not this stack's.")
+    ] = False,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only in this state, like running; repeatable.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Only with this label, like team=ml; repeatable.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    format_: As = Format.TEXT,
+) -> None:
+    """List jobs, newest first."""
+    from vt.jobs import show
+
+    parts = [_matching(_LABEL, text, "--label", "team=ml") for text in label or []]
+    labels = {match[1]: match[2] for match in parts}
+    with _of(stack) as found:
+        states = [show.known_state(text) for text in state or []]
+        chosen = found.list(everyones=everyones, states=states, labels=labels)
+        show.table_of(chosen, limit, as_json=format_ is Format.JSON, say=say)
+
+
+@jobs.command("show")
+def show_(job: Which, stack: Stack = None, format_: As = Format.TEXT) -> None:
+    """Show one job; as JSON the whole message, as REST has it."""
+    from vt.jobs import show
+
+    with _of(stack) as found:
+        show.one(found.find(job), found.where, as_json=format_ is Format.JSON)
+
+
+@jobs.command()
+def logs(
+    job: Which,
+    stack: Stack = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
+    ] = False,
+    replica: Annotated[
+        str | None, typer.Option(help="Only of this one, like workerpool0-0.")
+    ] = None,
+    tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
+    format_: As = Format.TEXT,
+) -> None:
+    """Print what a job's replicas wrote. Exit code 0 whatever became of the job."""
+    from vt.jobs import log
+
+    if replica:
+        _matching(_REPLICA, replica, "--replica", "workerpool0-0")
+    if follow and tail:
+        raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
+    with _of(stack) as found:
+        log.show(
+            found, found.find(job), replica=replica, follow=follow, tail=tail,
+            as_json=format_ is Format.JSON,
+        )  # fmt: skip
+
+
+@jobs.command()
+def wait(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `show`.")],
+    stack: Stack = None,
+    goal: Annotated[Goal, typer.Option("--for", help="What to wait for.")] = Goal.SUCCEEDED,
+    deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
+) -> None:
+    """Wait for jobs, all at once; progress goes to stderr.
+
+    Exit code: 0 they got there, 1 one ended otherwise, 124 time was up. A job is never touched:
+    Ctrl-C ends the waiting alone.
+    """
+    from vt.jobs import waiting
+
+    number, unit = _matching(_DURATION, deadline, "--deadline", "30m").groups()
+    seconds = int(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    with _of(stack) as found:
+        outcomes = waiting.wait_for([found.find(one) for one in job], found, goal.value, seconds)
+        for text in outcomes.told:
+            say(text)
+    if outcomes.failed:
+        raise typer.Exit(1)
+    if outcomes.told:
+        raise typer.Exit(TIME_IS_UP)
+
+
+@jobs.command()
+def cancel(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `show`.")],
+    stack: Stack = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Cancel jobs; asks first, and without a terminal wants --yes. Ended jobs are left alone."""
+    from vt.jobs import view
+
+    with _of(stack) as found:
+        chosen = [found.find(one) for one in job]
+        live = [one for one in chosen if not view.ended(one)]
+        for one in chosen:
+            if view.ended(one):
+                say(f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}")
+        if live and not yes:
+            _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
+        for one in live:
+            found.cancel(one)
+            say(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
+
+
+def _confirm(names: list[str]) -> None:
+    if not sys.stdin.isatty():
+        say("nobody can be asked here: add --yes. Nothing was cancelled.")
+        raise typer.Exit(REFUSED)
+    if not typer.confirm(f"Cancel {', '.join(names)}?", err=True):
+        say("nothing was cancelled")
+        raise typer.Exit(1)

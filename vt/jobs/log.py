@@ -1,0 +1,70 @@
+"""`vt jobs logs`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from infra.customjob import logs
+from infra.customjob.logs import JobLogs, Line
+from vt.jobs import view
+from vt.jobs.service import Jobs
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1 import CustomJob
+
+#: Seconds between two looks. Cloud Logging allows 60 reads a minute in a project.
+CLOUD_PAUSE, LOCAL_PAUSE = 5.0, 0.5
+
+
+def show(
+    jobs: Jobs,
+    job: CustomJob,
+    *,
+    replica: str | None,
+    follow: bool,
+    tail: int | None,
+    as_json: bool,
+) -> None:
+    """Print a job's log, of one replica or of all; with several, each line names its replica."""
+    reader = logs.connect(jobs.where.project)
+    several = replica is None and len(view.replicas(job)) > 1
+    write = _writer(as_json=as_json, several=several)
+    for line in _lines(jobs, job, reader, replica, follow=follow, tail=tail):
+        write(line)
+
+
+def _lines(
+    jobs: Jobs,
+    job: CustomJob,
+    reader: JobLogs,
+    replica: str | None,
+    *,
+    follow: bool,
+    tail: int | None,
+) -> Iterable[Line]:
+    number = view.job_id(job)
+    if tail:
+        return reader.tail(number, tail, replica)
+    if not follow:
+        return reader.lines(number, replica)
+    pause = LOCAL_PAUSE if jobs.where.is_local else CLOUD_PAUSE
+    return reader.follow(
+        number,
+        replica,
+        ended=lambda: view.ended(jobs.get(job.name)),
+        pause=lambda: time.sleep(pause),
+    )
+
+
+def _writer(*, as_json: bool, several: bool) -> Callable[[Line], None]:
+    def write(line: Line) -> None:
+        if as_json:
+            print(json.dumps(dataclasses.asdict(line), ensure_ascii=False), flush=True)
+        else:
+            print(f"{line.replica} | {line.text}" if several else line.text, flush=True)
+
+    return write

@@ -1,0 +1,97 @@
+"""The jobs of one stack's place, as the official client gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from infra.customjob.client import client, read
+from infra.customjob.ports import REQUEST_ID_LABEL, OperatorError
+from infra.errors import did_you_mean
+from vt.errors import CommandError
+from vt.stacks import Place
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1 import CustomJob
+
+PREFIX = "JOB_STATE_"
+_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")
+
+
+class Jobs:
+    """Reads and cancels jobs. Every method raises OperatorError if the service refuses."""
+
+    def __init__(self, where: Place) -> None:
+        self.where = where
+        self._client = client(where.project, where.region)
+
+    def list(
+        self,
+        *,
+        everyones: bool = False,
+        states: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> list[CustomJob]:
+        """Jobs, newest first: those this stack submitted, or all of its project and region."""
+        terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
+        if not everyones:
+            terms += [f"labels.stack={self.where.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
+        if len(states) == 1:
+            terms.append(f'state="{PREFIX}{states[0]}"')
+        found = self._all(" AND ".join(terms))
+        if states:  # several: the service documents no filter for either of two states
+            wanted = {PREFIX + state for state in states}
+            found = [job for job in found if job.state.name in wanted]
+        return sorted(found, key=_created, reverse=True)
+
+    def find(self, wanted: str) -> CustomJob:
+        """A job by its id, its resource name, or its name in the stack (the newest submission).
+
+        Raises CommandError if there is none.
+        """
+        if wanted.isdecimal() or wanted.startswith("projects/"):
+            return self.get(wanted if "/" in wanted else f"{self.where.parent}/customJobs/{wanted}")
+        own = self.list()
+        for job in own:
+            if job.labels.get("job") == wanted:
+                return job
+        known = {job.labels.get("job", "") for job in own}
+        hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
+        raise CommandError(f"stack {self.where.stack} has submitted no job {wanted!r}.", hint)
+
+    def get(self, name: str) -> CustomJob:
+        """The job of this resource name. Raises CommandError if there is none."""
+        from google.api_core.exceptions import NotFound
+
+        hint = "`vt jobs list --all` shows those there are."
+        if not _NAME.match(name):
+            raise CommandError(f"{name!r} is no name of a job.", hint)
+        try:
+            return read(self._client.get_custom_job, name=name)
+        except NotFound:
+            raise CommandError(f"there is no job {name}.", hint) from None
+
+    def cancel(self, job: CustomJob) -> None:
+        """Ask for cancellation; a job that has ended meanwhile is left as it is."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        try:
+            read(self._client.cancel_custom_job, name=job.name)
+        except (FailedPrecondition, NotFound):
+            return  # it ended, or its record was deleted: nothing runs
+
+    def _all(self, filter_: str) -> list[CustomJob]:
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+
+        request = {"parent": self.where.parent, "filter": filter_}
+        try:
+            return list(read(self._client.list_custom_jobs, request=request))
+        except NotFound as error:
+            raise OperatorError(f"Vertex AI: {error.message}") from None
+        except (GoogleAPICallError, RetryError) as error:  # on a page after the first
+            raise OperatorError(f"Vertex AI ended in the middle of the list: {error}") from None
+
+
+def _created(job: CustomJob) -> tuple[int, str]:
+    return type(job).pb(job).create_time.ToNanoseconds(), job.name

@@ -1,0 +1,55 @@
+"""`vt jobs list` and `show`: a table on a terminal and off it, or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from infra.errors import did_you_mean
+from vt.errors import CommandError
+from vt.jobs import view
+from vt.local.console import console, table
+from vt.stacks import Place
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1 import CustomJob
+
+
+def known_state(text: str) -> str:
+    """A state as the API names it, without its prefix. Raises CommandError if it is none."""
+    from google.cloud.aiplatform_v1 import JobState
+
+    word = text.upper().removeprefix("JOB_STATE_")
+    known = [state.name.removeprefix("JOB_STATE_") for state in JobState]
+    if word not in known:
+        hint = did_you_mean(word.lower(), [name.lower() for name in known])
+        raise CommandError(f"there is no state {text!r}.", hint)
+    return word
+
+
+def table_of(
+    jobs: Sequence[CustomJob], limit: int, *, as_json: bool, say: Callable[[str], None]
+) -> None:
+    """The newest ``limit`` jobs."""
+    now = datetime.now(UTC)
+    if as_json:
+        print(json.dumps([view.listed(job, now) for job in jobs[:limit]], indent=2))
+        return
+    if not jobs:
+        say("no such jobs")
+        return
+    rows = [tuple(view.row(job, now)[key] for key in view.COLUMNS) for job in jobs[:limit]]
+    console().print(table(*(key.upper() for key in view.COLUMNS), rows=rows))
+    if len(jobs) > limit:
+        say(f"{len(jobs) - limit} older ones are not shown (--limit)")
+
+
+def one(job: CustomJob, where: Place, *, as_json: bool) -> None:
+    """All there is to say of a job."""
+    if as_json:
+        print(json.dumps(view.message(job), indent=2))
+        return
+    rows = view.facts(job, where.project, where.region, datetime.now(UTC))
+    console().print(table("JOB", view.title(job), rows=rows))

@@ -1,0 +1,115 @@
+"""What people and scripts are shown of jobs. Pure: messages in, rows and plain data out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from infra.customjob import links
+from infra.customjob.ports import TERMINAL
+from infra.customjob.waiting import readable
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1 import CustomJob
+
+#: Columns of `vt jobs list`, and keys of a row of its JSON.
+COLUMNS = ("job", "run", "state", "created", "duration", "id")
+
+
+def job_id(job: CustomJob) -> str:
+    """The number at the end of its name."""
+    return job.name.rpartition("/")[2]
+
+
+def title(job: CustomJob) -> str:
+    """Its name in the stack, else its display name."""
+    return job.labels.get("job", "") or job.display_name
+
+
+def state(job: CustomJob) -> str:
+    """Its state as people say it: ``RUNNING``."""
+    return job.state.name.removeprefix("JOB_STATE_")
+
+
+def ended(job: CustomJob) -> bool:
+    """Whether its state is final."""
+    return job.state.name in TERMINAL
+
+
+def row(job: CustomJob, now: datetime) -> dict[str, str]:
+    """One line of the list."""
+    return {
+        "job": title(job),
+        "run": job.labels.get("run", ""),
+        "state": state(job),
+        "created": _time(job.create_time),
+        "duration": _duration(job, now),
+        "id": job_id(job),
+    }
+
+
+def listed(job: CustomJob, now: datetime) -> dict[str, Any]:
+    """One job of the list for scripts: the row, and what does not fit into one."""
+    data = {**row(job, now), "name": job.name, "displayName": job.display_name}
+    return {**data, "labels": dict(job.labels), "error": job.error.message}
+
+
+def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
+    """What `vt jobs show` tells, from what is asked first to what is asked last."""
+    console, logs = links.of_job(project, region, job_id(job))
+    spec = job.job_spec
+    rows = [
+        ("state", state(job)),
+        ("error", job.error.message),
+        ("run", job.labels.get("run", "")),
+        ("name", job.name),
+        ("created", _time(job.create_time)),
+        ("started", _time(job.start_time)),
+        ("ended", _time(job.end_time)),
+        ("duration", _duration(job, now)),
+        *(("worker pool", _pool(pool)) for pool in spec.worker_pool_specs),
+        ("account", spec.service_account),
+        ("artifacts", spec.base_output_directory.output_uri_prefix),
+        ("labels", " ".join(f"{key}={value}" for key, value in sorted(job.labels.items()))),
+        ("console", console),
+        ("logs", logs),
+    ]
+    return [(key, value) for key, value in rows if value]
+
+
+def message(job: CustomJob) -> dict[str, Any]:
+    """The whole message, as REST writes it."""
+    from google.protobuf.json_format import MessageToDict
+
+    return MessageToDict(type(job).pb(job))
+
+
+def replicas(job: CustomJob) -> list[str]:
+    """Names of its replicas, as its logs have them: ``workerpool0-0``."""
+    pools: Sequence[Any] = job.job_spec.worker_pool_specs
+    return [
+        f"workerpool{number}-{replica}"
+        for number, pool in enumerate(pools)
+        for replica in range(pool.replica_count)
+    ]
+
+
+def _pool(pool: Any) -> str:
+    machine = pool.machine_spec
+    text = f"{pool.replica_count} x {machine.machine_type}"
+    if machine.accelerator_count:
+        text += f" with {machine.accelerator_count} x {machine.accelerator_type.name}"
+    return text
+
+
+def _time(value: Any) -> str:
+    """A field that proto-plus gives as a datetime, or None if it is not set."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if value else ""
+
+
+def _duration(job: CustomJob, now: datetime) -> str:
+    """How long its code has run; empty before it does."""
+    began: Any = job.start_time
+    ended_at: Any = job.end_time or now
+    return readable((ended_at - began).total_seconds()) if began else ""
