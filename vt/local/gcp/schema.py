@@ -91,6 +91,11 @@ def tokens() -> list[str]:
     return list(_document()["types"])
 
 
+def documented() -> list[str]:
+    """Resource types that follow the documentation, without a measurement to hold them against."""
+    return list(_document()["documented"])
+
+
 @cache
 def _document() -> dict[str, Any]:
     return json.loads(files("vt.local.gcp").joinpath("schema.json").read_text(encoding="utf-8"))

@@ -22,6 +22,7 @@ from .objects import BucketObject
 from .projects import ProjectService
 from .registry import Repository
 from .reservations import Reservation
+from .roles import CUSTOM_ROLE, CustomRole
 from .zones import ManagedZone
 
 SERVICES: Final[dict[str, Service]] = {
@@ -46,6 +47,7 @@ SERVICES: Final[dict[str, Service]] = {
     vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
     "gcp:dns/managedZone:ManagedZone": ManagedZone(),
     "gcp:compute/reservation:Reservation": Reservation(),
+    CUSTOM_ROLE: CustomRole(),
     federation.POOL: federation.Pool(),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": federation.Provider(),
     keys.KEY_RING: keys.KeyRing(),

@@ -22,6 +22,7 @@ from ..plan import created
 from .accounts import missing_account
 from .base import Found, Service
 from .keys import CRYPTO_KEY
+from .roles import CUSTOM_ROLE
 
 ATTEMPTS: Final = 60
 _ROLE = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
@@ -151,6 +152,9 @@ class Grant(Service):
         role, member = text(values, "role"), text(values, "member")
         if not _ROLE.match(role):
             raise CloudError(doing, 400, f"Invalid role name: {role}", "badRequest")
+        if role.startswith("projects/local-") and cloud.store.get(CUSTOM_ROLE, role) is None:
+            text_ = f"Role {role} is not supported for this resource."
+            raise CloudError(doing, 400, text_, "badRequest")
         missing = missing_account(cloud, member)
         if missing:
             text_ = f"Service account {missing} does not exist."
