@@ -1,0 +1,87 @@
+"""Where Pulumi keeps the state of this environment, and what its secrets are encrypted with.
+
+State is the only record of what belongs to a stack, and holds its secrets, encrypted. So nothing
+here can be deleted by ``pulumi destroy`` outside of a rehearsal, and old checkpoints stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from foundation.settings import Settings
+
+DAY = 24 * 3600
+
+
+class State(pulumi.ComponentResource):
+    """The state bucket and the key."""
+
+    bucket: gcp.storage.Bucket
+    key: gcp.kms.CryptoKey
+    key_path: str
+    """The key's resource name, known before it exists."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        settings: Settings,
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``after``: the APIs that must be on."""
+        super().__init__("vertextraining:bootstrap:State", name, None, opts)
+        keep = not settings.is_local
+        child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=keep)
+        self.bucket = gcp.storage.Bucket(
+            f"{name}-bucket",
+            name=settings.state_bucket,
+            project=settings.project,
+            location=settings.region.upper(),  # as the service spells it back
+            storage_class="STANDARD",
+            uniform_bucket_level_access=True,
+            public_access_prevention="enforced",
+            versioning=gcp.storage.BucketVersioningArgs(enabled=True),
+            soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
+                retention_duration_seconds=settings.state.soft_delete_days * DAY
+            ),
+            lifecycle_rules=_lifecycle(settings.state.keep_noncurrent_days),
+            force_destroy=settings.is_local,
+            labels=settings.names.labels(settings.labels),
+            opts=child,
+        )
+        names = settings.project, settings.region, f"pulumi-{settings.stack}"
+        self.key_path = "projects/{}/locations/{}/keyRings/{}/cryptoKeys/stack-secrets".format(
+            *names
+        )
+        ring = gcp.kms.KeyRing(
+            f"{name}-keys",
+            name=f"pulumi-{settings.stack}",
+            project=settings.project,
+            location=settings.region,
+            opts=child,
+        )
+        self.key = gcp.kms.CryptoKey(
+            f"{name}-key",
+            name="stack-secrets",
+            key_ring=ring.id,
+            purpose="ENCRYPT_DECRYPT",
+            # Old versions stay: what was encrypted with them must be readable.
+            rotation_period=f"{settings.rotation_days * DAY}s",
+            labels=settings.names.labels(settings.labels),
+            opts=child,
+        )
+        self.register_outputs({"bucket": self.bucket.url, "key": self.key.id})
+
+
+def _lifecycle(keep_noncurrent_days: int) -> list[gcp.storage.BucketLifecycleRuleArgs]:
+    rule, action = gcp.storage.BucketLifecycleRuleArgs, gcp.storage.BucketLifecycleRuleActionArgs
+    condition = gcp.storage.BucketLifecycleRuleConditionArgs
+    old = condition(days_since_noncurrent_time=keep_noncurrent_days, with_state="ARCHIVED")
+    return [
+        rule(action=action(type="AbortIncompleteMultipartUpload"), condition=condition(age=7)),
+        rule(action=action(type="Delete"), condition=old),
+    ]

@@ -1,0 +1,93 @@
+"""Bootstrap on the local cloud, with the real engine, in the order of docs/bootstrap.md.
+
+The tests of this file are one story and run in order: each starts where the one before it ended.
+"""
+
+import json
+import sqlite3
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def bootstrap(checkout):
+    """Run a command in the bootstrap folder, with the state where it is by then."""
+    moved = checkout.path / "state-bucket"
+
+    def run(command, expect=0, backend=None):
+        chosen = f"export PULUMI_BACKEND_URL={backend}; " if backend else ""
+        return checkout.shell(f"cd bootstrap && {chosen}{command}", expect=expect)
+
+    run.moved = f"file://{moved}"
+    run.checkout = checkout
+    moved.mkdir()
+    return run
+
+
+def kept(bootstrap):
+    """Types of all resources that the local cloud still has."""
+    with sqlite3.connect(bootstrap.checkout.home / "cloud.sqlite") as database:
+        return {row[0] for row in database.execute("select type from resources")}
+
+
+def test_a_mistake_in_the_environments_file_is_told_with_its_place(bootstrap):
+    file = bootstrap.checkout.path / "bootstrap" / "Pulumi.local.yaml"
+    good = file.read_text()
+    file.write_text(good.replace('ownerId: "65"', "ownerID: octo-org"))
+    try:
+        failed = bootstrap("pulumi preview -s local", expect=None)
+    finally:
+        file.write_text(good)
+    told = failed.stdout + failed.stderr
+    assert failed.returncode != 0
+    assert "2 mistakes; nothing was changed." in told
+    assert "Pulumi.local.yaml:8:23: vertex-training-bootstrap:github.ownerID: unknown key" in told
+    assert "did you mean 'ownerId'?" in told
+    assert "Traceback" not in told
+
+
+def test_everything_is_made_at_once_and_a_second_look_finds_nothing_to_do(bootstrap):
+    bootstrap("pulumi up -s local -y --skip-preview")
+    bootstrap("pulumi preview -s local --expect-no-changes")
+    bootstrap("pulumi refresh -s local --preview-only --expect-no-changes")
+
+
+def test_its_outputs_are_what_the_next_steps_ask_for(bootstrap):
+    told = json.loads(bootstrap("pulumi stack output -s local --json").stdout)
+    assert told["backend"] == "gs://local-bootstrap-pulumi-state"
+    key = "projects/local-bootstrap/locations/us-central1/keyRings/pulumi-local/cryptoKeys"
+    assert told["secretsProvider"] == f"gcpkms://{key}/stack-secrets"
+    assert told["workloadIdentityProvider"].endswith(
+        "/workloadIdentityPools/github-local/providers/github"
+    )
+    assert told["planAccount"].startswith("ci-plan-local@")
+    assert told["submitter"] == f"serviceAccount:{told['deployAccount']}"
+
+
+def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):
+    with sqlite3.connect(bootstrap.checkout.home / "cloud.sqlite") as database:
+        [row] = database.execute(
+            "select bindings from policies where resource = 'projects/local-bootstrap'"
+        ).fetchall()
+    roles = {binding["role"].rpartition("/")[2] for binding in json.loads(row[0])}
+    assert roles == {
+        "training_plan_local",
+        "training_deploy_local",
+        "training_grant_local",
+        "storage.objectViewer",
+    }
+
+
+def test_its_own_state_moves_to_another_backend_and_nothing_changes(bootstrap):
+    bootstrap(
+        f"old=$PULUMI_BACKEND_URL; export PULUMI_BACKEND_URL={bootstrap.moved}; "
+        "pulumi stack migrate $old local --yes --non-interactive"
+    )
+    bootstrap("pulumi preview -s local --expect-no-changes", backend=bootstrap.moved)
+
+
+def test_a_rehearsal_can_be_taken_down_but_for_keys_which_stay_in_the_cloud_too(bootstrap):
+    bootstrap("pulumi destroy -s local -y --skip-preview", backend=bootstrap.moved)
+    assert kept(bootstrap) == {"gcp:kms/keyRing:KeyRing", "gcp:kms/cryptoKey:CryptoKey"}

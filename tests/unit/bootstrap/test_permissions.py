@@ -1,0 +1,132 @@
+"""What plan and deploy may do, against what the stacks are made of: both ways."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from foundation import permissions
+from vt.local.gcp import schema
+
+ROOT = Path(__file__).parents[3]
+CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"
+LOOKING = {"get", "list", "getIamPolicy"}
+
+
+def declared_types() -> set[str]:
+    """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
+    tokens = {
+        tuple(re.split(r"[:/]", token)[i] for i in (1, 3)): token for token in schema.tokens()
+    }
+    found = {CUSTOM_JOB}
+    for file in (ROOT / "infra" / "components").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func).split(".")
+            if len(name) == 3 and name[0] == "gcp" and not name[2].endswith("Args"):
+                found.add(tokens[(name[1], name[2])])
+    return found
+
+
+def previewed_types() -> set[str]:
+    """Types in the inventories of the stacks as committed."""
+    inventories = [yaml.safe_load(file.read_text()) for file in ROOT.glob("tests/golden/*.yaml")]
+    assert inventories
+    return {type_ for inventory in inventories for type_ in inventory["counts"]}
+
+
+def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -> None:
+    assert previewed_types() <= declared_types()
+    assert declared_types() == set(permissions.needs())
+
+
+def test_every_permission_of_deploy_is_needed_by_a_type_and_none_is_missing() -> None:
+    deploy = set(permissions.of_deploy(permissions.needs()))
+    granting = set(permissions.of_granting(permissions.needs()))
+    wanted: set[str] = set()
+    for type_ in previewed_types() | declared_types():
+        need = permissions.needs()[type_]
+        if need.where == "project":
+            wanted |= {*need.read, *need.content, *need.write, *need.grant}
+    assert deploy | granting == wanted
+    assert not deploy & granting
+
+
+def test_a_type_that_goes_takes_along_what_no_other_type_needs() -> None:
+    def all_of(types: set[str]) -> set[str]:
+        return {*permissions.of_deploy(types), *permissions.of_granting(types)}
+
+    every = set(permissions.needs())
+    secrets = {type_ for type_ in every if type_.startswith("gcp:secretmanager/")}
+    gone = all_of(every) - all_of(every - secrets)
+    assert gone == {permission for permission in all_of(every) if "secretmanager" in permission}
+    assert "secretmanager.secrets.create" in gone
+
+
+def test_setting_policies_is_held_apart_from_everything_else() -> None:
+    types = permissions.needs()
+    assert all(p.endswith(".setIamPolicy") for p in permissions.of_granting(types))
+    assert not any(p.endswith(".setIamPolicy") for p in permissions.of_deploy(types))
+
+
+def test_plan_can_only_look_and_sees_no_content() -> None:
+    plan = permissions.of_plan(permissions.needs())
+    assert {permission.rpartition(".")[2] for permission in plan} <= LOOKING
+    assert "storage.objects.get" not in plan
+    assert set(plan) <= set(permissions.of_deploy(permissions.needs()))
+
+
+@pytest.mark.parametrize(
+    "permission",
+    [
+        "iam.serviceAccounts.actAs",  # on all accounts; the stack grants it on the training ones
+        "iam.serviceAccounts.getAccessToken",
+        "iam.serviceAccountKeys.create",
+        "secretmanager.versions.access",
+        "storage.hmacKeys.create",
+        "serviceusage.services.disable",
+        "resourcemanager.projects.delete",
+        "iam.roles.update",
+    ],
+)
+def test_nobody_gets_what_no_deployment_needs(permission: str) -> None:
+    types = permissions.needs()
+    assert permission not in permissions.of_deploy(types)
+    assert permission not in permissions.of_granting(types)
+
+
+def test_deploy_can_submit_and_withdraw_jobs_and_plan_cannot() -> None:
+    types = permissions.needs()
+    for verb in ("create", "cancel", "delete"):
+        permission = f"aiplatform.customJobs.{verb}"
+        assert permission in permissions.of_deploy(types)
+        assert permission not in permissions.of_plan(types)
+
+
+def test_deploy_may_grant_only_roles_that_the_stacks_grant() -> None:
+    roles = permissions.grantable_roles()
+    assert len(roles) <= permissions.MAX_ROLES
+    assert not {"roles/owner", "roles/editor", "roles/iam.serviceAccountTokenCreator"} & set(roles)
+    granted: set[str] = set()
+    for file in ROOT.glob("tests/golden/*.yaml"):
+        inventory: dict[str, Any] = yaml.safe_load(file.read_text())
+        for resource in inventory["resources"].values():
+            need = permissions.needs().get(resource["type"])
+            if need and need.grant and need.where == "project":
+                granted.add(resource["role"])
+    assert granted <= set(roles)
+    for role in roles:
+        assert f"'{role}'" in permissions.only_grantable_roles()
+
+
+def test_every_row_has_a_source_and_asks_for_something() -> None:
+    for need in permissions.needs().values():
+        assert need.source.startswith("https://docs.cloud.google.com/")
+        assert need.read or need.content
+        assert need.write or need.grant
