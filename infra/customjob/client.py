@@ -157,8 +157,18 @@ class VertexJobs:
 
     def find(self, parent: str, request_id: str) -> list[JobRecord]:
         """All jobs labelled with the request id."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        def list_custom_jobs(**arguments: Any) -> list[aiplatform_v1.CustomJob]:
+            return list(self._client.list_custom_jobs(**arguments))  # a later page may fail, too
+
         request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
-        return [_record(job) for job in read(self._client.list_custom_jobs, request=request)]
+        try:
+            return [_record(job) for job in read(list_custom_jobs, request=request)]
+        except (NotFound, FailedPrecondition) as error:
+            raise OperatorError(
+                f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
+            ) from None
 
     def cancel(self, name: str) -> None:
         """Ask for cancellation; too late or no such job is no error."""

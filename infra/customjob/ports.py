@@ -33,6 +33,19 @@ class JobRecord:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One intended submission, as ``spec.JobRequest`` describes it."""
+
+    parent: str
+    job: str
+    run: int
+    request_id: str
+    body: str
+    digest: str
+    labels: Mapping[str, str]
+
+
 class JobService(Protocol):
     """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""
 

@@ -25,9 +25,10 @@ from infra.customjob.ports import (
     JobRecord,
     JobService,
     OperatorError,
+    Request,
 )
 from infra.customjob.spec import digest_of, output_directory
-from infra.customjob.submission import Request, Surroundings, submit
+from infra.customjob.submission import Surroundings, submit
 from infra.customjob.withdrawal import release, withdraw
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
@@ -95,7 +96,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
     def delete(self, id_: str, props: dict[str, Any]) -> None:
         """Cancel the job, wait for its end within a bound; its record is kept unless asked."""
         withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")
-        release(_intents(props), props["requestId"])
+        release(_intents(props), props["requestId"], id_)
 
 
 def _service(props: dict[str, Any]) -> JobService:

@@ -22,12 +22,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from infra.customjob.adoption import adopt, earliest
 from infra.customjob.ports import (
-    CANCELLING,
-    DIGEST_LABEL_LENGTH,
     FAILED,
     TERMINAL,
     Conflict,
@@ -40,22 +39,10 @@ from infra.customjob.ports import (
     OperatorError,
     Record,
     Refused,
+    Request,
     State,
     Stored,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One intended submission, as ``spec.JobRequest`` describes it."""
-
-    parent: str
-    job: str
-    run: int
-    request_id: str
-    body: str
-    digest: str
-    labels: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +135,8 @@ class _Attempt:
             return self._done_before(stored.record.job_name)
         if stored.record.state is State.SENDING:
             return self._outlast(stored)
+        if former := self._withdrawn(stored.record):
+            return self._adopt([former], stored)
         return self._write(State.INTENT, stored.generation)
 
     def _outlast(self, stored: Stored) -> Stored | JobRecord:
@@ -167,8 +156,12 @@ class _Attempt:
             self.around.sleep(self.timing.interval)
 
     def _look(self) -> list[JobRecord]:
-        """Step 2: every job that carries the request id."""
-        return self.jobs.find(self.request.parent, self.request.request_id)
+        """Step 2: every job that carries the request id.
+
+        Each is read by its name: a list that lags shows deleted jobs, and states of the past.
+        """
+        found = self.jobs.find(self.request.parent, self.request.request_id)
+        return [now for job in found if (now := self.jobs.get(job.name)) is not None]
 
     def _fence(self, claim: Stored) -> tuple[Stored, float]:
         """Step 3: the right to send, and when it was asked for (monotonic seconds)."""
@@ -234,6 +227,14 @@ class _Attempt:
             )
         return adopt([job], self.request)
 
+    def _withdrawn(self, record: Record) -> JobRecord | None:
+        """The job a freed record still names, unless its record at Vertex AI is gone.
+
+        It was submitted moments ago, perhaps, and a list that lags would not show it.
+        """
+        freed = record.state is State.RELEASED and record.job_name
+        return self.jobs.get(record.job_name) if freed else None
+
     def _audit(self, created: JobRecord) -> JobRecord:
         """Step 6: had a request taken effect after its lease, keep one job, cancel the others."""
         try:
@@ -266,40 +267,3 @@ class _Attempt:
             self._write(state, stored.generation, job_name)
         except (Conflict, OperatorError):
             return
-
-
-def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
-    """The job to take over among those that carry the request id.
-
-    Live and succeeded jobs are adopted. Others are refused: running them again costs money, and
-    that is for a person to ask, by raising ``run``.
-    """
-    other = [job for job in found if job.digest and job.digest != _short(request.digest)]
-    if other:
-        raise Refused(
-            f"{other[0].name} carries request id {request.request_id} but is another request. "
-            f"Set run: {request.run + 1} on job '{request.job}' to submit a new one."
-        )
-    usable = [job for job in found if job.state not in FAILED and job.state != CANCELLING]
-    if not usable:
-        ended = earliest(found)
-        reason = f": {ended.error}" if ended.error else ""
-        raise Refused(
-            f"run {request.run} of job '{request.job}' is {_words(ended.state)} ({ended.name})"
-            f"{reason}. Nothing was submitted. "
-            f"Set run: {request.run + 1} on the job to submit it once more."
-        )
-    return earliest(usable)
-
-
-def earliest(found: Sequence[JobRecord]) -> JobRecord:
-    """The oldest job; two processes that look at the same jobs choose the same one."""
-    return min(found, key=lambda job: (job.created, job.name))
-
-
-def _short(digest: str) -> str:
-    return digest[:DIGEST_LABEL_LENGTH]
-
-
-def _words(state: str) -> str:
-    return state.removeprefix("JOB_STATE_")

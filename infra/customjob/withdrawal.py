@@ -49,11 +49,16 @@ def withdraw(
         jobs.delete(name)
 
 
-def release(intents: IntentStore, request_id: str) -> None:
-    """Free the record of a withdrawn job, so that its request may be claimed again. Repeatable."""
+def release(intents: IntentStore, request_id: str, name: str) -> None:
+    """Free the record of the withdrawn job ``name``, so that its request may be claimed again.
+
+    It still names the job: who claims it asks for that one first. Repeatable.
+    """
     stored = intents.read(request_id)
     if stored is None or stored.record.state is not State.DONE:
         return
+    if stored.record.job_name != name:
+        return  # submitted again since
     freed = replace(stored.record, state=State.RELEASED, owner=uuid.uuid4().hex)
     try:
         intents.write(freed, stored.generation)

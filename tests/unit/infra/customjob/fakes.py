@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from infra.customjob.ports import Conflict, JobRecord, Record, Stored
-from infra.customjob.submission import Request, Surroundings
+from infra.customjob.ports import Conflict, JobRecord, Record, Request, Stored
+from infra.customjob.submission import Surroundings
 
 DIGEST = "d" * 64
 REQUEST = Request("projects/p/locations/r", "titanic", 3, "id1", "{}", DIGEST, {})

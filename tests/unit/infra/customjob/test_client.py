@@ -8,7 +8,7 @@ from google.cloud import aiplatform_v1
 from google.protobuf import empty_pb2
 
 from infra.customjob import client
-from infra.customjob.ports import InDoubt, NotSubmitted, OperatorError
+from infra.customjob.ports import InDoubt, NotAllowed, NotSubmitted, OperatorError
 
 PARENT = "projects/local-x/locations/us-central1"
 BODY = (
@@ -81,6 +81,12 @@ def test_codes_that_prove_nothing_was_created_are_a_no(server, jobs, code):
         jobs.create(PARENT, BODY, {})
 
 
+def test_a_missing_right_is_told_from_other_refusals(server, jobs):
+    server.replies["CreateCustomJob"] = [grpc.StatusCode.PERMISSION_DENIED]
+    with pytest.raises(NotAllowed):
+        jobs.create(PARENT, BODY, {})
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -115,6 +121,17 @@ def test_find_reads_every_page(server, jobs):
     assert len(jobs.find(PARENT, "id1")) == 3
     request = aiplatform_v1.ListCustomJobsRequest.deserialize(sent(server, "ListCustomJobs")[0])
     assert request.filter == "labels.request-id=id1"
+
+
+@pytest.mark.parametrize("code", ["PERMISSION_DENIED", "NOT_FOUND"])
+def test_a_second_page_that_is_refused_is_a_refused_look(server, jobs, code):
+    page = aiplatform_v1.ListCustomJobsResponse
+    server.replies["ListCustomJobs"] = [
+        page.pb(page(custom_jobs=[job()], next_page_token="2")),
+        grpc.StatusCode[code],
+    ]
+    with pytest.raises(OperatorError, match=code):
+        jobs.find(PARENT, "id1")
 
 
 def test_reads_are_repeated_and_a_missing_job_is_none(server, jobs):

@@ -1,9 +1,10 @@
 import itertools
 import threading
+from dataclasses import replace
 
 import pytest
 
-from infra.customjob import submission
+from infra.customjob import submission, withdrawal
 from infra.customjob.ports import InDoubt, NotAllowed, NotSubmitted, OperatorError, Refused, State
 from infra.customjob.submission import Timing
 from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
@@ -76,6 +77,16 @@ def test_a_certain_no_frees_the_record_for_a_corrected_try():
     assert (world.sent, world.time) == (1, began)
 
 
+def test_only_a_missing_right_is_tried_again():
+    made = []
+    process = Process(
+        World(), lambda *call: made.append(call), answer=NotSubmitted("no"), lands=False
+    )
+    with pytest.raises(NotSubmitted):
+        submit(process)
+    assert made.count(("create", "before")) == 1
+
+
 def test_a_right_granted_just_now_is_waited_for():
     world = World()
     process = Process(world, answer=NotAllowed("no actAs"), lands=False)
@@ -111,6 +122,87 @@ def test_a_request_that_never_shows_up_fails_closed_and_the_next_run_resolves_it
     assert world.stored.record.state is State.SENDING
     submit(Process(world))
     assert world.sent == 1
+
+
+def killed_after(point):
+    """A world in which a process has died right after a call."""
+    world = World()
+
+    def kill(*call):
+        if call == (point, "after"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        submit(Process(world, kill))
+    return world
+
+
+def test_the_job_of_a_killed_process_ends_the_wait_for_its_lease():
+    world = killed_after("create")
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, 1000.0)
+
+
+def test_a_claim_of_a_killed_process_is_taken_over_at_once():
+    world = killed_after("write INTENT")
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, 1000.0)
+
+
+def test_a_record_that_another_frees_ends_the_wait_for_its_lease():
+    world = killed_after("write SENDING")
+
+    def refuse_the_other(name, when):
+        if world.stored.record.state is State.SENDING and world.time >= 1010:
+            freed = replace(world.stored.record, state=State.RELEASED)
+            world.stored = replace(world.stored, record=freed, generation=99)
+
+    submit(Process(world, refuse_the_other))
+    assert (world.sent, world.time) == (1, 1010.0)
+
+
+def test_who_loses_the_fence_waits_until_the_winners_lease_is_over():
+    world, sent_at = World(), []
+
+    def overtaken(name, when):
+        if (name, when) == ("write SENDING", "before") and not won:
+            won.append(world.time)
+            with pytest.raises(InDoubt):
+                submit(Process(world, answer=InDoubt("?"), lands=False))
+        if (name, when) == ("create", "before"):
+            sent_at.append(world.time)
+
+    won = []
+    submit(Process(world, overtaken))
+    [at] = sent_at
+    assert at >= won[0] + TIMING.lease + TIMING.settle
+
+
+def test_the_lease_of_a_killed_process_is_outlasted():
+    world = killed_after("write SENDING")
+    submit(Process(world))
+    assert world.time >= 1000 + TIMING.lease + TIMING.settle
+
+
+def test_a_withdrawn_job_that_no_list_shows_yet_is_not_sent_again():
+    world = World(list_lag=30)
+    found, _ = submit(Process(world))
+    world.jobs[found.name] = job(found.name, "CANCELLED")
+    withdrawal.release(Process(world), "id1", found.name)
+    with pytest.raises(Refused, match=r"run 3 .* is CANCELLED"):
+        submit(Process(world))
+    assert world.sent == 1
+
+
+def test_a_deleted_job_that_a_list_still_shows_is_not_adopted():
+    world = World()
+
+    class Stale(Process):
+        def find(self, parent, request_id):
+            return [job("deleted", "RUNNING"), *super().find(parent, request_id)]
+
+    found, adopted = submit(Stale(world))
+    assert (found.name, adopted) == ("job-1", False)
 
 
 def test_an_orphan_does_not_begin_to_send():
@@ -179,18 +271,20 @@ def test_a_lost_answer_to_our_own_write_is_recognised():
 
     lost = set()
     submit(Process(world, lose))
-    assert (world.sent, world.stored.record.state) == (1, State.DONE)
+    assert (world.sent, world.stored.record.state, world.time) == (1, State.DONE, 1000.0)
     assert len(lost) == 3
 
 
-def calls_of_an_undisturbed_run():
+def calls_of_an_undisturbed_run(lag=0):
     made = []
-    submit(Process(World(), lambda name, when: made.append((name, when))))
+    submit(Process(World(list_lag=lag), lambda name, when: made.append((name, when))))
     return made
 
 
-@pytest.mark.parametrize("point", range(len(calls_of_an_undisturbed_run())))
-@pytest.mark.parametrize("lag", [0, 30])
+@pytest.mark.parametrize(
+    ("lag", "point"),
+    [(lag, point) for lag in (0, 30) for point in range(len(calls_of_an_undisturbed_run(lag)))],
+)
 def test_killed_at_any_point_the_next_run_ends_with_one_job(point, lag):
     world = World(list_lag=lag)
     counter = itertools.count()

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from infra.customjob import submission, withdrawal
-from infra.customjob.ports import OperatorError, State
+from infra.customjob.ports import OperatorError, Record, State, Stored
 from tests.unit.infra.customjob.fakes import REQUEST, Process, World, job
 
 
@@ -16,7 +18,7 @@ def submit(process):
 def test_withdrawing_cancels_waits_keeps_the_record_and_is_repeatable():
     world = world_with(job("a", "RUNNING"))
     for _ in range(2):
-        withdrawal.withdraw(Process(world), "a", delete_record=False)
+        withdrawal.withdraw(Process(world), "a", delete_record=False, sleep=lambda _: None)
     assert world.jobs["a"].state == "JOB_STATE_CANCELLED"
 
 
@@ -44,9 +46,9 @@ def test_a_job_that_does_not_end_is_an_error_within_a_bound():
 def test_a_withdrawn_job_frees_its_record_once():
     world = World()
     submit(Process(world))
-    withdrawal.release(Process(world), "id1")
+    withdrawal.release(Process(world), "id1", "job-1")
     generation = world.stored.generation
-    withdrawal.release(Process(world), "id1")
+    withdrawal.release(Process(world), "id1", "job-1")
     assert (world.stored.record.state, world.stored.generation) == (State.RELEASED, generation)
 
 
@@ -54,7 +56,32 @@ def test_a_withdrawn_and_deleted_job_may_be_submitted_again():
     world = World()
     first, _ = submit(Process(world))
     withdrawal.withdraw(Process(world), first.name, delete_record=True)
-    withdrawal.release(Process(world), "id1")
+    withdrawal.release(Process(world), "id1", first.name)
     second, adopted = submit(Process(world))
     assert (world.sent, adopted) == (2, False)
     assert second.name != first.name
+
+
+def test_a_record_that_names_another_job_by_now_is_left_alone():
+    world = World()
+    submit(Process(world))
+    withdrawal.release(Process(world), "id1", "an-earlier-job")
+    assert world.stored.record.state is State.DONE
+
+
+def test_only_a_finished_submission_is_freed():
+    world = World(stored=Stored(Record("id1", State.SENDING, "other", "job-1"), 1, 1000.0))
+    withdrawal.release(Process(world), "id1", "job-1")
+    assert world.stored.record.state is State.SENDING
+
+
+def test_a_record_claimed_meanwhile_is_no_longer_ours_to_free():
+    world = World()
+    submit(Process(world))
+
+    def claim(name, when):
+        if (name, when) == ("write RELEASED", "before"):
+            world.stored = replace(world.stored, generation=99)
+
+    withdrawal.release(Process(world, claim), "id1", "job-1")
+    assert world.stored.record.state is State.DONE

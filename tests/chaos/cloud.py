@@ -1,0 +1,191 @@
+"""Vertex AI and Cloud Storage as a submission may meet them at their worst, on virtual time.
+
+Requests take effect late, lists show an old index, answers get lost. What the protocol assumes of
+the cloud holds here exactly: a request takes effect within ``DEADLINE`` after it was sent or never,
+and a list is at most ``LAG`` behind. ``violations`` collects what must never happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from infra.customjob.client import CREATE_TIMEOUT
+from infra.customjob.ports import (
+    CANCELLING,
+    DIGEST_LABEL,
+    REQUEST_ID_LABEL,
+    TERMINAL,
+    Conflict,
+    JobRecord,
+    Record,
+    State,
+    Stored,
+)
+
+DEADLINE = CREATE_TIMEOUT
+#: Seconds; below the 35 s the protocol looks after a lease (``Timing.settle``).
+LAG = 30.0
+
+
+@dataclass
+class Job:
+    """A job that took effect. ``history`` is what an index learns late; None: deleted."""
+
+    record: JobRecord
+    request_id: str
+    history: list[tuple[float, JobRecord | None]]
+    ends_at: float | None = None
+    """When a cancellation is carried out."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether its record was not deleted."""
+        return self.history[-1][1] is not None
+
+    @property
+    def live(self) -> bool:
+        """Whether it runs, or will: it costs money."""
+        return self.exists and self.record.state not in TERMINAL
+
+
+@dataclass
+class Send:
+    """One request under way: ``lands_at`` is when it takes effect, None if it never does."""
+
+    request_id: str
+    labels: Mapping[str, str]
+    entered: float
+    lands_at: float | None = None
+    settled: bool = False
+    """It took effect, or it was proven that it never will."""
+
+
+@dataclass
+class Cloud:
+    """What outlives every process: jobs, records, the time."""
+
+    time: float = 1000.0
+    jobs: list[Job] = field(default_factory=list)
+    records: dict[str, Stored] = field(default_factory=dict)
+    sends: list[Send] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    # --- time
+    def advance(self, to: float) -> None:
+        """Let the time pass; what is due on the way happens at its own moment."""
+        while due := [*self._due(to)]:
+            moment, what = min(due, key=lambda one: one[0])
+            self.time = max(self.time, moment)
+            if isinstance(what, Send):
+                self.land(what)
+            else:
+                what.ends_at = None
+                self.change(what, "JOB_STATE_CANCELLED")
+        self.time = max(self.time, to)
+
+    def _due(self, to: float):
+        for send in self.sends:
+            if not send.settled and send.lands_at is not None and send.lands_at <= to:
+                yield send.lands_at, send
+        for job in self.jobs:
+            if job.ends_at is not None and job.ends_at <= to:
+                yield job.ends_at, job
+
+    # --- requests
+    def enter(self, labels: Mapping[str, str]) -> Send:
+        """A process begins to send. Nobody may while an earlier request may still take effect, or
+        while there is a job of an earlier one, whatever became of it.
+        """
+        request_id = labels[REQUEST_ID_LABEL]
+        for other in self.sends:
+            doubtful = not other.settled and self.time <= other.entered + DEADLINE
+            if other.request_id == request_id and doubtful:
+                self.violations.append(f"{request_id} was sent again while in doubt")
+        for job in self.of(request_id):
+            self.violations.append(f"{request_id} was sent again beside {job.record}")
+        send = Send(request_id, labels, self.time)
+        self.sends.append(send)
+        return send
+
+    def land(self, send: Send) -> Job:
+        """The request takes effect now."""
+        send.settled = True
+        if others := self.of(send.request_id):
+            self.violations.append(f"{send.request_id} took effect beside {others}")
+        number = len(self.jobs) + 1
+        record = JobRecord(
+            f"projects/1/locations/r/customJobs/{number}",
+            "JOB_STATE_PENDING",
+            int(self.time) * 1000 + number,
+            send.labels[DIGEST_LABEL],
+        )
+        job = Job(record, send.request_id, [(self.time, record)])
+        self.jobs.append(job)
+        return job
+
+    # --- jobs
+    def of(self, request_id: str) -> list[Job]:
+        """The jobs of a request that there are now."""
+        return [job for job in self.jobs if job.request_id == request_id and job.exists]
+
+    def job(self, name: str) -> Job | None:
+        """The job of this name, also one that was deleted."""
+        return next((job for job in self.jobs if job.record.name == name), None)
+
+    def change(self, job: Job, state: str) -> None:
+        """A job goes over to another state."""
+        job.record = replace(job.record, state=state)
+        job.history.append((self.time, job.record))
+
+    def get(self, name: str) -> JobRecord | None:
+        """Read by name: always up to date."""
+        job = self.job(name)
+        return job.record if job is not None and job.exists else None
+
+    def find(self, request_id: str, lag: float) -> list[JobRecord]:
+        """The index as it was ``lag`` seconds ago: jobs missing, old states, deleted jobs."""
+        seen = [
+            [record for moment, record in job.history if moment <= self.time - lag][-1:]
+            for job in self.jobs
+            if job.request_id == request_id
+        ]
+        return [record for [record] in filter(None, seen) if record is not None]
+
+    def cancel(self, name: str, takes: float) -> None:
+        """Ask for a cancellation, carried out ``takes`` seconds later."""
+        job = self.job(name)
+        if job is not None and job.live and job.ends_at is None:
+            self.change(job, CANCELLING)
+            job.ends_at = self.time + takes
+
+    def delete(self, name: str) -> None:
+        """Delete a job's record."""
+        job = self.job(name)
+        if job is not None and job.exists:
+            job.history.append((self.time, None))
+
+    # --- records
+    def write(self, record: Record, generation: int) -> Stored:
+        """Compare-and-swap, at the store's own time."""
+        current = self.records.get(record.request_id)
+        if (current.generation if current else 0) != generation:
+            raise Conflict
+        if current is not None and current.record.state is State.DONE:
+            self._judge_end_of(current.record, record.state)
+        stored = Stored(record, generation + 1, self.time)
+        self.records[record.request_id] = stored
+        return stored
+
+    def _judge_end_of(self, done: Record, then: State) -> None:
+        """A record that names a job may only be freed, and only after the job has ended."""
+        job = self.job(done.job_name)
+        if then not in (State.DONE, State.RELEASED):
+            self.violations.append(f"{done} was overwritten by {then}")
+        if then is State.RELEASED and job is not None and job.live:
+            self.violations.append(f"{done} was freed while its job is {job.record.state}")
+
+    def state_of(self, request_id: str) -> State | None:
+        """What the record of a request says."""
+        stored = self.records.get(request_id)
+        return stored.record.state if stored else None

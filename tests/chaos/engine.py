@@ -1,0 +1,181 @@
+"""What `pulumi` does around the provider, as measured with the real one: state, kills, replacement.
+
+The provider is the real one, on a virtual clock and the ports of the process it runs in. The rules
+of the state file: a failed or killed provider leaves no trace, not even a pending operation; a
+killed engine leaves a pending ``creating``, which the next run only warns of; every save writes the
+whole file, so the last of two writers wins.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+from infra.customjob import provider as module
+from infra.customjob import spec, withdrawal
+from infra.customjob.ports import OperatorError
+from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
+
+JOB = "titanic"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A job as state keeps it."""
+
+    id: str
+    outs: Mapping[str, Any]
+
+
+@dataclass
+class StateFile:
+    """One stack's state. A job of the program is a resource of this name."""
+
+    resources: dict[str, Resource] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
+    checkpoints: list[dict[str, Resource]] = field(default_factory=list)
+
+    def save(self, resources: Mapping[str, Resource]) -> None:
+        """Write the whole file, as every step does."""
+        self.checkpoints.append(self.resources)
+        self.resources = dict(resources)
+
+
+def inputs(run: int, command: str, on_delete: str) -> dict[str, Any]:
+    """What the program declares for the job: its request with its real identity."""
+    body = spec.canonical({"displayName": JOB, "jobSpec": {"command": command}})
+    who = ("acme-ml-dev", "r", "dev", JOB)
+    submission = spec.Submission(*who, run)
+    return {
+        "project": submission.project,
+        "region": submission.region,
+        "stack": submission.stack,
+        "job": JOB,
+        "run": float(run),  # the engine hands numbers over as floats
+        "requestId": spec._identity(submission, body),
+        "requestDigest": spec.digest_of(body),
+        "request": body,
+        "labels": {},
+        "controlBucket": "control",
+        "onDelete": on_delete,
+    }
+
+
+@contextmanager
+def virtual_provider() -> Iterator[None]:
+    """The provider module on the ports and the clock of the process whose thread calls it."""
+
+    def withdraw(*args: Any, **kwargs: Any) -> None:
+        withdrawal.withdraw(*args, **kwargs, sleep=CURRENT.process.sleep)
+
+    with ExitStack() as stack:
+        replaced = {
+            "_service": lambda props: CURRENT.process,
+            "_intents": lambda props: CURRENT.process,
+            "Surroundings": lambda **kwargs: CURRENT.process.around(**kwargs),
+            "_engine_is_alive": lambda: not CURRENT.process.engine_gone,
+            "withdraw": withdraw,
+        }
+        for name, value in replaced.items():
+            stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+class ClosedConnection(Exception):
+    """The engine's view of a killed provider: error reading from server: EOF."""
+
+
+class Run:
+    """One `pulumi up`, `refresh` or `destroy` on a state file, as the work of a process."""
+
+    def __init__(self, file: StateFile, program: Mapping[str, Any], *, replace: bool = False):
+        self.file, self.program, self.replace = file, program, replace
+        self.error: Exception | None = None
+        self.submitted = False
+        """Whether a create came back with a job."""
+        self._view = dict(file.resources)
+        self._provider = module.CustomJobProvider()
+
+    def up(self, process: Process) -> None:
+        """Create, replace (delete first), update or leave alone; delete what left the program."""
+        with self._failing():
+            for name, news in self.program.items():
+                old = self._view.get(name)
+                diff = self._provider.diff(old.id, dict(old.outs), news) if old else None
+                if old is None or self.replace or (diff is not None and diff.replaces):
+                    if old is not None:
+                        self._delete(process, name, old)
+                    self._create(process, name, news)
+                elif diff is not None and diff.changes:
+                    outs = self._provider.update(old.id, dict(old.outs), news).outs or {}
+                    self._save(process, name, Resource(old.id, outs))
+            for name in [name for name in self._view if name not in self.program]:
+                self._delete(process, name, self._view[name])
+
+    def destroy(self, process: Process) -> None:
+        """Delete everything."""
+        with self._failing():
+            for name, old in list(self._view.items()):
+                self._delete(process, name, old)
+
+    def refresh(self, process: Process) -> None:
+        """Read everything; what cannot be read keeps its state, and nothing is forgotten."""
+        with self._failing():
+            for name, old in list(self._view.items()):
+                read = functools.partial(self._provider.read, old.id, dict(old.outs))
+                result = self._call(process, read)
+                if not result.id:
+                    del self._view[name]
+                    self._save(process, name, None)
+                else:
+                    self._save(process, name, Resource(result.id, result.outs or {}))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """A failed operation ends the run with an error."""
+        try:
+            yield
+        except (OperatorError, ClosedConnection) as error:
+            self.error = error
+
+    def _create(self, process: Process, name: str, news: Mapping[str, Any]) -> None:
+        self.file.pending.add(name)
+        try:
+            result = self._call(process, functools.partial(self._provider.create, dict(news)))
+        except (OperatorError, ClosedConnection):
+            self.file.pending.discard(name)  # dropped with any error: its absence proves nothing
+            raise
+        self.submitted = True
+        self._save(process, name, Resource(result.id or "", result.outs or {}))
+        self.file.pending.discard(name)
+
+    def _delete(self, process: Process, name: str, old: Resource) -> None:
+        self._call(process, functools.partial(self._provider.delete, old.id, dict(old.outs)))
+        self._save(process, name, None)
+
+    def _call(self, process: Process, operation: functools.partial) -> Any:
+        """One call of the provider. An engine that is gone takes no notice of its end."""
+        try:
+            result = operation()
+            process.pause("answered")
+            return result
+        except ProviderKilled:
+            raise ClosedConnection from None
+        finally:
+            self._still_there(process)
+
+    def _save(self, process: Process, name: str, resource: Resource | None) -> None:
+        self._still_there(process)
+        if resource is None:
+            self._view.pop(name, None)
+        else:
+            self._view[name] = resource
+        self.file.save(self._view)
+
+    def _still_there(self, process: Process) -> None:
+        if process.engine_gone:
+            raise Killed

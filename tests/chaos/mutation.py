@@ -1,0 +1,202 @@
+"""Run the suite against mutants of the protocol, each in a process of its own.
+
+``python -m tests.chaos.mutation`` loads everything once and forks for each mutant: the fork puts
+the mutated source into the module, and runs the unit tests of that module and, if none fails, the
+state machine. Its process has no threads when it forks; ``run_mutants`` starts it and reads along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+
+import pytest
+
+from tests.chaos.machine import run_machine
+from tests.chaos.mutants import MUTANTS, ROOT, Mutant
+
+#: Modules in the order they import each other: after a mutated one, the later are loaded anew.
+MODULES = ("adoption", "submission", "withdrawal", "client", "intent_store", "provider")
+TESTS = {
+    "adoption": ("submission",),
+    "submission": ("submission",),
+    "withdrawal": ("withdrawal", "provider"),
+    "provider": ("provider",),
+    "client": ("client",),
+    "intent_store": ("intent_store",),
+}
+#: What the state machine gets to notice a mutant that unit tests let pass.
+STEPS, SEED = 6000, 1
+#: Seconds. A mutant that takes longer was not judged, and that is an error.
+PATIENCE = 300.0
+#: A sample always has these.
+FIXED = ("sending begins without the fence", "a lost answer is sent again", "DONE is not written")
+
+
+@dataclass(frozen=True, slots=True)
+class MutantResult:
+    """What became of one mutant; ``by`` is the test that noticed it, or what the machine saw."""
+
+    name: str
+    step: str
+    killed: bool
+    by: str
+    seconds: float
+
+
+class NotJudged(Exception):
+    """A mutant could not be run: it does not apply, does not load, or does not come to an end."""
+
+
+def run_mutants(
+    progress: Callable[[MutantResult], None] = lambda _: None,
+    names: Sequence[str] = (),
+) -> list[MutantResult]:
+    """Run all mutants, or the named ones, and tell of each as it is done.
+
+    Raises:
+        NotJudged: with the reason; the source as it is must pass first, too.
+    """
+    results = []
+    command = [sys.executable, "-m", __name__, *names]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            told = json.loads(line)
+            if "error" in told:
+                raise NotJudged(told["error"])
+            results.append(MutantResult(**told))
+            progress(results[-1])
+    if running.returncode:
+        raise NotJudged(f"the process that runs mutants ended with {running.returncode}")
+    return results
+
+
+def sample(count: int, seed: int) -> list[str]:
+    """The fixed names and ``count`` others, chosen by ``seed``."""
+    others = [mutant.name for mutant in MUTANTS if mutant.name not in FIXED]
+    return [*FIXED, *random.Random(seed).sample(others, count)]
+
+
+def judge_all(mutants: Sequence[Mutant]) -> Iterator[MutantResult]:
+    """First the source as it is, which nothing may find fault with; then each mutant."""
+    if found := _forked(None, {mutant.module for mutant in mutants})[0]:
+        raise NotJudged(f"the source as it is fails: {found}")
+    for mutant in mutants:
+        mutant.source()  # a stale one is an error of its own
+        by, seconds = _forked(mutant, {mutant.module})
+        yield MutantResult(mutant.name, mutant.step, bool(by), by, round(seconds, 2))
+
+
+def _forked(mutant: Mutant | None, modules: Set[str]) -> tuple[str, float]:
+    """What noticed the mutant, empty if nothing did, and how long that took."""
+    fork = multiprocessing.get_context("fork")
+    ours, theirs = fork.Pipe(duplex=False)
+    child = fork.Process(target=_child, args=(mutant, modules, theirs))
+    began = time.monotonic()
+    child.start()
+    theirs.close()
+    try:
+        if not ours.poll(PATIENCE):
+            raise NotJudged(f"{mutant.name if mutant else 'the source'}: no end in {PATIENCE} s")
+        found, reason = ours.recv()
+    except EOFError:
+        raise NotJudged(f"{mutant.name if mutant else 'the source'}: its process died") from None
+    finally:
+        child.kill()
+        child.join()
+    if reason:
+        raise NotJudged(reason)
+    return found, time.monotonic() - began
+
+
+def _child(mutant: Mutant | None, modules: Set[str], answer: Connection) -> None:
+    """Judge in this process, which is thrown away after: (what noticed it, why not judged)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        if mutant is not None:
+            _load(mutant)
+        answer.send((_unit_tests(modules) or _machine(), ""))
+    except Exception as error:
+        name = mutant.name if mutant else "the source"
+        answer.send(("", f"{name}: {type(error).__name__}: {error}"))
+
+
+def _load(mutant: Mutant) -> None:
+    """Put the mutant in the place of its module, and load those anew that import from it."""
+    module = importlib.import_module(f"infra.customjob.{mutant.module}")
+    exec(compile(mutant.source(), mutant.path, "exec"), module.__dict__)
+    for later in MODULES[MODULES.index(mutant.module) + 1 :]:
+        importlib.reload(importlib.import_module(f"infra.customjob.{later}"))
+
+
+class _FirstFailure:
+    """A pytest plugin that remembers which test failed first."""
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.name:
+            self.name = report.nodeid.rpartition("/")[2]
+
+
+def _unit_tests(modules: Set[str]) -> str:
+    """The first unit test that fails, if one does."""
+    names = sorted({name for module in modules for name in TESTS[module]})
+    files = [str(ROOT / "tests/unit/infra/customjob" / f"test_{name}.py") for name in names]
+    first = _FirstFailure()
+    options = [
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:faulthandler",
+        "--rootdir",
+        str(ROOT),
+    ]
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = pytest.main([*options, *files], plugins=[first])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise NotJudged(f"pytest ended with {code!r}")
+    return first.name
+
+
+def _machine() -> str:
+    """What the state machine finds, in one line."""
+    found = run_machine(STEPS, SEED).violations
+    if not found:
+        return ""
+    errors = [line for line in found[0].splitlines() if line.startswith("AssertionError: ")]
+    return f"machine, seed {SEED}: {(errors or found[0].splitlines())[-1]}"
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named mutants, or all, and print a line of JSON for each."""
+    for module in MODULES:
+        importlib.import_module(f"infra.customjob.{module}")
+    unknown = set(names) - {mutant.name for mutant in MUTANTS}
+    try:
+        if unknown:
+            raise NotJudged(f"no such mutant: {', '.join(sorted(unknown))}")
+        for result in judge_all([m for m in MUTANTS if not names or m.name in names]):
+            print(json.dumps(asdict(result)), flush=True)
+    except Exception as error:
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,37 @@
+"""A sample of the mutants; ``make chaos`` runs all."""
+
+import secrets
+
+import pytest
+
+from tests.chaos import mutation
+from tests.chaos.mutants import MUTANTS, Mutant, StaleMutant
+
+
+def test_each_mutant_still_applies_and_has_a_name_of_its_own():
+    for mutant in MUTANTS:
+        assert mutant.source() != mutant.path.read_text()
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_every_step_of_the_protocol_has_mutants():
+    steps = {mutant.step for mutant in MUTANTS}
+    assert steps >= {"claim", "look", "fence", "send", "settle", "audit", "record"}
+
+
+def test_a_mutant_whose_text_is_gone_is_an_error():
+    with pytest.raises(StaleMutant, match="stands 0 times"):
+        Mutant("old", "send", "submission", "no such text", "").source()
+
+
+def test_a_mutant_nobody_knows_is_an_error():
+    with pytest.raises(mutation.NotJudged, match="no such mutant: x"):
+        mutation.run_mutants(names=["x"])
+
+
+def test_a_step_left_out_is_noticed():
+    seed = secrets.randbelow(10**9)
+    names = mutation.sample(4, seed)
+    results = mutation.run_mutants(names=names)
+    assert sorted(result.name for result in results) == sorted(names)
+    assert not [result for result in results if not result.killed], f"seed {seed}"
