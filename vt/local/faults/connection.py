@@ -26,6 +26,8 @@ def cut(peer: str) -> bool:
             continue  # no socket, or closed since
         with found:
             try:
+                if found.family not in (socket.AF_INET, socket.AF_INET6):
+                    continue  # addresses of other families are no pairs
                 host, port = found.getpeername()[:2]
                 # gRPC listens on IPv6 sockets, which see IPv4 addresses as ::ffff:127.0.0.1.
                 if (str(host).removeprefix("::ffff:"), port) != wanted:
