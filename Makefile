@@ -7,7 +7,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden local up review test check format clean-local clean requirements
+.PHONY: help setup golden local up review browser test check format clean-local clean requirements
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -26,7 +26,7 @@ local: setup ## run the whole thing here: local cloud, pulumi up, training, resu
 up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
 	@$(BIN)/vt up --stack $(or $(STACK),$(error say which stack: make up STACK=dev)) $(ARGS)
 
-test: setup ## run all tests: unit, golden, policy, end to end
+test: setup ## run all tests: unit, golden, policy, browser, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
@@ -44,6 +44,9 @@ format: setup ## format the code and fix what can be fixed safely
 
 review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--format html -o page.html')
 	@$(BIN)/vt review --stack $(STACK) $(FLAGS)
+
+browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
+	@$(PYTHON) tools/browser.py
 
 clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean

@@ -9,8 +9,11 @@
 ``jobs``           jobs: what happens to them, what they run on, what they can cost
 ``rights``         IAM: who gains or loses what on what, and why
 ``reach``          networks, peerings, firewalls, public members: what can reach what
-``picture``        the stack after the change: who reads and writes what
-``report``         plan -> report; the words every format shares
+``picture``        the stack after the change as a graph, and as Mermaid
+``svg``            the same graph laid out for the page
+``report``         plan -> report
+``verdict``        a report in one line
+``words``          words and cells that Markdown and the page share
 ``digest``         the plan's digest, which a deployment is bound to
 ``text``           names and values made harmless for Markdown and Mermaid
 ``markdown``       for the pull request, within GitHub's limit

@@ -81,7 +81,7 @@ def review(
         _say(f"{failed.filename}: {failed.strerror or failed}")
         raise typer.Exit(2) from None
     if output:
-        from vt.review.report import verdict
+        from vt.review.verdict import verdict
 
         _say(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {output}")
     else:

@@ -193,7 +193,9 @@ class _Reader:
             self.packs[looked["policyPackName"]] = looked.get("policyPackVersion", "")
             self.policies |= {*(looked.get("passed") or ()), *(looked.get("failed") or ())}
         elif summary := event.get("summaryEvent"):
-            self.packs |= summary.get("PolicyPacks") or {}
+            # A pack of this machine is called NAME|local|FOLDER.
+            for name, version in (summary.get("PolicyPacks") or {}).items():
+                self.packs.setdefault(name.partition("|")[0], version)
             self.succeeded = summary.get("result", "succeeded") == "succeeded"
         elif failed := event.get("errorEvent"):
             self.diagnostics[Diagnostic("error", values.shown(failed["error"]).strip())] = None

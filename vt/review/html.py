@@ -8,9 +8,10 @@ import jinja2
 
 from infra import costs
 from infra.costs import usd
-from vt.review import words
-from vt.review.report import Report, totals, verdict
+from vt.review import picture, svg, words
+from vt.review.report import Report
 from vt.review.text import visible
+from vt.review.verdict import totals, verdict
 
 
 def render(report: Report) -> str:
@@ -22,6 +23,7 @@ def render(report: Report) -> str:
         kept=[job for job in report.jobs if job.action == "keep"],
         totals=totals(report),
         words=words,
+        picture=svg.layout(picture.graph(report)),
         not_included=costs.NOT_INCLUDED,
     )
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from vt.review.fields import Field
 from vt.review.jobs import Job
-from vt.review.report import Report, verdict
+from vt.review.report import Report
 from vt.review.rights import Right
+from vt.review.verdict import verdict
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
 VERSION = 1
@@ -77,6 +78,7 @@ def document(report: Report) -> dict[str, Any]:
             for problem in report.problems
         ],
         "errors": [error.message for error in report.errors],
+        "notes": [note.message for note in report.notes],
         "warnings": [warning.message for warning in report.warnings],
     }
 

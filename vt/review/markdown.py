@@ -14,9 +14,10 @@ from infra.costs import usd
 from vt.review import picture, words
 from vt.review.fields import Field
 from vt.review.jobs import Job
-from vt.review.report import Change, Report, totals, verdict
+from vt.review.report import Change, Report
 from vt.review.rights import Right
 from vt.review.text import block, code
+from vt.review.verdict import totals, verdict
 
 #: Of a comment, with room for what a workflow puts around it.
 LIMIT = 64_000
@@ -71,13 +72,14 @@ def _lines(report: Report, detail: Detail) -> Iterator[str]:
     yield ""
     yield from _problems(report, detail)
     yield from _jobs(report, detail)
+    yield from _notes(report, detail)
     yield from _rights(report, detail)
     yield from _doors(report, detail)
     yield from _losses(report, detail)
     yield from _policies(report, detail)
     yield from _rest(report, detail)
     yield from _warnings(report, detail)
-    if detail.draw and (drawn := picture.mermaid(report)):
+    if detail.draw and (drawn := picture.mermaid(picture.graph(report))):
         yield from _folded("The stack after this change", ["```mermaid", drawn, "```"])
     if detail is not LEVELS[0]:
         yield "Shortened to fit into a comment: `--format html` and `--format json` tell all of it."
@@ -105,7 +107,8 @@ def _jobs(report: Report, detail: Detail) -> Iterator[str]:
     if not report.jobs:
         return
     yield "### Jobs"
-    yield ""
+    if told:
+        yield ""
     if detail.table and told:
         yield from _table(words.JOB_COLUMNS, (_cells(job) for job in told))
     elif detail.lines:
@@ -219,6 +222,12 @@ def _change(change: Change, detail: Detail) -> Iterator[str]:
         yield from (f"  {line}" for line in _fields(change.fields, detail.fields))
         if change.paths:
             yield f"  - differs in the cloud: {code(', '.join(change.paths), 400)}"
+
+
+def _notes(report: Report, detail: Detail) -> Iterator[str]:
+    lines = [line for note in report.notes for line in note.message.splitlines()]
+    if lines:
+        yield from ("### To know", "", block("\n".join(_some(lines, detail))), "")
 
 
 def _warnings(report: Report, detail: Detail) -> Iterator[str]:

@@ -1,9 +1,13 @@
-"""The stack after the change as a Mermaid picture: who runs what, reads what, writes what."""
+"""The stack after the change as a graph: who runs what, reads what, writes what.
+
+Drawn as Mermaid's source for Markdown, and as SVG for the page, which has no scripts.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from vt.review.jobs import Job
 from vt.review.report import Report
@@ -23,89 +27,107 @@ VERBS = (
     ("logWriter", "writes logs"),
     ("writer", "writes"),
     ("serviceAccountUser", "acts as"),
+    ("networkUser", "uses"),
 )
 SHAPES = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
 
 
-def mermaid(report: Report) -> str:
-    """The picture's source; empty if there is nothing to draw."""
-    drawing = _Drawing()
-    gained = set(report.gained)
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Something in the stack, or somebody with a right in it."""
+
+    kind: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """What stands in its box."""
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What one does with the other."""
+
+    one: Node
+    other: Node
+    verb: str
+    new: bool
+    """Whether the change brings it."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """Nodes in the order in which they are met, and their edges."""
+
+    nodes: dict[Node, None] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    left: int = 0
+    """Rights that are not drawn."""
+
+    def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
+        """Add an edge, and its ends."""
+        self.nodes |= {one: None, other: None}
+        self.edges.append(Edge(one, other, verb, new))
+
+
+def graph(report: Report) -> Graph:
+    """The stack after the change."""
+    drawn, gained = Graph(), set(report.gained)
     for right in report.held[:MAX_EDGES]:
-        drawing.right(right, new=right in gained)
-    left = len(report.held) - MAX_EDGES
+        drawn.add(_holder(right), _target(right), _verb(right.role), new=right in gained)
+    drawn.left = max(0, len(report.held) - MAX_EDGES)
     by_account: defaultdict[str, list[Job]] = defaultdict(list)
     for job in report.jobs:
         if job.action != "cancel":
             by_account[job.account].append(job)
     for account, jobs in sorted(by_account.items()):
-        drawing.jobs(account, jobs)
-    return "\n".join(drawing.lines(left)) if drawing.edges else ""
-
-
-class _Drawing:
-    """Nodes by what they stand for, and edges between them."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[tuple[str, str], str] = {}
-        self.shown: list[str] = []
-        self.edges: list[str] = []
-        self.new: list[int] = []
-
-    def right(self, right: Right, *, new: bool) -> None:
-        holder = self._node(*_holder(right.member))
-        target = self._node(right.kind, _last(right.target))
-        self._edge(holder, target, _verb(right.role), new=new)
-
-    def jobs(self, account: str, jobs: list[Job]) -> None:
-        runner = self._node("account", _account(account))
+        runner = Node("account", _account(account))
         if len(jobs) > MAX_JOBS:
             changed = sum(job.action != "keep" for job in jobs)
-            node = self._node("job", f"{len(jobs)} jobs, {changed} of them new or changed")
-            self._edge(node, runner, "run as", new=changed > 0)
-            return
-        for job in jobs:
-            node = self._node("job", job.name)
-            self._edge(node, runner, "runs as", new=job.submits)
-
-    def lines(self, left: int) -> Iterator[str]:
-        yield "flowchart LR"
-        yield from (f"  {line}" for line in self.shown)
-        yield from (f"  {line}" for line in self.edges)
-        if left > 0:
-            yield f'  more["and {left} more rights"]'
-        if self.new:
-            yield f"  linkStyle {','.join(map(str, self.new))} stroke:#1a7f37,stroke-width:3px"
-
-    def _node(self, kind: str, name: str) -> str:
-        if (kind, name) not in self.nodes:
-            id_ = self.nodes[kind, name] = f"n{len(self.nodes)}"
-            before, after = SHAPES.get(kind, ('["', '"]'))
-            self.shown.append(f"{id_}{before}{label(f'{kind} {name}')}{after}")
-        return self.nodes[kind, name]
-
-    def _edge(self, one: str, other: str, words: str, *, new: bool) -> None:
-        if new:
-            self.new.append(len(self.edges))
-        self.edges.append(f'{one} -- "{label(words)}" --> {other}')
+            many = Node("jobs", f"{len(jobs)}, {changed} of them new or changed")
+            drawn.add(many, runner, "run as", new=changed > 0)
+        else:
+            for job in jobs:
+                drawn.add(Node("job", job.name), runner, "runs as", new=job.submits)
+    return drawn
 
 
-def _holder(member: str) -> tuple[str, str]:
-    kind, _, name = member.partition(":")
+def mermaid(drawn: Graph) -> str:
+    """The picture's source; empty if there is nothing to draw."""
+    return "\n".join(_mermaid(drawn)) if drawn.edges else ""
+
+
+def _mermaid(drawn: Graph) -> Iterator[str]:
+    yield "flowchart LR"
+    ids = {node: f"n{number}" for number, node in enumerate(drawn.nodes)}
+    for node, id_ in ids.items():
+        before, after = SHAPES.get(node.kind, ('["', '"]'))
+        yield f"  {id_}{before}{label(node.text)}{after}"
+    for edge in drawn.edges:
+        yield f'  {ids[edge.one]} -- "{label(edge.verb)}" --> {ids[edge.other]}'
+    if drawn.left:
+        yield f'  more["and {drawn.left} more rights"]'
+    if new := [str(number) for number, edge in enumerate(drawn.edges) if edge.new]:
+        yield f"  linkStyle {','.join(new)} stroke:#1a7f37,stroke-width:3px"
+
+
+def _holder(right: Right) -> Node:
+    kind, _, name = right.member.partition(":")
     if kind == "serviceAccount":
-        return "account", _account(name)
-    return ("everybody" if not name else kind), name or member
+        return Node("account", _account(name))
+    return Node(kind if name else "everybody", name or right.member)
+
+
+def _target(right: Right) -> Node:
+    tail = right.target.rpartition("/")[2]
+    return Node(right.kind, _account(tail) if "@" in tail else tail)
 
 
 def _account(address: str) -> str:
     """``trainer-dev`` of the address of a stack's account; others in full."""
     name, _, domain = address.partition("@")
     return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
-
-
-def _last(name: str) -> str:
-    tail = name.rpartition("/")[2]
-    return _account(tail) if "@" in tail else tail
 
 
 def _verb(role: str) -> str:

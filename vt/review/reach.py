@@ -75,7 +75,7 @@ def _public_bucket(step: Step) -> list[Door]:
         return state is None or state.inputs.get("publicAccessPrevention") == "enforced"
 
     before, after = closed(step.old), closed(step.new)
-    if before == after:
+    if before == after or step.new is None:
         return []
     bucket = step.inputs.get("name", step.name)
     verb = "closes" if after else "opens"
@@ -111,16 +111,19 @@ def _job(step: Step) -> list[Door]:
 
 def _firewall(inputs: Inputs) -> str:
     inward = inputs.get("direction", "INGRESS") == "INGRESS"
-    ends = [
-        *inputs.get("sourceRanges" if inward else "destinationRanges", ()),
-        *inputs.get("sourceTags", ()),
-        *inputs.get("sourceServiceAccounts", ()),
-    ]
+    sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
+    targets = ("destinationRanges", "targetTags", "targetServiceAccounts")
     rules = inputs.get("allows") or inputs.get("denies") or []
     ports = ", ".join(f"{r.get('protocol')} {','.join(r.get('ports', ()))}".strip() for r in rules)
     verb = "allows" if inputs.get("allows") else "denies"
-    where = f"{'from' if inward else 'to'} {', '.join(map(str, ends)) or 'anywhere'}"
+    # An ingress rule reaches every machine of the network unless it says which.
+    where = f"from {_ends(inputs, sources) or ('anywhere' if inward else 'any machine in it')}"
+    where += f" to {_ends(inputs, targets) or ('any machine in it' if inward else 'anywhere')}"
     return f"a firewall rule of {_named(inputs, 'network')} that {verb} {ports} {where}"
+
+
+def _ends(inputs: Inputs, keys: tuple[str, ...]) -> str:
+    return ", ".join(str(end) for key in keys for end in inputs.get(key, ()))
 
 
 def _named(inputs: Inputs, key: str) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from infra.costs import usd
 from infra.errors import Problem
 from vt.review import digest, jobs, reach, rights
 from vt.review.events import JOB, Diagnostic, Plan, Step, Violation
@@ -86,6 +84,8 @@ class Report:
     """Mistakes and broken limits, where files are the reason that the preview failed."""
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
+    notes: tuple[Diagnostic, ...]
+    """What the program tells beside its resources: prices of reservations, duties of others."""
     jobs: tuple[Job, ...]
     gained: tuple[Right, ...]
     lost: tuple[Right, ...]
@@ -153,8 +153,9 @@ def build(
         digest=found,
         expected=expected,
         problems=problems,
-        errors=() if problems else plan.errors,
+        errors=_errors(plan, problems),
         warnings=tuple(d for d in plan.diagnostics if d.severity == "warning"),
+        notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.of(plan)),
         gained=tuple(rights.gained(plan)),
         lost=tuple(rights.lost(plan)),
@@ -164,54 +165,11 @@ def build(
         protected=tuple(_protection(plan, lost=False)),
         violations=plan.violations,
         packs=tuple(sorted(plan.packs)),
-        policies=len(plan.policies),
+        policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         changes=tuple(_changes(plan)),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
         held=tuple(rights.held(plan)),
     )
-
-
-def verdict(report: Report) -> str:
-    """The first line: what stops it, what happens to jobs, what it can cost, what is lost."""
-    parts = [_failed(report)] if report.outcome is not Outcome.CLEAN else []
-    if report.nothing and not parts:
-        return "Nothing changes."
-    acts = (("submit", "submitted"), ("replace", "replaced"), ("cancel", "cancelled"))
-    counts = [(report.count(action), word) for action, word in acts]
-    told = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
-    parts.append(", ".join(told) or "no job is submitted")
-    if report.submitted:
-        parts.append(_cost(report))
-    if report.gained or report.lost:
-        parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
-    parts.append(f"{_count(len(report.losses), 'resource')} destroyed")
-    if report.packs and not report.forbidding:
-        parts.append(_count(len(report.violations), "policy warning"))
-    text = "; ".join(parts)
-    return text[0].upper() + text[1:] + "."
-
-
-def _failed(report: Report) -> str:
-    """Why nothing may be deployed."""
-    return {
-        Outcome.FAILED: "the preview failed",
-        Outcome.FORBIDDEN: f"{_count(len(report.forbidding), 'policy violation')} forbid it",
-        Outcome.OVER_LIMIT: "the environment's limits forbid it",
-        Outcome.DIFFERENT: "this is not the plan that was approved",
-    }[report.outcome]
-
-
-def _cost(report: Report) -> str:
-    missing = report.unpriced
-    if len(missing) == len(report.submitted):
-        return "no price is known"
-    more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
-    return f"at most {usd(report.worst_case)}{more}"
-
-
-def _count(number: int, noun: str) -> str:
-    """``1 job``, ``2 jobs``, ``no jobs``."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Outcome:
@@ -222,6 +180,14 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Outcom
     if not plan.succeeded:
         return Outcome.FAILED
     return Outcome.DIFFERENT if different else Outcome.CLEAN
+
+
+def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
+    """What the engine says of a failure, unless the report says it better elsewhere."""
+    if problems:
+        return ()
+    told = any(violation.forbids for violation in plan.violations)
+    return tuple(e for e in plan.errors if not (told and e.message == "preview failed"))
 
 
 def _losses(plan: Plan) -> list[Loss]:
@@ -275,12 +241,3 @@ def _change(step: Step) -> Change:
     new = step.new.inputs if step.new else {}
     found = differ(step.old.inputs, new) if step.old else flat(new)
     return Change(step.op, step.name, step.type, tuple(found), () if found else step.paths)
-
-
-def totals(report: Report) -> str:
-    """How many of everything else are created, updated, …"""
-    counts = Counter(change.op for change in report.changes)
-    words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
-    order = [*words, *sorted(set(counts) - set(words))]
-    parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]
-    return ", ".join(parts) or "none"

@@ -21,7 +21,7 @@ JOB_COLUMNS = (
     "an hour",
     "at most",
 )
-RIGHT_COLUMNS = ("", "who", "role", "on", "why")
+RIGHT_COLUMNS = ("change", "who", "role", "on", "why")
 POLICY_COLUMNS = ("level", "policy", "resource", "what it says")
 
 
@@ -38,7 +38,7 @@ def action(job: Job) -> str:
         return done
     if not job.cancels:
         return f"{done}; the old one {job.was.lower()}"
-    seen = f" (was {job.was.lower()} when last seen)" if job.was else ""
+    seen = f" ({job.was.lower()} when last seen)" if job.was else ""
     return f"{done}; the old one is cancelled{seen}"
 
 

@@ -13,6 +13,7 @@ from infra.errors import Problem
 from tests.unit.vt.review import plans
 from vt.review import html, machine, markdown, report
 from vt.review.report import Report
+from vt.review.verdict import verdict
 
 NASTY = "a|b`c<img src=x onerror=alert(1)>@octocat ![x](http://x) \u202e"
 
@@ -44,7 +45,7 @@ def everything() -> Report:
         plans.step("same", plans.BUCKET, "storage-p", {}, {}, protect=(True, True)),
         plans.violation("bucket-closed", "mandatory", "open to everybody", "urn::storage-b"),
         plans.said("warning", "look at this"),
-        plans.said("error", "preview failed"),
+        plans.said("error", "the plugin broke"),
         plans.summary("failed", acme="1.0"),
     )
 
@@ -74,7 +75,7 @@ def test_markdown_answers_in_the_order_of_asking(everything: Report) -> None:
         "Warnings",
         "The stack",
     ]
-    assert text.index(report.verdict(everything)) < text.index("### ")
+    assert text.index(verdict(everything)) < text.index("### ")
 
 
 def test_nothing_in_markdown_leaves_its_place() -> None:
@@ -102,7 +103,7 @@ def test_a_comment_fits_and_keeps_its_verdict(count: int) -> None:
     found = review(*told)
     text = markdown.render(found)
     assert len(text.encode()) <= 65_536
-    assert report.verdict(found) in text
+    assert verdict(found) in text
     assert all(f"job-{n}`" in text for n in range(count))
 
 
@@ -141,7 +142,7 @@ def test_a_page_has_no_script_and_asks_nobody_for_anything(everything: Report) -
 def test_a_page_tells_everything(everything: Report) -> None:
     text = " ".join(Page(html.render(everything)).text.split())
     for part in (
-        report.verdict(everything),
+        verdict(everything),
         "look at this",
         "storage-old",
         "open to everybody",
@@ -168,7 +169,7 @@ def test_json_says_which_schema_it_has_and_all_the_rest(everything: Report) -> N
     assert data["jobs"][1]["pools"][0]["price"]["source"]
     assert data["rights"]["gained"][0]["public"] is True
     assert data["policies"]["violations"][0]["level"] == "mandatory"
-    assert data["errors"] == ["preview failed"]
+    assert data["errors"] == ["the plugin broke"]
 
 
 def test_mistakes_in_files_stand_in_for_the_engines_text() -> None:

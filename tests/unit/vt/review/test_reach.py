@@ -24,13 +24,24 @@ def test_a_firewall_rule_is_a_sentence() -> None:
     assert verb == "opens"
     assert what == (
         "a firewall rule of network training that allows tcp 22,443, icmp from 10.0.0.0/24"
+        " to any machine in it"
     )
 
 
 def test_a_firewall_rule_without_sources_is_open_to_anywhere() -> None:
     rule = FIREWALL | {"sourceRanges": []}
     [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
-    assert what.endswith("from anywhere")
+    assert what.endswith("from anywhere to any machine in it")
+
+
+def test_an_outward_rule_says_where_to() -> None:
+    rule = FIREWALL | {
+        "direction": "EGRESS",
+        "sourceRanges": [],
+        "destinationRanges": ["10.1.0.0/16"],
+    }
+    [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
+    assert what.endswith("from any machine in it to 10.1.0.0/16")
 
 
 def test_a_changed_rule_is_told_with_what_differs() -> None:

@@ -8,6 +8,7 @@ from infra.errors import Problem
 from tests.unit.vt.review import plans
 from vt.review import digest, report
 from vt.review.report import Outcome, Report
+from vt.review.verdict import verdict
 
 LIMIT = Problem("jobs/a.yaml:1:1", "too dear", rule="limit-job-cost")
 MISTAKE = Problem("jobs/a.yaml:2:1", "wrong", rule="unknown-field")
@@ -23,7 +24,7 @@ def submit(name: str, *pools: plans.Event) -> plans.Event:
 
 def test_a_plan_without_changes_says_so() -> None:
     same = plans.step("same", plans.BUCKET, "b", old={"name": "b"}, new={"name": "b"})
-    assert report.verdict(review(same)) == "Nothing changes."
+    assert verdict(review(same)) == "Nothing changes."
     assert review(same).unchanged == 1
 
 
@@ -36,7 +37,7 @@ def test_the_verdict_says_what_happens_to_jobs_and_what_it_can_cost() -> None:
         plans.create(plans.MEMBER, "m", **plans.member("data")),
         plans.delete(plans.BUCKET, "storage-old", name="old"),
     )
-    assert report.verdict(found) == (
+    assert verdict(found) == (
         "1 job submitted, 1 job replaced, 1 job cancelled; at most $0.44; "
         "1 right gained, 0 lost; 1 resource destroyed."
     )
@@ -44,9 +45,9 @@ def test_the_verdict_says_what_happens_to_jobs_and_what_it_can_cost() -> None:
 
 def test_jobs_without_a_price_are_counted_not_free() -> None:
     b200 = plans.pool("a4-highgpu-8g", acceleratorType="NVIDIA_B200", acceleratorCount=8)
-    assert "no price is known" in report.verdict(review(submit("a", b200)))
+    assert "no price is known" in verdict(review(submit("a", b200)))
     both = review(submit("a", b200), submit("b"))
-    assert "at most $0.22 and 1 job without a price" in report.verdict(both)
+    assert "at most $0.22 and 1 job without a price" in verdict(both)
     assert [job.name for job in both.unpriced] == ["a"]
 
 
@@ -128,7 +129,7 @@ def test_components_and_providers_are_no_resources() -> None:
         plans.create("vertextraining:storage:Storage", "storage"),
     )
     assert found.changes == ()
-    assert report.verdict(found) == "Nothing changes."
+    assert verdict(found) == "Nothing changes."
 
 
 def test_equal_plans_have_one_digest_in_whatever_order_they_are_told() -> None:

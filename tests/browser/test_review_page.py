@@ -1,0 +1,167 @@
+"""The page of ``vt review`` in a real browser: without scripts, light and dark, for everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+import browser as browsers
+from tests.unit.vt.review import plans
+from vt.review import html, report
+
+SCREENSHOT = Path(__file__).parents[2] / "docs" / "images" / "review.png"
+pytestmark = pytest.mark.timeout(300)
+
+
+def page_source() -> str:
+    """A page with every part, as the committed screenshot shows it."""
+    old, new = plans.job("train-encoder"), plans.job("train-encoder", plans.pool(replicas=2), run=2)
+    gpus = plans.pool(
+        "a3-megagpu-8g",
+        4,
+        image="training-prod/trainer@sha256:" + "5f" * 32,
+        acceleratorType="NVIDIA_H100_MEGA_80GB",
+        acceleratorCount=8,
+        reservationAffinity={
+            "reservationAffinityType": "SPECIFIC_RESERVATION",
+            "values": ["projects/acme-ml-prod/zones/us-central1-a/reservations/h100-mega"],
+        },
+    )
+    network = {"networkAttachment": "projects/acme/regions/us-central1/networkAttachments/psc"}
+    plan = plans.plan(
+        plans.create(
+            plans.JOB,
+            "training-pretrain",
+            **plans.job("pretrain", gpus, timeout="86400s", pscInterfaceConfig=network),
+        ),
+        plans.step(
+            "replace",
+            plans.JOB,
+            "training-train-encoder",
+            old=old,
+            new=new,
+            outputs={"state": "JOB_STATE_RUNNING"},
+        ),
+        plans.create(plans.MEMBER, "trainer-reads-data", **plans.member("acme-data")),
+        plans.create(plans.MEMBER, "public", **plans.member("acme-data", who="allUsers")),
+        plans.delete(plans.MEMBER, "raw", **plans.member("acme-raw")),
+        plans.create("gcp:compute/network:Network", "network", name="training"),
+        plans.delete(plans.BUCKET, "storage-raw", name="acme-raw"),
+        plans.step("update", plans.BUCKET, "storage-data", old={"days": 7}, new={"days": 30}),
+        plans.step("same", plans.BUCKET, "storage-models", {}, {}, protect=(True, True)),
+        plans.violation("no-public-members", "mandatory", "everybody may read it", "::public"),
+        plans.said("warning", "jobs/pretrain.yaml:7:3: an image without a digest"),
+        plans.summary("failed", guardrails="1.0"),
+    )
+    return html.render(report.build(plan, source="Previewed offline against an empty state"))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    path = browsers.find()
+    if path is None:
+        pytest.fail(f"there is no browser to test with. Hint: make browser, or {browsers.HINT}")
+    root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium's sandbox refuses root
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, chromium_sandbox=not root)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("page") / "review.html"
+    made.write_text(page_source(), encoding="utf-8")
+    return made
+
+
+def opened(chromium: Browser, file: Path, scheme: str, *, scripts: bool = True) -> Page:
+    # bypass_csp: the page forbids every script, also the one that judges it.
+    page = chromium.new_page(
+        color_scheme="dark" if scheme == "dark" else "light",
+        java_script_enabled=scripts,
+        bypass_csp=scripts,
+        viewport={"width": 1440, "height": 900},
+    )
+    page.goto(file.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_stands_in_the_way_of_anybody(chromium: Browser, file: Path, scheme: str) -> None:
+    page = opened(chromium, file, scheme)
+    # What is folded is there to be read as well.
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = Axe().run(page).response
+    violations = [
+        f"{each['id']}: {each['help']}: {[node['target'] for node in each['nodes']]}"
+        for each in found["violations"]
+    ]
+    assert violations == []
+    judged = {each["id"] for each in found["passes"]}
+    assert {"color-contrast", "document-title", "html-has-lang", "region"} <= judged
+    page.close()
+
+
+def test_light_and_dark_are_not_the_same(chromium: Browser, file: Path) -> None:
+    colours = set[str]()
+    for scheme in ("light", "dark"):
+        page = opened(chromium, file, scheme)
+        colours.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        page.close()
+    assert len(colours) == 2
+
+
+def test_without_scripts_everything_can_be_read(chromium: Browser, file: Path) -> None:
+    page = opened(chromium, file, "light", scripts=False)
+    assert page.locator("h1").inner_text() == "Review of stack dev"
+    for text in ("Forbidden by 1 policy violation", "$10,260", "everybody may read it"):
+        assert page.get_by_text(text).first.is_visible(), text
+    folded = page.get_by_text("update storage-data")
+    folded.click()  # folding needs no script either
+    assert page.get_by_role("cell", name="30").is_visible()
+    page.close()
+
+
+def test_the_page_asks_nobody_for_anything(chromium: Browser, file: Path) -> None:
+    page, asked = chromium.new_page(), list[str]()
+
+    def note(route: Route) -> None:
+        asked.append(route.request.url)
+        route.continue_()
+
+    page.route("**/*", note)
+    page.goto(file.as_uri())
+    assert asked == [file.as_uri()]
+    page.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_page_is_wider_than_the_window(chromium: Browser, file: Path, width: int) -> None:
+    page = opened(chromium, file, "light")
+    page.set_viewport_size({"width": width, "height": 800})
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width
+    page.close()
+
+
+def test_the_pictures_words_are_there_for_who_cannot_see_it(chromium: Browser, file: Path) -> None:
+    page = opened(chromium, file, "light")
+    told = page.locator("svg title").text_content() or ""
+    assert "job pretrain runs as account trainer-dev (new)" in told
+    assert json.loads(page.evaluate("JSON.stringify(document.querySelectorAll('svg').length)")) == 1
+    page.close()
+
+
+def test_a_screenshot_can_be_taken(chromium: Browser, file: Path, tmp_path: Path) -> None:
+    page = opened(chromium, file, "light")
+    target = SCREENSHOT if os.environ.get("UPDATE_GOLDEN") else tmp_path / "review.png"
+    page.screenshot(path=target, full_page=True)
+    assert target.stat().st_size > 10_000
+    page.close()

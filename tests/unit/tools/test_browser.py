@@ -1,0 +1,70 @@
+"""A browser is found, or it is said what to install."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import browser
+
+
+def program(folder: Path, name: str) -> Path:
+    file = folder / name
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(browser.VARIABLE, raising=False)
+    return tmp_path
+
+
+def test_the_first_known_name_on_the_path_is_taken(path: Path) -> None:
+    program(path, "google-chrome")
+    chromium = program(path, "chromium")
+    assert browser.find() == str(chromium)
+
+
+def test_the_one_that_is_named_is_taken_and_no_other(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(path, "chromium")
+    monkeypatch.setenv(browser.VARIABLE, str(program(path, "mine")))
+    assert browser.find() == str(path / "mine")
+    monkeypatch.setenv(browser.VARIABLE, str(path / "gone"))
+    assert browser.find() is None
+
+
+def test_without_a_browser_and_without_apt_it_is_said_what_to_install(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not browser.can_install()
+    assert browser.main() == 1
+    assert "apt-get install chromium" in capsys.readouterr().err
+
+
+def test_an_installation_that_fails_is_told(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path / "apt-get").write_text("#!/bin/sh\nexit 100\n")
+    (path / "apt-get").chmod(0o755)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert browser.main() == 1
+    assert "apt-get update -qq failed" in capsys.readouterr().err
+
+
+def test_what_is_installed_is_found(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path / "apt-get").write_text(
+        f'#!/bin/sh\n[ "$1" = update ] || {{ echo > "{path}/chromium"; '
+        f'/bin/chmod +x "{path}/chromium"; }}\n'
+    )
+    (path / "apt-get").chmod(0o755)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert browser.main() == 0
+    assert f"browser: {path}/chromium" in capsys.readouterr().out
