@@ -1,53 +1,12 @@
-"""The protocol with one step or guard left out at a time. Each must be noticed by a test.
-
-A mutant is an exact text of the source and what stands in its place. A text that is not there
-exactly once is an error, so mutants cannot outlive what they mutate.
-"""
+"""The protocol with one step or guard left out at a time. Each must be noticed by a test."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from tests.chaos.mutant import Mutant, of
+from tests.chaos.mutants_around import AROUND
 
-ROOT = Path(__file__).parents[2]
-
-
-class StaleMutant(Exception):
-    """The source no longer contains, exactly once, what the mutant replaces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """``module`` without ``step``: ``old`` is replaced by ``new``."""
-
-    name: str
-    step: str
-    module: str
-    old: str
-    new: str
-
-    @property
-    def path(self) -> Path:
-        """The file that is mutated; it is only read."""
-        return ROOT / "infra" / "customjob" / f"{self.module}.py"
-
-    def source(self) -> str:
-        """The mutated source. Raises StaleMutant."""
-        source = self.path.read_text()
-        if (count := source.count(self.old)) != 1:
-            raise StaleMutant(f"{self.name}: its text stands {count} times in {self.path.name}")
-        return source.replace(self.old, self.new)
-
-
-def _submission(step: str, *changes: tuple[str, str, str]) -> list[Mutant]:
-    return [Mutant(name, step, "submission", old, new) for name, old, new in changes]
-
-
-def _of(module: str, step: str, *changes: tuple[str, str, str]) -> list[Mutant]:
-    return [Mutant(name, step, module, old, new) for name, old, new in changes]
-
-
-_CLAIM = _submission(
+_CLAIM = of(
+    "submission",
     "claim",
     (
         "a record is overwritten whoever wrote it last",
@@ -93,7 +52,8 @@ _CLAIM = _submission(
     ),
     ("contention ends the attempt", "                continue  #", "                break  #"),
 )
-_OUTLAST = _submission(
+_OUTLAST = of(
+    "submission",
     "claim: outlast",
     ("the lease is not waited for", " + self.timing.lease + self.timing.settle", " + 35.0"),
     (
@@ -115,7 +75,8 @@ _OUTLAST = _submission(
         "",
     ),
 )
-_LOOK = _submission(
+_LOOK = of(
+    "submission",
     "look",
     (
         "nobody looks before sending",
@@ -129,7 +90,8 @@ _LOOK = _submission(
         "        return found",
     ),
 )
-_FENCE = _submission(
+_FENCE = of(
+    "submission",
     "fence",
     (
         "sending begins without the fence",
@@ -142,7 +104,8 @@ _FENCE = _submission(
         "        self._try_write(State.SENDING, claim)\n        return claim, began",
     ),
 )
-_SEND = _submission(
+_SEND = of(
+    "submission",
     "send",
     (
         "a lost answer is sent again",
@@ -181,7 +144,8 @@ _SEND = _submission(
         "",
     ),
 )
-_SETTLE = _submission(
+_SETTLE = of(
+    "submission",
     "settle",
     (
         "a lost answer ends the run at once",
@@ -199,7 +163,8 @@ _SETTLE = _submission(
         "        except (NotSubmitted, InDoubt):\n            self._try",
     ),
 )
-_AUDIT = _submission(
+_AUDIT = of(
+    "submission",
     "audit",
     ("no audit", "        job = self._audit(job)\n", ""),
     (
@@ -214,7 +179,8 @@ _AUDIT = _submission(
     ),
     ("an audit that fails loses the job", "            return created  #", "            raise  #"),
 )
-_RECORD = _submission(
+_RECORD = of(
+    "submission",
     "record",
     ("DONE is not written", "        self._try_write(State.DONE, fence, job.name)\n", ""),
     (
@@ -228,110 +194,8 @@ _RECORD = _submission(
         "        except (Conflict, OperatorError):\n            raise\n",
     ),
 )
-_ADOPT = _of(
-    "adoption",
-    "adopt",
-    ("digests are not compared", "    if other:", "    if other is None:"),
-    ("an ended run is adopted", "if job.state not in FAILED and ", "if "),
-    ("a run being cancelled is adopted", " and job.state != CANCELLING", ""),
-    ("the newest job is adopted", "    return min(found", "    return max(found"),
-)
-_WITHDRAW = _of(
-    "withdrawal",
-    "withdraw",
-    ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
-    ("its end is not waited for", "    while record is not None and", "    while False and"),
-    (
-        "a job that does not end is given up silently",
-        "        if waited >= bound:\n",
-        "        if waited >= bound:\n            return\n",
-    ),
-    ("records are deleted unasked", "record is not None and delete_record:", "record is not None:"),
-    ("a record in use is freed", "record.state is not State.DONE", "record is None"),
-    (
-        "another job's record is freed",
-        "    if stored.record.job_name != name:",
-        "    if name is None:",
-    ),
-    (
-        "a freed record forgets its job",
-        "state=State.RELEASED, owner",
-        "state=State.RELEASED, job_name='', owner",
-    ),
-    (
-        "who loses the write fails",
-        "    except Conflict:\n        return  #",
-        "    except Conflict:\n        raise  #",
-    ),
-)
-_PROVIDER = _of(
-    "provider",
-    "provider",
-    (
-        "the record is freed before the job has ended",
-        '        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")\n'
-        '        release(_intents(props), props["requestId"], id_)',
-        '        release(_intents(props), props["requestId"], id_)\n'
-        '        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")',
-    ),
-    (
-        "the record is never freed",
-        '        release(_intents(props), props["requestId"], id_)\n',
-        "",
-    ),
-    (
-        "nobody asks for the engine",
-        "Surroundings(engine_is_alive=_engine_is_alive)",
-        "Surroundings()",
-    ),
-    (
-        "a forgotten job leaves the stack",
-        "        return dynamic.ReadResult(id_, {",
-        "        if record is None:\n            return dynamic.ReadResult('', {})\n"
-        "        return dynamic.ReadResult(id_, {",
-    ),
-    (
-        "a job is sent without its request id",
-        "        REQUEST_ID_LABEL: props",
-        "        'x': props",
-    ),
-    (
-        "a changed request is no change",
-        "            replaces = [key for",
-        "            replaces = [] and [key for",
-    ),
-)
-_CLIENT = _of(
-    "client",
-    "error classes",
-    (
-        "UNAVAILABLE proves that nothing was created",
-        '    "UNIMPLEMENTED": ',
-        '    "UNAVAILABLE": "again",\n    "UNIMPLEMENTED": ',
-    ),
-    (
-        "an answer without a name is an answer",
-        "        if not job.name:",
-        "        if job is None:",
-    ),
-    (
-        "a missing right is a refusal like any other",
-        'NotAllowed if code == "PERMISSION_DENIED" else NotSubmitted',
-        "NotSubmitted",
-    ),
-)
-_STORE = _of(
-    "intent_store",
-    "compare-and-swap",
-    (
-        "a record is written without its precondition",
-        "                if_generation_match=generation,\n",
-        "",
-    ),
-)
 
 #: All of them, in the order of the protocol.
 MUTANTS: tuple[Mutant, ...] = (
-    *_CLAIM, *_OUTLAST, *_LOOK, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
-    *_ADOPT, *_WITHDRAW, *_PROVIDER, *_CLIENT, *_STORE,
+    *_CLAIM, *_OUTLAST, *_LOOK, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD, *AROUND,
 )  # fmt: skip

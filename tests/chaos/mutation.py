@@ -24,7 +24,8 @@ from multiprocessing.connection import Connection
 import pytest
 
 from tests.chaos.machine import run_machine
-from tests.chaos.mutants import MUTANTS, ROOT, Mutant
+from tests.chaos.mutant import ROOT, Mutant
+from tests.chaos.mutants import MUTANTS
 
 #: Modules in the order they import each other: after a mutated one, the later are loaded anew.
 MODULES = ("adoption", "submission", "withdrawal", "client", "intent_store", "provider")

@@ -5,7 +5,8 @@ import secrets
 import pytest
 
 from tests.chaos import mutation
-from tests.chaos.mutants import MUTANTS, Mutant, StaleMutant
+from tests.chaos.mutant import Mutant, StaleMutant
+from tests.chaos.mutants import MUTANTS
 
 
 def test_each_mutant_still_applies_and_has_a_name_of_its_own():

@@ -1,0 +1,110 @@
+"""What stands around the protocol, with one guard left out at a time."""
+
+from __future__ import annotations
+
+from tests.chaos.mutant import of
+
+ADOPT = of(
+    "adoption",
+    "adopt",
+    ("digests are not compared", "    if other:", "    if other is None:"),
+    ("an ended run is adopted", "if job.state not in FAILED and ", "if "),
+    ("a run being cancelled is adopted", " and job.state != CANCELLING", ""),
+    ("the newest job is adopted", "    return min(found", "    return max(found"),
+)
+WITHDRAW = of(
+    "withdrawal",
+    "withdraw",
+    ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
+    ("its end is not waited for", "    while record is not None and", "    while False and"),
+    (
+        "a job that does not end is given up silently",
+        "        if waited >= bound:\n",
+        "        if waited >= bound:\n            return\n",
+    ),
+    ("records are deleted unasked", "record is not None and delete_record:", "record is not None:"),
+    ("a record in use is freed", "record.state is not State.DONE", "record is None"),
+    (
+        "another job's record is freed",
+        "    if stored.record.job_name != name:",
+        "    if name is None:",
+    ),
+    (
+        "a freed record forgets its job",
+        "state=State.RELEASED, owner",
+        "state=State.RELEASED, job_name='', owner",
+    ),
+    (
+        "who loses the write fails",
+        "    except Conflict:\n        return  #",
+        "    except Conflict:\n        raise  #",
+    ),
+)
+PROVIDER = of(
+    "provider",
+    "provider",
+    (
+        "the record is freed before the job has ended",
+        '        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")\n'
+        '        release(_intents(props), props["requestId"], id_)',
+        '        release(_intents(props), props["requestId"], id_)\n'
+        '        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")',
+    ),
+    (
+        "the record is never freed",
+        '        release(_intents(props), props["requestId"], id_)\n',
+        "",
+    ),
+    (
+        "nobody asks for the engine",
+        "Surroundings(engine_is_alive=_engine_is_alive)",
+        "Surroundings()",
+    ),
+    (
+        "a forgotten job leaves the stack",
+        "        return dynamic.ReadResult(id_, {",
+        "        if record is None:\n            return dynamic.ReadResult('', {})\n"
+        "        return dynamic.ReadResult(id_, {",
+    ),
+    (
+        "a job is sent without its request id",
+        "        REQUEST_ID_LABEL: props",
+        "        'x': props",
+    ),
+    (
+        "a changed request is no change",
+        "            replaces = [key for",
+        "            replaces = [] and [key for",
+    ),
+)
+CLIENT = of(
+    "client",
+    "error classes",
+    (
+        "UNAVAILABLE proves that nothing was created",
+        '    "UNIMPLEMENTED": ',
+        '    "UNAVAILABLE": "again",\n    "UNIMPLEMENTED": ',
+    ),
+    (
+        "an answer without a name is an answer",
+        "        if not job.name:",
+        "        if job is None:",
+    ),
+    (
+        "a missing right is a refusal like any other",
+        'NotAllowed if code == "PERMISSION_DENIED" else NotSubmitted',
+        "NotSubmitted",
+    ),
+)
+STORE = of(
+    "intent_store",
+    "compare-and-swap",
+    (
+        "a record is written without its precondition",
+        "                if_generation_match=generation,\n",
+        "",
+    ),
+)
+
+#: All of them.
+AROUND = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)
