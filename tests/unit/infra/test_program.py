@@ -6,7 +6,7 @@ import pytest
 from infra import grants as grants_table
 from infra import program
 from infra.errors import ConfigError
-from tests.unit.infra.recorder import Recorder, grants, registered, settings
+from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settings
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():
@@ -132,4 +132,15 @@ def test_a_wrong_job_file_registers_nothing(tmp_path):
     with pytest.raises(ConfigError) as failed:
         program.deploy(config.model_copy(update={"jobs": {"a": job, "b": job}}), tmp_path)
     assert len(failed.value.problems) == 8  # four in each, the missing account among them
+    assert recorder.registered == {}
+
+
+def test_a_stack_over_its_limits_registers_nothing():
+    over = settings("dev", limits={"maxUsdPerJob": 0.01, "regions": ["us-east1"]})
+    recorder = Recorder()
+    pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
+    with pytest.raises(ConfigError) as failed:
+        program.deploy(over, ROOT)
+    rules = {problem.rule for problem in failed.value.problems}
+    assert rules == {"limit-job-cost", "limit-region"}
     assert recorder.registered == {}
