@@ -13,6 +13,7 @@ import typer
 
 from vt.catalogue.command import catalogue
 from vt.check.command import check
+from vt.diff.command import diff
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.faults.commands import fault
@@ -35,6 +36,7 @@ app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")
 app.command(context_settings=UP_CONTEXT)(up)
+app.command()(diff)
 app.add_typer(jobs, name="jobs")
 app.add_typer(local, name="local")
 
