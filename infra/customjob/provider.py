@@ -11,7 +11,7 @@ import socket
 import sys
 import traceback
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from pulumi import dynamic
 from pulumi.output import Unknown
@@ -28,7 +28,7 @@ from infra.customjob.ports import (
     Request,
 )
 from infra.customjob.spec import digest_of, output_directory
-from infra.customjob.submission import Surroundings, submit
+from infra.customjob.submission import Surroundings, Timing, submit
 from infra.customjob.withdrawal import release, withdraw
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
@@ -44,6 +44,10 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
     # Nothing secret is captured; as a secret, it would cost a key operation for every job.
     serialize_as_secret_always = False
+
+    timing: ClassVar[Timing] = Timing()
+    """Bounds of the protocol. Tests that cannot wait for them have a provider class of their own:
+    no setting and no variable of the environment shortens them for a real stack."""
 
     def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
         """Called once a process; settings of a job come with its inputs."""
@@ -79,7 +83,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             labels=_labels(props),
         )
         around = Surroundings(engine_is_alive=_engine_is_alive)
-        record, _adopted = submit(request, _service(props), _intents(props), around=around)
+        record, _adopted = submit(request, _service(props), _intents(props), self.timing, around)
         return dynamic.CreateResult(record.name, _outputs(props, record))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:

@@ -19,6 +19,9 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     would otherwise adopt the running job and cancel it right after.
     """
 
+    # Without annotation, since those are outputs. Only tests that cannot wait have another.
+    PROVIDER = CustomJobProvider
+
     name: pulumi.Output[str]
     """Resource name: ``projects/NUMBER/locations/REGION/customJobs/ID``."""
     state: pulumi.Output[str]
@@ -63,4 +66,4 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         opts = pulumi.ResourceOptions.merge(
             opts, pulumi.ResourceOptions(delete_before_replace=True)
         )
-        super().__init__(CustomJobProvider(), resource_name, {**inputs, **outputs}, opts)
+        super().__init__(self.PROVIDER(), resource_name, {**inputs, **outputs}, opts)

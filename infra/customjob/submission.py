@@ -195,6 +195,8 @@ class _Attempt:
                 if waited + self.timing.interval > self.timing.gate:
                     raise
                 self.around.sleep(self.timing.interval)
+                if self._look():  # refused, and yet a job is there: an answer that was wrong
+                    raise InDoubt("a job appeared although it was refused") from None
 
     def _settle(self) -> list[JobRecord]:
         """Step 5: look for the job of a request whose answer was lost."""

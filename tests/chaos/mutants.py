@@ -134,6 +134,11 @@ _SEND = of(
         "",
     ),
     (
+        "it is sent again without looking",
+        "                if self._look():  # refused",
+        "                if False:  # refused",
+    ),
+    (
         "any refusal is tried again",
         "            except NotAllowed:",
         "            except NotSubmitted:",

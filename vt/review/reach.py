@@ -10,7 +10,6 @@ from vt.review import rights
 from vt.review.events import JOB, Plan, Step
 from vt.review.fields import Field, differ
 from vt.review.jobs import request
-from vt.review.values import UNKNOWN
 
 Inputs = Mapping[str, Any]
 
@@ -128,8 +127,6 @@ def _ends(inputs: Inputs, keys: tuple[str, ...]) -> str:
 
 
 def _named(inputs: Inputs, key: str) -> str:
-    if inputs.get(key) == UNKNOWN:
-        return f"a new {key}"
     return f"{key} {str(inputs.get(key, '')).rpartition('/')[2]}"
 
 

@@ -100,6 +100,12 @@ def test_a_right_granted_just_now_is_waited_for():
     assert (world.sent, world.time) == (1, 1020)
 
 
+def test_a_job_that_came_to_be_although_it_was_refused_is_adopted_and_not_sent_again():
+    world = World()
+    found, adopted = submit(Process(world, answer=NotAllowed("no actAs"), lands=True))
+    assert (world.sent, adopted, found.name) == (1, True, "job-1")
+
+
 def test_a_right_that_is_not_granted_is_an_error_within_a_bound():
     world = World()
     with pytest.raises(NotAllowed):

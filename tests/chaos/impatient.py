@@ -1,0 +1,27 @@
+"""The real provider and resource with a protocol that waits seconds in place of minutes.
+
+Only a program that names these classes gets them: nothing a user can set shortens the bounds.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from infra.customjob.provider import CustomJobProvider
+from infra.customjob.resource import CustomJob
+from infra.customjob.submission import Timing
+
+#: The lease is above the time a local call takes; the rest follows as in the real bounds.
+TIMING = Timing(lease=6.0, send_within=3.0, settle=1.0, gate=2.0, doubt=4.0, interval=0.2)
+
+
+class ImpatientProvider(CustomJobProvider):
+    """Named in the state of the chaos stacks, as the real one is in others."""
+
+    timing: ClassVar[Timing] = TIMING
+
+
+class ImpatientJob(CustomJob, module="vertex", name="CustomJob"):
+    """A job of the chaos stacks."""
+
+    PROVIDER = ImpatientProvider

@@ -1,0 +1,89 @@
+"""Every fault of the local cloud under a submission, by the real clients: one job in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from infra.customjob import client, intent_store
+from infra.customjob.ports import DIGEST_LABEL, REQUEST_ID_LABEL, OperatorError, Request
+from infra.customjob.submission import submit
+from tests.chaos.arena import BUCKET, PROJECT, REGION, Arena
+from tests.chaos.impatient import TIMING
+from vt.local.faults.model import GRPC_CODES
+
+BODY = (
+    '{"displayName": "x", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'
+    ' "machineSpec": {"machineType": "n1-standard-4"},'
+    ' "containerSpec": {"imageUri": "python:3.11", "command": ["true"]}}]}}'
+)
+DIGEST = "d" * 64
+TRIES = 3
+_SECONDS = 1.0
+"""Deadline of a create here, where an answer that is dropped is waited for."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """A fault, whether it happened, and what was wrong then; ``problem`` is empty if nothing."""
+
+    fault: str
+    problem: str
+    tries: int
+
+
+def faults() -> Iterator[dict[str, Any]]:
+    """All that can happen to the calls of a submission."""
+    create = {"service": "jobs", "method": "CreateCustomJob"}
+    for when in ("before", "after"):
+        for code in sorted(GRPC_CODES):
+            yield {**create, "kind": "error", "code": code, "when": when}
+        for kind in ("drop", "reset"):
+            yield {**create, "kind": kind, "when": when}
+    yield {**create, "kind": "truncate"}
+    yield {**create, "kind": "delay", "seconds": _SECONDS / 2}
+    lists = {"service": "jobs", "method": "ListCustomJobs"}
+    for code in ("UNAVAILABLE", "INTERNAL", "PERMISSION_DENIED"):
+        yield {**lists, "kind": "error", "code": code}
+    yield {**lists, "kind": "reset"}
+    yield {**lists, "kind": "stale", "seconds": 1.0}
+    yield {**lists, "kind": "short-pages"}
+    writes = {"service": "storage", "method": "objects.insert", "match": "submissions/"}
+    for nth in (1, 2, 3):
+        for when in ("before", "after"):
+            for code in ("403", "412", "503"):
+                yield {**writes, "kind": "error", "code": code, "when": when, "nth": nth}
+            yield {**writes, "kind": "reset", "when": when, "nth": nth}
+        yield {**writes, "kind": "truncate", "nth": nth}
+    reads = {"service": "storage", "method": "objects.[gd]*", "match": "submissions/"}
+    for code in ("403", "503"):
+        yield {**reads, "kind": "error", "code": code}
+
+
+def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
+    """Submit until it succeeds; once more to see that it is adopted."""
+    arena.no_faults()
+    fault = arena.fault(**given)
+    labels = {REQUEST_ID_LABEL: job, DIGEST_LABEL: DIGEST[:20]}
+    parent = f"projects/{PROJECT}/locations/{REGION}"
+    request = Request(parent, job, 1, job, BODY, DIGEST, labels)
+    intents = intent_store.connect(PROJECT, BUCKET)
+
+    def attempt() -> str:
+        try:
+            with mock.patch.object(client, "CREATE_TIMEOUT", _SECONDS):
+                return submit(request, arena.vertex, intents, TIMING)[0].name
+        except OperatorError:
+            return ""  # a plain error: a person runs the command again
+
+    entry = arena.table.get(fault)
+    tries = next((n for n in range(1, TRIES + 1) if attempt()), 0)
+    happened = arena.table.get(fault).fired > 0
+    arena.no_faults()
+    first, submitted = attempt(), [found.name for found in arena.submitted(job)]
+    problem = "" if happened else "it did not happen"
+    if [first] != submitted:
+        problem = f"submitted {submitted}, adopted {first or 'none'}"
+    return Met(entry.fault.describe(), problem, tries)

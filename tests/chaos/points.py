@@ -1,0 +1,167 @@
+"""F1 to F18: where a submission can be hit, as calls of the real CLI that are held there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.arena import STACK, Arena, wait_for
+from tests.chaos.trial import Point, one_live_job
+
+SKEW = Path(__file__).parent / "skew"
+
+
+def write(nth: int, when: str) -> dict[str, Any]:
+    """The nth write of a job's record: INTENT, SENDING, DONE."""
+    return {"service": "storage", "method": "objects.insert", "nth": nth, "when": when}
+
+
+def call(method: str, when: str) -> dict[str, Any]:
+    """A call to the job service."""
+    return {"service": "jobs", "method": method, "when": when}
+
+
+def id_of(job: str) -> str:
+    """Request id of `name:version:run`."""
+    return job.replace(":", "-")
+
+
+def changed(job: str) -> str:
+    """The same job with another request."""
+    name, version, run = job.split(":")
+    return f"{name}:{int(version) + 1}:{run}"
+
+
+def again(job: str) -> str:
+    """The next run of a job."""
+    name, version, run = job.split(":")
+    return f"{name}:{version}:{int(run) + 1}"
+
+
+def deployed(arena: Arena, job: str) -> None:
+    """The job is there, and the state knows it."""
+    if arena.finish(arena.up(job)) or one_live_job(arena, job):
+        raise AssertionError("could not be prepared")
+
+
+def up_changed(arena: Arena, job: str) -> subprocess.Popen[str]:
+    return arena.up(changed(job))
+
+
+def destroy(arena: Arena, job: str) -> subprocess.Popen[str]:
+    return arena.start("destroy", "-y", "--skip-preview", jobs=job)
+
+
+def refresh(arena: Arena, job: str) -> subprocess.Popen[str]:
+    return arena.start("refresh", "-y", "--skip-preview", jobs=job)
+
+
+def replace(arena: Arena, job: str) -> subprocess.Popen[str]:
+    urn = f"urn:pulumi:{STACK}::chaos::pulumi-python:dynamic/vertex:CustomJob::{job.split(':')[0]}"
+    return arena.up(job, "--replace", urn)
+
+
+def up_again(arena: Arena, job: str) -> subprocess.Popen[str]:
+    return arena.up(again(job))
+
+
+def up_and_wait(arena: Arena, job: str) -> subprocess.Popen[str]:
+    return arena.up(job, env={"CHAOS_WAIT": "1"})
+
+
+def up_after_refresh(arena: Arena, job: str) -> subprocess.Popen[str]:
+    return arena.up(job, "--refresh")
+
+
+def up_with_skew(arena: Arena, job: str) -> subprocess.Popen[str]:
+    """On a machine whose clock is five minutes ahead."""
+    path = f"{SKEW}:{arena.env['PYTHONPATH']}"
+    return arena.up(job, env={"PYTHONPATH": path, "CHAOS_SKEW": "300"})
+
+
+def ended(arena: Arena, job: str) -> str:
+    if arena.in_state() or arena.live(id_of(job)) or len(arena.submitted(id_of(job))) != 1:
+        return f"state {arena.in_state()}, live {arena.live(id_of(job))}"
+    return ""
+
+
+def replaced(arena: Arena, job: str) -> str:
+    if live := arena.live(id_of(job)):
+        return f"the old job {live} still runs"
+    return one_live_job(arena, changed(job))
+
+
+def run_again(arena: Arena, job: str) -> str:
+    if live := arena.live(id_of(job)):
+        return f"the replaced job {live} still runs"
+    return one_live_job(arena, again(job))
+
+
+def never_resubmitted(arena: Arena, job: str) -> str:
+    """Its record is gone for the API; the state keeps it, and nothing new was sent."""
+    submitted = arena.submitted(id_of(job))
+    if len(submitted) != 1 or arena.in_state() != {id_of(job): submitted[0].job_id}:
+        return f"{len(submitted)} submissions, state {arena.in_state()}"
+    return ""
+
+
+def second_up_beside(arena: Arena, job: str) -> subprocess.Popen[str]:
+    """The first is held; a second runs beside it, its lock cleared, and finishes."""
+    first = arena.up(job)
+    wait_for(lambda: any(e.held for e in arena.table.entries()), "the first up to be held")
+    arena.unlock()
+    second = arena.up(job)
+    if arena.finish(second):
+        raise AssertionError("the second up did not finish")
+    return first
+
+
+def lose_state(arena: Arena, _job: str) -> None:
+    arena.forget_state()
+
+
+def store_down(arena: Arena, _job: str) -> None:
+    arena.fault("storage", "error", code="403", method="objects.*", match="submissions/", times=1)
+
+
+def lists_lie(arena: Arena, _job: str) -> None:
+    arena.fault("jobs", "stale", seconds=3)
+    arena.fault("jobs", "short-pages")
+    arena.fault("jobs", "error", code="UNAVAILABLE", method="ListCustomJobs")
+
+
+def lose_record(arena: Arena, job: str) -> None:
+    arena.fault("jobs", "lost-record", match=job.partition(":")[0])
+
+
+POINTS = (
+    Point("F1", "before INTENT is written", write(1, "before")),
+    Point("F2", "INTENT written", write(1, "after")),
+    Point("F3", "SENDING written, nothing sent", write(2, "after")),
+    Point("F4", "the request is lost", call("CreateCustomJob", "before"), dropped=True),
+    Point("F5", "the job exists, the answer is under way", call("CreateCustomJob", "after")),
+    Point("F6", "answered, before DONE is written", write(3, "before")),
+    Point("F7", "DONE written", write(3, "after")),
+    Point("F8", "create returned, the state is not saved", write(3, "after"), paused=True),
+    Point("F9", "while up waits for the job", {**call("GetCustomJob", "before"), "nth": 2},
+          command=up_and_wait),
+    Point("F10", "destroy has cancelled the job", call("CancelCustomJob", "after"), deployed,
+          destroy, recover=destroy, check=ended),
+    Point("F10b", "destroy is about to cancel the job", call("CancelCustomJob", "before"), deployed,
+          destroy, recover=destroy, check=ended),
+    Point("F11", "replaced: the old job is gone, the new not sent", {**write(2, "after"),
+          "match": "2-1"}, deployed, up_changed, recover=up_changed, check=replaced),
+    Point("F12", "a second up beside it", call("CreateCustomJob", "after"),
+          command=second_up_beside),
+    Point("F13", "and the state is lost", write(3, "after"), meanwhile=lose_state),
+    Point("F14", "and the control bucket fails", write(1, "before"), meanwhile=store_down),
+    Point("F15", "and lists lag, fail and come in pages", call("CreateCustomJob", "after"),
+          meanwhile=lists_lie),
+    Point("F16", "in a refresh, and the record is gone", call("GetCustomJob", "before"), deployed,
+          refresh, meanwhile=lose_record, recover=up_after_refresh, check=never_resubmitted),
+    Point("F17", "in up --replace", call("CancelCustomJob", "after"), deployed, replace,
+          recover=up_again, check=run_again),
+    Point("F18", "and the next machine's clock is 5 minutes ahead", write(2, "after"),
+          recover=up_with_skew),
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""Submit the jobs that CHAOS_JOBS names, each `name:version:run`."""
+
+import os
+
+import pulumi
+
+from infra.customjob import client
+from infra.customjob.spec import JobRequest, Submission, canonical
+from infra.customjob.waiting import Outlook, Wait, wait
+from tests.chaos.impatient import ImpatientJob
+
+PROJECT, REGION = "local-chaos", "us-central1"
+POOL = {
+    "replicaCount": "1",
+    "machineSpec": {"machineType": "n1-standard-4"},
+    "containerSpec": {"imageUri": "python:3.11", "command": ["sleep", "3600"]},
+}
+
+
+async def reached(name: str) -> None:
+    """Wait as a stack with `wait: running` does; looking is what a fault can hold."""
+    service = client.connect(PROJECT, REGION)
+    await wait(Wait(name, 1, "running", 3600.0), name, Outlook(service.get, lambda *_: [], print))
+
+
+for text in os.environ["CHAOS_JOBS"].split():
+    name, version, run = text.split(":")
+    spec = {"labels": {"v": version}, "jobSpec": {"workerPoolSpecs": [POOL]}}
+    body = canonical({"displayName": name, **spec})
+    job = ImpatientJob(
+        name,
+        request=JobRequest(
+            Submission(PROJECT, REGION, "chaos", name, int(run)),
+            f"{name}-{version}-{run}",
+            body,
+            frozenset(),
+            (),
+        ),
+        labels={},
+        control_bucket="control",
+        on_delete="keep",
+        opts=pulumi.ResourceOptions(),
+    )
+    if os.environ.get("CHAOS_WAIT"):
+        job.name.apply(reached)

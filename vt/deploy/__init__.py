@@ -1,1 +1,0 @@
-"""``vt deploy``: what was approved is deployed, and nothing else."""

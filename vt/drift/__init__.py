@@ -1,1 +1,0 @@
-"""``vt drift``: where the cloud is no longer what the stack declares."""
