@@ -22,7 +22,9 @@ from infra.customjob.ports import (
 )
 
 if TYPE_CHECKING:
+    import grpc
     from google.cloud import aiplatform_v1
+    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
 
 #: host:port of a stand-in for the job service; obeyed for projects named ``local-…`` only.
 EMULATOR = "VERTEX_EMULATOR_HOST"
@@ -33,6 +35,8 @@ NO_CREDENTIALS = (
 CREATE_TIMEOUT = 60.0
 READ_TIMEOUT = 20.0
 READ_DEADLINE = 60.0
+#: Option of a channel. gRPC itself would resend a request it believes was never processed.
+NO_RESEND = ("grpc.enable_retries", 0)
 
 #: Codes that prove no job was created. Everything else leaves doubt: UNAVAILABLE, for one, says
 #: nothing about whether the request had arrived (google.aip.dev/194, grpc/status codes).
@@ -98,7 +102,7 @@ def client(project: str, region: str) -> aiplatform_v1.JobServiceClient:
         return _local_client(address)
     options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
     try:
-        return aiplatform_v1.JobServiceClient(client_options=options)
+        return aiplatform_v1.JobServiceClient(client_options=options, transport=_transport)
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
 
@@ -108,9 +112,19 @@ def _local_client(address: str) -> aiplatform_v1.JobServiceClient:
     from google.cloud import aiplatform_v1
     from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
 
-    # enable_retries=0: gRPC itself would resend a request it believes was never processed.
-    channel = grpc.insecure_channel(address, options=[("grpc.enable_retries", 0)])
+    channel = grpc.insecure_channel(address, options=[NO_RESEND])
     return aiplatform_v1.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+
+
+def _transport(**arguments: Any) -> JobServiceGrpcTransport:
+    """The client's usual transport to Google, on a channel that resends nothing."""
+    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+
+    def channel(host: str, **settings: Any) -> grpc.Channel:
+        settings["options"] = [*settings.get("options", ()), NO_RESEND]
+        return JobServiceGrpcTransport.create_channel(host, **settings)
+
+    return JobServiceGrpcTransport(channel=channel, **arguments)
 
 
 class VertexJobs:
@@ -180,14 +194,20 @@ class VertexJobs:
             return  # ended or deleted meanwhile: what was asked for has come true
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait until it is gone."""
-        from google.api_core.exceptions import NotFound
+        """Delete the record and wait until it is gone. Raises OperatorError."""
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+        from google.auth.exceptions import GoogleAuthError
 
         try:
             operation = read(self._client.delete_custom_job, name=name)
             operation.result(timeout=READ_DEADLINE)
         except NotFound:
             return
+        except (GoogleAPICallError, RetryError, GoogleAuthError, TimeoutError) as error:
+            raise OperatorError(
+                f"Vertex AI did not confirm that {name} was deleted: {_code(error)}: "
+                f"{getattr(error, 'message', error)}"
+            ) from None
 
 
 def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:

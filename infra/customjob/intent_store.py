@@ -98,11 +98,12 @@ class BucketIntents:
     def now(self) -> float:
         """Cloud Storage's time: that of an object written just now."""
         from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
 
         blob = self._bucket.blob("clock")
         try:
             blob.upload_from_string(b"", timeout=TIMEOUT)
-        except (GoogleAPICallError, RetryError) as error:
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise _unreachable(self._name, error) from None
         if blob.updated is None:
             raise OperatorError(f"the control bucket {self._name} tells no time.")

@@ -4,8 +4,12 @@ from concurrent import futures
 
 import grpc
 import pytest
+from google.api_core import grpc_helpers
+from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform_v1
+from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
+from google.rpc import status_pb2
 
 from infra.customjob import client
 from infra.customjob.ports import InDoubt, NotAllowed, NotSubmitted, OperatorError
@@ -165,3 +169,32 @@ def test_a_request_that_is_no_custom_job_is_not_sent(server, jobs):
     with pytest.raises(NotSubmitted, match="nothing was sent"):
         jobs.create(PARENT, '{"nonsense":1}', {})
     assert server.requests == []
+
+
+def test_a_deletion_that_ends_badly_is_told_in_one_line(server, jobs):
+    failed = operations_pb2.Operation(
+        name="operations/1", done=True, error=status_pb2.Status(code=13, message="as told")
+    )
+    server.replies["DeleteCustomJob"] = [failed]
+    with pytest.raises(OperatorError, match="x was deleted: INTERNAL: as told"):
+        jobs.delete("x")
+
+
+def test_the_channel_to_google_resends_nothing(monkeypatch):
+    # No network: the channel is made as for Google, and connects only when first used.
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    signed_in = AnonymousCredentials()
+    monkeypatch.setattr("google.auth.default", lambda *_, **__: (signed_in, "acme-ml-dev"))
+    made = []
+    original = grpc_helpers.create_channel
+
+    def create_channel(host, **settings):
+        made.append((host, settings["options"]))
+        return original(host, **settings)
+
+    monkeypatch.setattr(grpc_helpers, "create_channel", create_channel)
+    client.connect("acme-ml-dev", "us-central1")
+    [(host, options)] = made
+    assert host == "us-central1-aiplatform.googleapis.com:443"
+    assert ("grpc.enable_retries", 0) in options
+    assert ("grpc.max_receive_message_length", -1) in options
