@@ -2,12 +2,16 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# One file name for all that is said of a stack, and the word that a verb needs.
+REPORT = .build/reports/$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
+POLICIES := --policy-pack policy
 # How many processes share the unit tests; tests with a real engine run one at a time.
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup golden local up review browser test chaos check format clean-local clean requirements
+.PHONY: report preview comment approval deploy drift drift-issue
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -25,6 +29,29 @@ local: setup ## run the whole thing here: local cloud, pulumi up, training, resu
 
 up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
 	@$(BIN)/vt up --stack $(or $(STACK),$(error say which stack: make up STACK=dev)) $(ARGS)
+
+report: setup ## STACK=S: what a deployment would do, with no cloud: .build/reports/S.md, .html
+	@./tools/report $(REPORT) $(STACK) --offline $(POLICIES)
+
+preview: setup ## STACK=S: the same against the stack's own state; what `make deploy` is held to
+	@./tools/report $(REPORT) $(STACK) $(POLICIES) $(if $(REFRESH),--refresh)
+
+comment: setup ## STACK=S: put the report of `make preview` on the pull request (in a workflow)
+	@$(BIN)/vt github comment --stack $(STACK) $(REPORT).md --approval $(REPORT).approval.json
+
+approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
+	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK) "$$DIGEST" -o $(REPORT).approval.json; \
+	else $(BIN)/vt github approval --stack $(STACK) -o $(REPORT).approval.json; fi
+
+deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
+	@exec $(BIN)/vt deploy --stack $(STACK) $(POLICIES) $(if $(REFRESH),--refresh) \
+		$(if $(VT_APPROVAL),,--approval $(REPORT).approval.json)
+
+drift: setup ## STACK=S: where the cloud differs from what is declared: .build/reports/S.drift.md
+	@$(BIN)/vt drift --stack $(STACK) -o $(REPORT).drift
+
+drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
+	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
 test: setup ## run all tests: unit, golden, policy, browser, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"

@@ -49,10 +49,22 @@ def read(root: Path) -> Settings:
     google = pulumi.Config("gcp")
     raw: dict[str, Any] = {"stack": stack}
     raw |= {key: value for key in FROM_PROVIDER if (value := google.get(key)) is not None}
+    own = _own_keys()
+    if encrypted := [key for key in own if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{key}")]:
+        raise ConfigError(_no_secret(stack, key) for key in encrypted)
     try:
-        return parse(raw | _own_keys(), root)
+        return parse(raw | own, root)
     except ConfigError as failed:
         raise ConfigError(stack_places.locate(failed.problems, root)) from None
+
+
+def _no_secret(stack: str, key: str) -> Problem:
+    """Said before anything is judged: other messages show the value they are about."""
+    return Problem(
+        f"Pulumi.{stack}.yaml: {NAMESPACE}:{key}",
+        "is encrypted, and everything here goes into names, requests and the state in clear",
+        hint=f"pulumi config rm {NAMESPACE}:{key}; give jobs secrets by Secret Manager (secrets)",
+    )
 
 
 def _own_keys() -> dict[str, Any]:

@@ -13,6 +13,10 @@ import typer
 
 from vt.catalogue.command import catalogue
 from vt.check.command import check
+from vt.deploy.command import approval, deploy
+from vt.diff.command import diff
+from vt.drift.command import drift
+from vt.github.command import github
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.faults.commands import fault
@@ -36,6 +40,11 @@ app.command()(review)
 local.add_typer(fault, name="fault")
 app.command(context_settings=UP_CONTEXT)(up)
 app.add_typer(jobs, name="jobs")
+app.command()(approval)
+app.command()(deploy)
+app.command()(diff)
+app.command()(drift)
+app.add_typer(github, name="github")
 app.add_typer(local, name="local")
 
 

@@ -1,6 +1,8 @@
 """Each stack previews as its inventory says: counts, inputs, order. No network, no credentials."""
 
+import itertools
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,17 @@ import yaml
 from tests.golden.inventory import inventory, waits_for
 
 HERE = Path(__file__).parent
-STACKS = ("local", "dev", "prod")
+ROOT = HERE.parents[1]
+#: Stack -> its file in the checkout; an example's is copied to the top, as its README says.
+STACKS = {name: f"Pulumi.{name}.yaml" for name in ("local", "dev", "prod")} | {
+    "peering": "docs/examples/peering/Pulumi.peering.yaml"
+}
 HINT = "If this is what you meant: make golden, and read the difference before you commit it."
 
 
 @pytest.fixture(scope="module", params=STACKS)
 def stack(request, checkout):
+    shutil.copy(ROOT / STACKS[request.param], checkout.path / f"Pulumi.{request.param}.yaml")
     return request.param, checkout.preview(request.param)
 
 
@@ -75,5 +82,24 @@ def test_a_grant_waits_for_the_account_it_is_for(stack):
 
 
 def test_a_preview_leaves_the_checkout_as_it_was(stack, checkout):
-    for file in ("Pulumi.yaml", *(f"Pulumi.{name}.yaml" for name in STACKS)):
-        assert (checkout.path / file).read_bytes() == (HERE.parents[1] / file).read_bytes()
+    name, _ = stack
+    files = {"Pulumi.yaml": "Pulumi.yaml", f"Pulumi.{name}.yaml": STACKS[name]}
+    for file, original in files.items():
+        assert (checkout.path / file).read_bytes() == (ROOT / original).read_bytes()
+
+
+def test_what_jobs_run_over_goes_only_after_the_jobs(stack):
+    """Whoever waits for another is taken down before it: job, connection, range, network."""
+    order = waits_for(stack[1])
+    chain = [
+        "network-peering-routes",
+        "network-peering-connection",
+        "network-peering-workers",
+        "network-vpc",
+    ]
+    for later, sooner in itertools.pairwise(["training-titanic", *chain]):
+        if later in order and sooner in order:
+            assert sooner in order[later]
+    for name in order:
+        if name in ("network-psc-attachment", *chain):
+            assert name in order["training-titanic"]

@@ -41,7 +41,13 @@ def review(
         Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
     ] = Format.MD,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this file; repeatable: of several, the ending says the format.",
+            metavar="FILE",
+        ),
     ] = None,
     policy_pack: Annotated[
         list[str] | None,
@@ -59,6 +65,12 @@ def review(
             "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
         ),
     ] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option(
+            "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
+        ),
+    ] = False,
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
@@ -70,10 +82,10 @@ def review(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        report = _review(stack, policy_pack or [], expect, offline=offline)
-        text = _render(report, format_)
-        if output:
-            output.write_text(text, encoding="utf-8")
+        formats = _formats(output or [], format_)
+        report = _review(stack, policy_pack or [], expect, offline=offline, refresh=refresh)
+        for file, its_format in formats.items():
+            file.write_text(_render(report, its_format), encoding="utf-8")
     except _Refused as reason:
         _say(str(reason))
         raise typer.Exit(2) from None
@@ -83,9 +95,10 @@ def review(
     if output:
         from vt.review.verdict import verdict
 
-        _say(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {output}")
+        files = ", ".join(map(str, formats))
+        _say(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
-        print(text, end="")
+        print(_render(report, format_), end="")
     raise typer.Exit(int(report.outcome))
 
 
@@ -93,7 +106,18 @@ def _say(text: str) -> None:
     print(f"vt review: {text}", file=sys.stderr, flush=True)
 
 
-def _review(stack: str, packs: list[str], expect: str, *, offline: bool) -> Report:
+def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
+    """The format of each file: ``only`` for one, of several what its ending says."""
+    if len(files) == 1:
+        return {files[0]: only}
+    endings = [each.value for each in Format]
+    for file in files:
+        if file.suffix[1:] not in endings:
+            raise _Refused(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
+    return {file: Format(file.suffix[1:]) for file in files}
+
+
+def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool) -> Report:
     from infra import stack_yaml
     from vt import project
     from vt.review import report
@@ -107,23 +131,27 @@ def _review(stack: str, packs: list[str], expect: str, *, offline: bool) -> Repo
     if expect and not DIGEST.match(expect):
         raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
     paths = [str(Path(pack).absolute()) for pack in packs]
-    plan, source = _plan(root, stack, paths, offline=offline)
+    plan, source = _plan(root, stack, paths, offline=offline, refresh=refresh)
     problems = () if plan.succeeded else _problems(root, stack)
     return report.build(plan, source=source, expected=expect, problems=problems)
 
 
-def _plan(root: Path, stack: str, packs: list[str], *, offline: bool) -> tuple[Plan, str]:
+def _plan(
+    root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
+) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
     from vt.local.errors import LocalError
     from vt.review import events, runner
 
     try:
-        place = runner.place(root, stack, offline=offline)
+        place = runner.place(root, stack, offline=offline, live=refresh)
     except LocalError as failed:
         raise _Refused(str(failed)) from None
     try:
         with _progress(stack) as seen:
-            told = runner.preview(root, stack, place.env, policy_packs=packs, seen=seen)
+            told = runner.preview(
+                root, stack, place.env, policy_packs=packs, refresh=refresh, seen=seen
+            )
         plan = events.parse(told.lines, stack)
     except (runner.CannotPreview, events.NotEvents) as failed:
         return events.failed(stack, str(failed)), place.source

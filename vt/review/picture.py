@@ -74,7 +74,8 @@ class Graph:
 def graph(report: Report) -> Graph:
     """The stack after the change."""
     drawn, gained = Graph(), set(report.gained)
-    for right in report.held[:MAX_EDGES]:
+    # New ones first: they are what a reader looks for.
+    for right in sorted(report.held, key=lambda right: right not in gained)[:MAX_EDGES]:
         drawn.add(_holder(right), _target(right), _verb(right.role), new=right in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)
     by_account: defaultdict[str, list[Job]] = defaultdict(list)

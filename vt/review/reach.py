@@ -10,6 +10,7 @@ from vt.review import rights
 from vt.review.events import JOB, Plan, Step
 from vt.review.fields import Field, differ
 from vt.review.jobs import request
+from vt.review.values import UNKNOWN
 
 Inputs = Mapping[str, Any]
 
@@ -127,6 +128,8 @@ def _ends(inputs: Inputs, keys: tuple[str, ...]) -> str:
 
 
 def _named(inputs: Inputs, key: str) -> str:
+    if inputs.get(key) == UNKNOWN:
+        return f"a new {key}"
     return f"{key} {str(inputs.get(key, '')).rpartition('/')[2]}"
 
 

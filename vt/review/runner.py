@@ -44,16 +44,18 @@ class Outcome:
     """What was printed beside them."""
 
 
-def place(root: Path, stack: str, *, offline: bool) -> Place:
+def place(root: Path, stack: str, *, offline: bool, live: bool = False) -> Place:
     """The environment to preview ``stack`` of the project in ``root`` in.
 
     A stack whose project begins with ``local-`` only ever meets the local cloud. Others meet the
     state that ``PULUMI_BACKEND_URL`` names; without one, or ``offline``, the stand-in plugin and
-    an empty state, which needs neither network nor credentials.
+    an empty state, which needs neither network nor credentials. With ``live`` a local cloud is
+    started: a refresh asks it.
 
     Raises:
         vt.local.errors.LocalError: the local cloud's folder cannot be used.
     """
+    from vt.local import lifecycle
     from vt.local.home import Home
     from vt.local.shell import environment
     from vt.local.tools import install_tools
@@ -69,7 +71,8 @@ def place(root: Path, stack: str, *, offline: bool) -> Place:
         if is_local
         else "Previewed offline against an empty state: everything looks new"
     )
-    return Place(environment(home, None), source)
+    ports = lifecycle.start(home, lambda _: None).ports if live and is_local else None
+    return Place(environment(home, ports), source)
 
 
 def preview(
@@ -78,6 +81,7 @@ def preview(
     env: Mapping[str, str],
     *,
     policy_packs: Sequence[str] = (),
+    refresh: bool = False,
     seen: Callable[[int], None] = lambda _: None,
 ) -> Outcome:
     """Preview ``stack``; ``seen`` is called with the number of events so far.
@@ -91,6 +95,7 @@ def preview(
         raise CannotPreview("there is no pulumi on PATH. Hint: run `make setup`.")
     command = [pulumi, "preview", "--stack", stack, "--json", "--non-interactive"]
     command += [word for pack in policy_packs for word in ("--policy-pack", pack)]
+    command += ["--refresh"] if refresh else []
     lines: list[str] = []
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,

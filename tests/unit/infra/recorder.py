@@ -32,7 +32,8 @@ class Recorder(pulumi.runtime.Mocks):
 
 
 def settings(stack, **changes):
-    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    folder = ROOT if (ROOT / f"Pulumi.{stack}.yaml").exists() else ROOT / "docs/examples" / stack
+    config = yaml.safe_load((folder / f"Pulumi.{stack}.yaml").read_text())["config"]
     raw = {key.split(":")[1]: value for key, value in config.items()}
     return stack_file.parse(raw | {"stack": stack} | changes, ROOT)
 

@@ -6,7 +6,7 @@ import pytest
 from infra import grants as grants_table
 from infra import program
 from infra.errors import ConfigError
-from tests.unit.infra.recorder import Recorder, grants, registered, settings
+from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settings
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():
@@ -48,7 +48,7 @@ def test_only_accounts_whose_jobs_fetch_packages_may_read_the_staging_bucket():
     assert readers == {"serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"}
 
 
-@pytest.mark.parametrize("stack", ["local", "dev", "prod"])
+@pytest.mark.parametrize("stack", ["local", "dev", "prod", "peering"])
 def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
     resources = registered(stack).values()
     made = [(t, i["role"], i["member"]) for t, i in resources if t.lower().endswith("iammember")]
@@ -59,6 +59,19 @@ def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
         assert grant.narrowest or type_ != grants_table.ON_PROJECT
         assert role not in grants_table.PRIMITIVE
         assert member not in ("allUsers", "allAuthenticatedUsers")
+
+
+def test_production_grants_its_network_and_reservation_and_nothing_wider():
+    agent = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    found = {(t, i["role"], i["project"]) for t, i in registered("prod").values()
+             if i.get("member") == agent}  # fmt: skip
+    assert found == {
+        (grants_table.ON_PROJECT, "roles/compute.networkAdmin", "acme-ml-prod"),
+        (grants_table.ON_PROJECT, "roles/compute.viewer", "acme-ml-prod"),
+        (grants_table.ON_PROJECT, "roles/dns.peer", "acme-ml-prod"),
+        (grants_table.ON_PROJECT, "roles/dns.peer", "acme-net-prod"),
+        (grants_table.ON_SUBNET, "roles/compute.networkUser", "acme-net-prod"),
+    }
 
 
 def test_no_grant_reaches_the_control_bucket():
@@ -119,4 +132,15 @@ def test_a_wrong_job_file_registers_nothing(tmp_path):
     with pytest.raises(ConfigError) as failed:
         program.deploy(config.model_copy(update={"jobs": {"a": job, "b": job}}), tmp_path)
     assert len(failed.value.problems) == 8  # four in each, the missing account among them
+    assert recorder.registered == {}
+
+
+def test_a_stack_over_its_limits_registers_nothing():
+    over = settings("dev", limits={"maxUsdPerJob": 0.01, "regions": ["us-east1"]})
+    recorder = Recorder()
+    pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
+    with pytest.raises(ConfigError) as failed:
+        program.deploy(over, ROOT)
+    rules = {problem.rule for problem in failed.value.problems}
+    assert rules == {"limit-job-cost", "limit-region"}
     assert recorder.registered == {}

@@ -1,5 +1,6 @@
 import copy
 
+import pulumi
 import pytest
 
 from infra import stack_file
@@ -146,3 +147,23 @@ def test_a_wait_that_cannot_be_meant_is_refused(checkout):
     assert "jobs.a.wait" in told[0]
     assert "wait is not set" in told[1]
     assert "jobs.c.deadline" in told[2]
+
+
+def test_an_encrypted_value_is_refused_and_never_shown(checkout, monkeypatch):
+    values = {
+        "gcp:project": "acme-ml-dev",
+        "gcp:region": "us-central1",
+        "vertex-training:projectNumber": "hunter2",
+        "vertex-training:labels": '{"team": "hunter2"}',
+    }
+    encrypted = ["vertex-training:projectNumber", "vertex-training:labels"]
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    pulumi.runtime.set_all_config(values, encrypted)
+    try:
+        with pytest.raises(ConfigError) as failed:
+            stack_file.read(checkout)
+    finally:
+        pulumi.runtime.set_all_config({}, [])
+    told = failed.value.report()
+    assert told.count("is encrypted") == 2
+    assert "hunter2" not in told

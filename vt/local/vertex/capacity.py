@@ -42,40 +42,35 @@ class Plan:
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise Refused if a reservation the job names can never serve it."""
-    for at, pool in _pools(job):
-        if _kind(pool) != SPECIFIC:
-            continue
-        found = list(_named(store, job, at, pool))
-        total = sum(each.count for each in found)
-        if total < _replicas(pool):
-            names = ", ".join(each.path for each in found)
-            text = f"{at} asks for {_replicas(pool)} machines; {names} has {total} in all."
-            raise Refused(FAILED_PRECONDITION, text)
+    """Raise Refused if the reservations the job names can never serve it."""
+    made = plan(store, None, job)
+    if made.short:
+        raise Refused(FAILED_PRECONDITION, f"{made.short} in all.")
 
 
-def plan(store: Store, jobs: JobTable, job: JobRecord) -> Plan:
-    """What the job can take now. Raises Refused as `admit` does."""
+def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
+    """What the job can take now; without `jobs`, if nobody else had any. Raises Refused."""
     made = Plan()
     for at, pool in _pools(job):
         kind, replicas = _kind(pool), _replicas(pool)
         if kind == SPECIFIC:
-            left = replicas
-            for each in _named(store, job, at, pool):
+            left, named = replicas, list(_named(store, job, at, pool))
+            for each in named:
                 taken = min(left, _free(jobs, each, made))
                 if taken:
                     made.take(each, taken)
                     made.notes.append(f"{at}: {taken} of reservation {each.path}")
                 left -= taken
             if left:
-                made.short = f"{at}: {', '.join(_values(pool))}"
+                names, total = ", ".join(_values(pool)), sum(each.count for each in named)
+                made.short = f"{at} asks for {replicas} machines; {names} has {total}"
         elif kind == ANY:
             _any(store, jobs, job, at, pool, made)
     return made
 
 
 def _any(
-    store: Store, jobs: JobTable, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
+    store: Store, jobs: JobTable | None, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
 ) -> None:
     shape, replicas = _shape(pool), _replicas(pool)
     fitting = [
@@ -135,9 +130,9 @@ def _why_not(found: Reservation, job: JobRecord, *, by_name: bool = False) -> st
     return ""
 
 
-def _free(jobs: JobTable, reservation: Reservation, made: Plan) -> int:
-    planned = made.wanted.get(reservation.path, 0)
-    return max(0, reservation.count - jobs.used(reservation.path) - planned)
+def _free(jobs: JobTable | None, reservation: Reservation, made: Plan) -> int:
+    used = jobs.used(reservation.path) if jobs else 0
+    return max(0, reservation.count - used - made.wanted.get(reservation.path, 0))
 
 
 def _pools(job: JobRecord) -> Iterator[tuple[str, dict[str, Any]]]:

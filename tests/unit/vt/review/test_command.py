@@ -169,3 +169,24 @@ def test_the_exit_codes_in_the_help_are_those_there_are() -> None:
     told = " ".join((review.__doc__ or "").split())
     for outcome in Outcome:
         assert f" {int(outcome)} " in told
+
+
+def test_of_several_files_each_ending_says_the_format(project: Project) -> None:
+    project.tells(plans.create(plans.BUCKET, "b", name="b"))
+    assert run("-o", "p.md", "-o", "p.json", "-o", "p.html").exit_code == 0
+    found = json.loads((project.root / "p.json").read_text())["digest"]
+    assert found[:12] in (project.root / "p.md").read_text()
+    assert (project.root / "p.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_of_several_files_one_without_a_known_ending_is_refused(project: Project) -> None:
+    done = run("-o", "p.md", "-o", "p.txt")
+    assert done.exit_code == 2
+    assert "each ends in .md, .html, .json" in done.stderr
+
+
+def test_a_refresh_is_asked_of_the_engine(project: Project) -> None:
+    run()
+    assert "--refresh" not in project.arguments
+    run("--refresh")
+    assert "--refresh" in project.arguments

@@ -7,6 +7,7 @@ import pytest
 from infra.errors import Problem
 from tests.unit.vt.review import plans
 from vt.review import digest, report
+from vt.review.events import Plan
 from vt.review.report import Outcome, Report
 from vt.review.verdict import verdict
 
@@ -151,3 +152,22 @@ def test_equal_plans_have_one_digest_in_whatever_order_they_are_told() -> None:
 def test_another_plan_has_another_digest(other: tuple[plans.Event, ...]) -> None:
     one = plans.plan(plans.create(plans.BUCKET, "x", name="x"))
     assert digest.of(one) != digest.of(plans.plan(*other))
+
+
+def test_the_digest_knows_neither_the_time_nor_the_machine() -> None:
+    def told(folder: str) -> plans.Event:
+        asset = {"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17"}
+        source = asset | {"hash": "ab" * 32, "path": f"{folder}/package.tar.gz"}
+        return plans.create("gcp:storage/bucketObject:BucketObject", "package", source=source)
+
+    def plan(day: str, folder: str) -> Plan:
+        return plans.plan(
+            plans.said("info", f"reservation h100: from {day} until 2027-01-01"),
+            told(folder),
+            plans.summary(**{f"guardrails|local|{folder}/policy": "1.0"}),
+        )
+
+    one, other = plan("2026-11-21", "/one/place"), plan("2026-12-24", "/another/place")
+    assert digest.of(one) == digest.of(other)
+    assert list(one.packs) == ["guardrails"]
+    assert "/one/place" not in repr(one)

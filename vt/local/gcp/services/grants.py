@@ -104,7 +104,9 @@ class Grant(Service):
         cloud.guard(project)
         path, id_ = self.target.resolve(cloud, values), self.id(cloud, values)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
-        cloud.need_api(project, self.api, doing)
+        # A project's own policy is a matter of the Resource Manager API of whoever asks.
+        asking = project if self.target.resource else cloud.settings.project or project
+        cloud.need_api(asking, self.api, doing)
         self._verify(cloud, path, values, doing)
         role, member = text(values, "role"), text(values, "member")
         wanted = _condition(values)

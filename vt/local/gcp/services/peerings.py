@@ -2,8 +2,9 @@
 
 The connection is one for a network and a service. Google refuses to delete it while a producer
 holds something in it, which is asked of the jobs here. Its text is the one public threads quote
-(github.com/hashicorp/terraform-provider-google/issues/16275). `REMOVE_PEERING` takes the peering
-from the network without asking the producers.
+(github.com/hashicorp/terraform-provider-google/issues/16275). `REMOVE_PEERING`, which takes the
+peering from the network without asking the producers, came with pulumi-gcp 10.2: for 9.35.0 it is a
+word like any other but ABANDON and PREVENT.
 """
 
 from __future__ import annotations
@@ -129,8 +130,7 @@ class Connection(Service):
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        removes_peering = text(olds, "deletionPolicy") == "REMOVE_PEERING"
-        if not removes_peering and tenants.on_network(cloud.store, self._network(cloud, olds)):
+        if tenants.on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
             raise OperationError(doing, _FAILED_PRECONDITION, _STILL_USED)
         super().unmake(cloud, id_, olds)

@@ -219,31 +219,21 @@ def test_a_range_in_a_connection_is_not_deleted(peered: Plugin) -> None:
     assert f"already being used by '{VPC}:servicenetworking.googleapis.com'" in text
 
 
-def test_a_connection_that_a_job_runs_on_is_not_deleted(peered: Plugin, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", [{}, {"deletionPolicy": "REMOVE_PEERING"}])
+def test_a_connection_that_a_job_runs_on_is_not_deleted(
+    peered: Plugin, tmp_path: Path, policy: dict[str, str]
+) -> None:
     network = VPC.replace("local-p1", project_number("local-p1"))
     jobs = JobTable(tmp_path / "cloud.sqlite")
     jobs.insert(job_row("1", {"network": network}, state=State.RUNNING, project="local-p1"))
-    id_, olds = (
-        "projects%2Flocal-p1%2Fglobal%2Fnetworks%2Fvpc:servicenetworking.googleapis.com",
-        {"network": VPC},
-    )
+    id_ = "projects%2Flocal-p1%2Fglobal%2Fnetworks%2Fvpc:servicenetworking.googleapis.com"
+    olds = {"network": VPC, **policy}
 
     text = refused(lambda: peered.delete(CONNECTION, id_, olds))
     assert text.startswith("Unable to remove Service Networking Connection, err: ")
     assert "Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are still using this" in text
     jobs.move("1", State.CANCELLED)
     peered.delete(CONNECTION, id_, olds)
-
-    assert peered.read(CONNECTION, id_).id == ""
-
-
-def test_removing_the_peering_asks_no_producer(peered: Plugin, tmp_path: Path) -> None:
-    network = VPC.replace("local-p1", project_number("local-p1"))
-    jobs = JobTable(tmp_path / "cloud.sqlite")
-    jobs.insert(job_row("1", {"network": network}, state=State.RUNNING, project="local-p1"))
-    id_ = "projects%2Flocal-p1%2Fglobal%2Fnetworks%2Fvpc:servicenetworking.googleapis.com"
-
-    peered.delete(CONNECTION, id_, {"network": VPC, "deletionPolicy": "REMOVE_PEERING"})
 
     assert peered.read(CONNECTION, id_).id == ""
 

@@ -118,3 +118,12 @@ def test_a_grant_on_a_shared_subnetwork_needs_the_agent_to_exist(host: Plugin) -
 
     assert id_ == f"{SHARED}/roles/compute.networkUser/{agent}"
     assert (outputs["project"], outputs["region"]) == ("local-host", "us-central1")
+
+
+def test_a_grant_on_the_host_project_needs_the_api_of_who_asks_only(host: Plugin) -> None:
+    token = "gcp:projects/iAMMember:IAMMember"
+    grant = {"project": "local-host", "role": "roles/dns.peer", "member": "group:ml@example.com"}
+
+    id_, _ = host.create(token, grant)
+
+    assert id_ == "local-host/roles/dns.peer/group:ml@example.com"

@@ -11,4 +11,4 @@ from tests.unit.vt.local.vertex.estate import Estate
 @pytest.fixture
 def estate(cloud: Cloud) -> Estate:
     """Makes resources in the cloud of this test."""
-    return Estate(cloud)
+    return Estate(cloud.home.root)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tests.unit.vt.local.conftest import PROJECT, Cloud
+from tests.unit.vt.local.conftest import PROJECT
 from vt.local.gcp import check, cloud, schema
 from vt.local.gcp.names import Naming
 from vt.local.gcp.plan import Settings
@@ -22,12 +23,13 @@ SUBNET = "gcp:compute/subnetwork:Subnetwork"
 
 @dataclass
 class Estate:
-    """Makes what a test needs around its jobs."""
+    """Makes what a test needs around its jobs, in the local cloud with its files in `root`."""
 
-    vertex: Cloud
+    root: Path
+    project: str = PROJECT
 
     def make(self, token: str, **inputs: Any) -> str:
-        """Create a resource, in the jobs' project unless `project` says otherwise; its id."""
+        """Create a resource, in the estate's project unless `project` says otherwise; its id."""
         where = self._where(token)
         checked = check.check(where.type, "x", {}, inputs, Naming(b"seed"))
         assert not checked.failures
@@ -40,29 +42,35 @@ class Estate:
     def _where(self, token: str) -> cloud.Cloud:
         type_ = schema.find(token)
         assert type_ is not None
-        environment = {cloud.HOME_VARIABLE: str(self.vertex.home.root)}
-        return cloud.Cloud(type_, Settings(project=PROJECT, region="us-central1"), environment)
+        environment = {cloud.HOME_VARIABLE: str(self.root)}
+        return cloud.Cloud(type_, Settings(project=self.project, region="us-central1"), environment)
 
-    def apis(self, *names: str, project: str = PROJECT) -> None:
+    def apis(self, *names: str, project: str = "") -> None:
         """Turn APIs on."""
         for name in names:
             token = "gcp:projects/service:Service"
-            self.make(token, project=project, service=f"{name}.googleapis.com")
+            self.make(token, project=project or self.project, service=f"{name}.googleapis.com")
 
-    def network(self, name: str = "vpc", project: str = PROJECT) -> None:
+    def network(self, name: str = "vpc", project: str = "") -> None:
         """A network in custom mode."""
         self.apis("compute", "servicenetworking", project=project)
         token = "gcp:compute/network:Network"
-        self.make(token, project=project, name=name, autoCreateSubnetworks=False)
+        self.make(token, project=project or self.project, name=name, autoCreateSubnetworks=False)
 
     def peering(
-        self, prefix: int = 16, project: str = PROJECT, network: str = "vpc", **more: Any
+        self,
+        prefix: int = 16,
+        *,
+        project: str = "",
+        network: str = "vpc",
+        name: str = "training",
+        **more: Any,
     ) -> None:
-        """A range named `training` in the network, and the connection that uses it."""
+        """A range in the network, and the connection that uses it."""
         self.make(
             "gcp:compute/globalAddress:GlobalAddress",
-            project=project,
-            name="training",
+            project=project or self.project,
+            name=name,
             network=network,
             purpose="VPC_PEERING",
             addressType="INTERNAL",
@@ -71,13 +79,14 @@ class Estate:
         )
         self.make(
             "gcp:servicenetworking/connection:Connection",
-            network=f"projects/{project}/global/networks/{network}",
+            network=f"projects/{project or self.project}/global/networks/{network}",
             service="servicenetworking.googleapis.com",
-            reservedPeeringRanges=["training"],
+            reservedPeeringRanges=[name],
         )
 
-    def attachment(self, subnet_project: str = PROJECT, cidr: str = "10.0.0.0/28") -> str:
+    def attachment(self, subnet_project: str = "", cidr: str = "10.0.0.0/28") -> str:
         """A subnetwork in the network `vpc`, and an attachment named `psc` on it."""
+        subnet_project = subnet_project or self.project
         net = f"projects/{subnet_project}/global/networks/vpc"
         inputs = {"name": "psc", "ipCidrRange": cidr, "network": net, "project": subnet_project}
         subnet = self.make(SUBNET, **inputs)
@@ -96,11 +105,11 @@ class Estate:
     def attach(self) -> None:
         """Attach the jobs' project to the host."""
         token = "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject"
-        self.make(token, hostProject=HOST, serviceProject=PROJECT)
+        self.make(token, hostProject=HOST, serviceProject=self.project)
 
     def reservation(self, name: str = "cpu", count: int = 1, **changes: Any) -> str:
         """A reservation of n1-standard-4 that Vertex AI may use by name."""
-        self.apis("compute", project=changes.get("project", PROJECT))
+        self.apis("compute", project=changes.get("project", self.project))
         specific = {"count": count, "instanceProperties": {"machineType": "n1-standard-4"}}
         inputs = {
             "name": name,

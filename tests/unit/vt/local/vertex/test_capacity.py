@@ -76,7 +76,7 @@ def test_a_job_whose_reservation_is_used_up_waits_and_then_runs(
 ) -> None:
     cloud = make_cloud(slots=2)
     cloud.grant(f"projects/{PROJECT}", "roles/compute.viewer", AGENT)
-    Estate(cloud).reservation()
+    Estate(cloud.home.root).reservation()
     first = cloud.submit(by_name("sleep", "600"))
     running(cloud, first)
     waiting = cloud.submit(by_name("true"))
@@ -122,7 +122,7 @@ def test_a_reservation_that_grows_lets_the_next_job_run(granted: Cloud, estate: 
 def test_a_killed_server_gives_its_machines_back(make_cloud: Callable[..., Cloud]) -> None:
     before = make_cloud()
     before.grant(f"projects/{PROJECT}", "roles/compute.viewer", AGENT)
-    Estate(before).reservation()
+    Estate(before.home.root).reservation()
     job = before.submit(by_name("sleep", "600"))
     running(before, job)
     waiting = before.submit(by_name("true"))
@@ -194,6 +194,18 @@ def test_more_machines_than_there_are_in_all_are_refused(granted: Cloud, estate:
     code, message = failure(granted, job)
 
     assert (code, f"asks for 3 machines; {CPU} has 2 in all" in message) == (9, True)
+
+
+def test_pools_that_together_ask_for_more_than_there_is_are_refused(
+    granted: Cloud, estate: Estate
+) -> None:
+    estate.reservation(count=1)
+    job = by_name("true")
+    job["job_spec"]["worker_pool_specs"] *= 2
+
+    code, message = failure(granted, job)
+
+    assert (code, f"workerpool1 asks for 1 machines; {CPU} has 1 in all" in message) == (9, True)
 
 
 def test_several_reservations_are_taken_in_the_order_they_are_named(

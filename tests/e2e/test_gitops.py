@@ -1,0 +1,246 @@
+"""GitOps on this machine: two clones, the real engine, the local cloud, the workflows' own verbs.
+
+One story in order: a branch is reported on, merged and deployed; a plan that is not the approved
+one stops; the cloud is changed by hand, which is found, told and undone. GitHub itself is a
+stand-in for its command `gh`; everything else is what the workflows run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, copy_checkout
+from vt.local.store import BUCKET, Store
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+STAND_IN = ROOT / "tests" / "unit" / "vt" / "github" / "stand_in.py"
+STACK = """\
+config:
+  gcp:project: local-training
+  gcp:region: us-central1
+  vertex-training:projectNumber: "971240389164"
+  vertex-training:labels: {team: ml-platform}
+  vertex-training:buckets:
+    data: {forceDestroy: true}
+    artifacts: {forceDestroy: true}
+  vertex-training:serviceAccounts:
+    trainer: {reads: [data], writes: [artifacts]}
+"""
+
+
+@dataclass
+class Clone:
+    """A clone of the origin, and what a workflow's steps do in it."""
+
+    path: Path
+    env: dict[str, str]
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", "-c", "user.name=ann", "-c", "user.email=ann@example.com", *words],
+            cwd=self.path, env=self.env, text=True, capture_output=True, check=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    def make(self, verb: str, expect: int = 0, **variables: str) -> str:
+        """Run a verb; its exit code as `make` tells it (2 for any failure). What was said."""
+        done = subprocess.run(
+            ["make", "--no-print-directory", "-o", "setup", verb],
+            cwd=self.path, text=True, capture_output=True, check=False, timeout=600,
+            env={**self.env, "STACK": "local", **variables},
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        assert done.returncode == expect, f"make {verb}: {done.returncode}\n{said[-6000:]}"
+        assert "Traceback" not in said
+        return said
+
+    def change(self, old: str, new: str) -> None:
+        file = self.path / "Pulumi.local.yaml"
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+
+    def report(self, name: str) -> str:
+        return (self.path / ".build" / "reports" / name).read_text()
+
+
+class World:
+    """The origin, two clones, one cloud, and what GitHub holds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cloud, self.hub = folder / "cloud", folder / "hub.json"
+        self.hub.write_text(json.dumps({"comments": [], "issues": [], "pulls": [], "calls": []}))
+        seed = copy_checkout(folder / "seed").path
+        (seed / "Pulumi.local.yaml").write_text(STACK)
+        ambient = (
+            "PULUMI_",
+            "VT_",
+            "VERTEX_EMULATOR",
+            "STORAGE_EMULATOR",
+            "GITHUB_",
+            "GH_",
+            "MAKE",
+        )
+        env = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
+        bin_ = folder / "bin"
+        bin_.mkdir()
+        (bin_ / "gh").write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} "$@"\n')
+        (bin_ / "gh").chmod(0o755)
+        env |= {
+            "PATH": f"{bin_}{os.pathsep}{env['PATH']}",
+            "VT_LOCAL_HOME": str(self.cloud),
+            "NO_COLOR": "1",
+            "GH_STATE": str(self.hub),
+            "GH_TOKEN": "t",
+            "GITHUB_REPOSITORY": "acme/training",
+            "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        }
+        (folder / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
+        self.origin = folder / "origin.git"
+        first = Clone(seed, env)
+        (seed / ".venv").unlink()
+        first.git("init", "-q", "-b", "main")
+        first.git("add", "-A")
+        first.git("commit", "-qm", "first")
+        first.git("clone", "-q", "--bare", str(seed), str(self.origin))
+        self.author = self._clone(folder / "author", env)
+        self.runner = self._clone(folder / "runner", env)
+
+    def _clone(self, path: Path, env: dict[str, str]) -> Clone:
+        subprocess.run(["git", "clone", "-q", self.origin, path], env=env, check=True)
+        # One environment for all, which `make -o setup` leaves alone; the clone's own packages
+        # come first in it.
+        (path / ".venv").symlink_to(ROOT / ".venv")
+        return Clone(path, {**env, "PYTHONPATH": str(path)})
+
+    @property
+    def github(self) -> dict:
+        return json.loads(self.hub.read_text())
+
+    def merge(self, branch: str) -> dict[str, str]:
+        """Squash a branch into main, as the button does; the variables of the run that follows."""
+        self.author.git("checkout", "-q", "main")
+        self.author.git("merge", "-q", "--squash", branch)
+        self.author.git("commit", "-qm", f"Merge {branch}")
+        self.author.git("push", "-q", "origin", "main")
+        commit = self.author.git("rev-parse", "HEAD")
+        state = self.github
+        state["pulls"].append({"number": 7, "merged_at": "now", "merge_commit_sha": commit})
+        self.hub.write_text(json.dumps(state))
+        self.runner.git("pull", "-q")
+        return {"GITHUB_SHA": commit}
+
+    def bucket(self, name: str = "data") -> dict:
+        found = self.store.get(BUCKET, f"local-training-{name}-local")
+        assert found is not None
+        return found.outputs
+
+    @property
+    def store(self) -> Store:
+        return Store(self.cloud / "cloud.sqlite")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("gitops"))
+    yield made
+    made.runner.make("clean-local")
+
+
+def test_a_first_deployment_is_approved_by_the_digest_of_its_report(world):
+    world.runner.make("preview")
+    digest = json.loads(world.runner.report("local.json"))["digest"]
+    world.runner.make("approval", DIGEST=digest)
+    world.runner.make("deploy")
+    assert world.bucket()["versioning"] == {"enabled": True}
+
+
+def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):
+    author = world.author
+    author.git("checkout", "-qb", "keep-less")
+    author.change("data: {forceDestroy: true}", "data: {forceDestroy: true, keepNoncurrentDays: 7}")
+    author.git("commit", "-qam", "Keep less")
+    author.make("preview")
+    for _ in range(2):
+        author.make("comment")
+    [comment] = world.github["comments"]
+    assert "storage-data" in comment["body"]
+    assert "storage-artifacts" not in comment["body"].partition("<!-- unchanged")[0]
+
+
+def test_merging_deploys_what_the_comment_said(world):
+    run = world.merge("keep-less")
+    world.runner.make("approval", **run)
+    said = world.runner.make("deploy", **run)
+    assert "the plan of local is the approved one" in said
+    assert any("7" in json.dumps(rule) for rule in world.bucket()["lifecycleRules"])
+
+
+def test_an_approval_deploys_one_plan_and_no_other(world):
+    """The state has moved on, so the same commit's plan is another one than what was approved."""
+    said = world.runner.make("deploy", expect=2)
+    assert "the plan is not the approved one" in said
+    assert "nothing was changed" in said
+
+
+def test_a_push_that_nobody_reviewed_is_not_deployed(world):
+    author = world.author
+    author.change("keepNoncurrentDays: 7", "keepNoncurrentDays: 1")
+    author.git("commit", "-qam", "Straight to main")
+    author.git("push", "-q", "origin", "main")
+    world.runner.git("pull", "-q")
+    sha = world.runner.git("rev-parse", "HEAD")
+    assert "did not come from a merged" in world.runner.make("approval", 2, GITHUB_SHA=sha)
+    said = world.runner.make("deploy", expect=2)
+    assert "and this is another" in said
+    author.git("revert", "-n", "HEAD")
+    author.git("commit", "-qm", "Back")
+    author.git("push", "-q", "origin", "main")
+    world.runner.git("pull", "-q")
+
+
+def test_what_was_changed_by_hand_is_found_and_told_in_one_issue(world):
+    name = "local-training-data-local"
+    found = world.store.get(BUCKET, name)
+    assert found is not None
+    opened = {**found.outputs, "publicAccessPrevention": "inherited"}
+    world.store.put(BUCKET, name, found.project, found.inputs, opened)
+    policy = world.store.policy(f"b/{name}")
+    world.store.set_policy(f"b/{name}", (), expected_etag=policy.etag)
+    world.runner.make("drift", expect=2)
+    for _ in range(2):
+        world.runner.make("drift-issue")
+    [issue] = world.github["issues"]
+    assert "publicAccessPrevention | inherited | enforced" in issue["body"]
+    assert "trainer-reads-data is declared, and is not there" in issue["body"]
+
+
+def test_a_plan_from_what_the_cloud_has_undoes_it(world):
+    runner = world.runner
+    runner.make("preview", REFRESH="1")
+    digest = json.loads(runner.report("local.json"))["digest"]
+    runner.make("approval", DIGEST=digest)
+    runner.make("deploy", REFRESH="1")
+    assert world.bucket()["publicAccessPrevention"] == "enforced"
+    runner.make("drift")
+    runner.make("drift-issue")
+    assert [issue["state"] for issue in world.github["issues"]] == ["closed"]
+
+
+def test_a_stranger_gets_a_report_without_any_cloud(world, tmp_path):
+    """What a fork's pull request runs: no state, no token, no cloud of its own."""
+    summary = tmp_path / "summary.md"
+    world.author.make(
+        "report", STACK="dev", GH_TOKEN="", GITHUB_STEP_SUMMARY=str(summary),
+        VT_LOCAL_HOME=str(tmp_path / "home"),
+    )  # fmt: skip
+    assert summary.read_text() == world.author.report("dev.md")
+    assert "offline" in summary.read_text()
+    assert not (world.author.path / ".build/reports/dev.approval.json").exists()

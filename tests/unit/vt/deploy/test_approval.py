@@ -1,0 +1,70 @@
+"""The record of an approval: what is one, and how it travels in a comment."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vt.deploy.approval import Approval, NotAnApproval, marked_in, of, parse
+
+FIELDS = {"stack": "dev", "commit": "c" * 40, "tree": "a" * 40, "report": "f" * 64}
+hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
+
+
+@given(
+    commit=hexadecimal,
+    tree=hexadecimal,
+    report=st.text("0123456789abcdef", min_size=64, max_size=64),
+)
+def test_a_record_survives_its_way_through_a_comment(commit, tree, report):
+    record = Approval(stack="dev", commit=commit, tree=tree, report=report)
+    assert parse(record.as_json()) == record
+    assert marked_in(record.as_marker()) == record
+
+
+def test_a_record_is_one_line():
+    assert "\n" not in of(FIELDS).as_json()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("stack", "dev prod"),
+        ("stack", "--> <script>"),
+        ("commit", "c" * 39),
+        ("tree", "HEAD"),
+        ("report", "f" * 63),
+        ("report", "F" * 64),
+        ("report", "f" * 64 + "\n"),
+        ("schema_version", 2),
+        ("approved_by", "somebody"),
+    ],
+)
+def test_what_is_no_record_is_refused_by_the_field_that_is_wrong(key, value):
+    with pytest.raises(NotAnApproval, match=key):
+        parse(json.dumps(FIELDS | {key: value}))
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_no_field_may_be_missing(key):
+    with pytest.raises(NotAnApproval, match=f"{key}: Field required"):
+        of({name: value for name, value in FIELDS.items() if name != key})
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "[]", "yes"])
+def test_other_texts_are_no_records(text):
+    with pytest.raises(NotAnApproval):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "approved", f"see {of(FIELDS).as_marker()}", f"{of(FIELDS).as_marker()} ok"]
+)
+def test_a_line_approves_nothing_unless_the_record_is_all_of_it(line):
+    assert marked_in(line) is None
+
+
+def test_a_damaged_record_in_a_comment_is_an_error_and_not_nothing():
+    with pytest.raises(NotAnApproval):
+        marked_in('<!-- vt:approval {"stack": "dev"} -->')

@@ -1,0 +1,139 @@
+"""`vt approval` and `vt deploy` in a real git checkout; no engine."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from vt.deploy import command, sources
+
+DIGEST = "f" * 64
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repo(project):
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "first")
+    return project
+
+
+@pytest.fixture
+def vt():
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(command.approval)
+    app.command()(command.deploy)
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+
+
+def approved(vt, repo, digest=DIGEST):
+    file = repo / "out" / "approval.json"
+    assert vt("approval", "-s", "dev", digest, "-o", file).exit_code == 0
+    return file
+
+
+def test_an_approval_names_the_commit_and_its_content(vt, repo):
+    record = json.loads(approved(vt, repo).read_text())
+    assert record["commit"] == git(repo, "rev-parse", "HEAD")
+    assert record["tree"] == git(repo, "rev-parse", "HEAD^{tree}")
+    assert record["report"] == DIGEST
+
+
+def test_the_digest_may_be_taken_from_a_report(vt, repo, tmp_path):
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"version": 1, "digest": "e" * 64}))
+    assert json.loads(approved(vt, repo, report).read_text())["report"] == "e" * 64
+
+
+def test_a_report_without_a_digest_approves_nothing(vt, repo, tmp_path):
+    report = tmp_path / "report.json"
+    report.write_text("{}")
+    done = vt("approval", "-s", "dev", report)
+    assert done.exit_code == 1
+    assert "no digest" in done.stderr
+
+
+def test_what_is_no_digest_approves_nothing(vt, repo):
+    done = vt("approval", "-s", "dev", "abc")
+    assert done.exit_code == 1
+    assert "report: " in done.stderr
+
+
+def test_files_that_no_commit_has_cannot_be_approved(vt, repo):
+    (repo / "jobs" / "train.yaml").write_text("{}")
+    done = vt("approval", "-s", "dev", DIGEST)
+    assert done.exit_code == 1
+    assert "jobs/train.yaml" in done.stderr
+
+
+def test_outside_of_git_nothing_can_be_approved(vt, project):
+    done = vt("approval", "-s", "dev", DIGEST)
+    assert done.exit_code == 1
+    assert "vt approval: git" in done.stderr
+
+
+def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, repo, monkeypatch):
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
+    file = approved(vt, repo)
+    (repo / "jobs" / "train.yaml").write_text("{}")
+    git(repo, "commit", "-qam", "second")
+    monkeypatch.setattr(sources, "review", lambda *_: pytest.fail("it was planned"))
+    done = vt("deploy", "-s", "dev", "--approval", file)
+    assert done.exit_code == command.STOPPED
+    assert "dev is not deployed; nothing was changed" in done.stderr
+
+
+def test_without_a_named_state_nothing_is_deployed(vt, repo, monkeypatch):
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo))
+    assert done.exit_code == 1
+    assert "PULUMI_BACKEND_URL is not set" in done.stderr
+
+
+@pytest.mark.parametrize("record", ["{}", "no-such-file.json"])
+def test_without_a_record_nothing_is_deployed(vt, repo, record):
+    done = vt("deploy", "-s", "dev", "--approval", record)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("vt deploy: ")
+
+
+def test_a_stack_that_is_not_there_is_not_deployed(vt, repo):
+    done = vt("deploy", "-s", "prod", "--approval", approved(vt, repo))
+    assert done.exit_code == 1
+    assert "Pulumi.prod.yaml" in done.stderr
+
+
+def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
+    monkeypatch.setattr(sources, "review", lambda *_: "e" * 64)
+    done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())
+    assert done.exit_code == command.STOPPED
+    assert "the plan is not the approved one" in done.stderr
+
+
+def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
+    became = []
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
+    monkeypatch.setattr(sources, "review", lambda *_: DIGEST)
+    monkeypatch.setattr(command.os, "execve", lambda *words: became.append(words))
+    done = vt(
+        "deploy", "-s", "dev", "--approval", approved(vt, repo), "--refresh", "--policy-pack", "p"
+    )
+    assert done.exit_code == 0
+    [(program, words, env)] = became
+    assert [program, *words[1:]] == [
+        sys.executable, "-m", "vt.cli", "up", "--stack", "dev", "--yes", "--skip-preview",
+        "--non-interactive", "--policy-pack", "p", "--refresh",
+    ]  # fmt: skip
+    assert env["PULUMI_BACKEND_URL"] == "gs://nowhere"

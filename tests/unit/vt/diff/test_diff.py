@@ -1,0 +1,165 @@
+"""`vt diff`: what differs between two stacks, and that names alone are no difference."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from vt.diff.command import diff
+
+RENAMED = (("acme-ml-dev", "acme-ml-prod"), ("210987654321", "109876543210"))
+
+
+@pytest.fixture
+def vt():
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(diff)
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def prod(project):
+    """Writes a stack `prod`: `dev` under other names, with the given changes to its text."""
+
+    def write(*changes, job=None):
+        text = (project / "Pulumi.dev.yaml").read_text()
+        for old, new in (*RENAMED, *changes):
+            assert old in text
+            text = text.replace(old, new)
+        if job is not None:
+            (project / "jobs" / "prod.yaml").write_text(job)
+            text = text.replace("jobs/train.yaml", "jobs/prod.yaml")
+        (project / "Pulumi.prod.yaml").write_text(text)
+
+    return write
+
+
+def job_of(project, *changes):
+    text = (project / "jobs" / "train.yaml").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def differences(done):
+    return [line.strip() for line in done.stdout.splitlines() if line.startswith("  ")]
+
+
+def test_a_stack_under_other_names_is_the_same(vt, prod):
+    prod()
+    done = vt("dev", "prod")
+    assert (done.exit_code, done.stdout) == (0, "dev and prod are the same, but for their names.\n")
+
+
+def test_a_setting_is_told_by_its_path_with_the_default_it_had(vt, prod):
+    prod(("data: {}", "data: {keepNoncurrentDays: 7, versioning: true}"))
+    done = vt("dev", "prod")
+    assert done.exit_code == 1
+    assert differences(done) == ["buckets.data.keepNoncurrentDays: 30 -> 7"]
+    assert "the same request in both: train" in done.stdout
+
+
+def test_a_default_that_is_written_down_is_no_difference(vt, prod):
+    prod(("data: {}", "data: {keepNoncurrentDays: 30}"))
+    assert vt("dev", "prod").exit_code == 0
+
+
+def test_a_part_that_only_one_has_is_one_line_as_it_was_written(vt, prod):
+    prod(("data: {}", "data: {}, scratch: {deleteAfterDays: 3}"))
+    assert differences(vt("dev", "prod")) == ['buckets.scratch: (none) -> {"deleteAfterDays": 3}']
+    assert differences(vt("prod", "dev")) == ['buckets.scratch: {"deleteAfterDays": 3} -> (none)']
+
+
+def test_the_project_in_a_value_is_a_name_and_no_difference(vt, prod, project):
+    member = "vertex-training:submitters: ['serviceAccount:ci@acme-ml-dev.iam.gserviceaccount.com']"
+    file = project / "Pulumi.dev.yaml"
+    file.write_text(f"{file.read_text()}  {member}\n")
+    prod()
+    assert vt("dev", "prod").exit_code == 0
+
+
+def test_another_region_is_a_difference(vt, prod):
+    prod(("gcp:region: us-central1", "gcp:region: europe-west4"))
+    assert "region: us-central1 -> europe-west4" in differences(vt("dev", "prod"))
+
+
+def test_a_job_differs_by_the_fields_of_its_request_with_references(vt, prod, project):
+    machine, data = (
+        ("n1-standard-4", "n1-standard-8"),
+        ("${buckets.data}/train", "${buckets.data}/all"),
+    )
+    prod(job=job_of(project, machine, data))
+    assert differences(vt("dev", "prod")) == [
+        "jobs.train.file: jobs/train.yaml -> jobs/prod.yaml",
+        "jobSpec.workerPoolSpecs[0].containerSpec.args[0]: "
+        "--data=${buckets.data}/train -> --data=${buckets.data}/all",
+        "jobSpec.workerPoolSpecs[0].machineSpec.machineType: n1-standard-4 -> n1-standard-8",
+    ]
+
+
+def test_another_file_with_the_same_request_is_no_difference_of_the_job(vt, prod, project):
+    prod(job="# a comment\n" + job_of(project))
+    done = vt("dev", "prod")
+    assert differences(done) == ["jobs.train.file: jobs/train.yaml -> jobs/prod.yaml"]
+    assert "the same request in both: train" in done.stdout
+
+
+def test_another_image_of_the_same_name_is_a_difference_of_the_job(vt, prod):
+    prod(("sha256:" + "a" * 64, "sha256:" + "b" * 64))
+    found = differences(vt("dev", "prod"))
+    assert found[0].startswith("images.trainer.digest: ")
+    assert found[1].startswith("jobSpec.workerPoolSpecs[0].containerSpec.imageUri: ")
+
+
+def test_a_name_in_a_differing_text_is_shown_as_its_reference(vt, prod, project):
+    text = "${stack.name}/dev-x/${stack.project}="
+    (project / "jobs" / "train.yaml").write_text(job_of(project, ("--data=", text)))
+    prod(job=job_of(project, (text, "x=")))
+    assert any(f": {text}" in line for line in differences(vt("dev", "prod")))
+
+
+def test_a_job_that_only_one_has_is_told_once(vt, prod, project):
+    prod(
+        (
+            "train: {file: jobs/train.yaml}",
+            "train: {file: jobs/train.yaml}\n    more: {file: jobs/more.yaml}",
+        )
+    )
+    (project / "jobs" / "more.yaml").write_text(job_of(project, ("/a/", "/b/")))
+    done = vt("dev", "prod")
+    assert done.stdout.count("more") == 1
+    assert "job more: only in prod" in done.stdout
+
+
+def test_programs_get_the_same_as_json(vt, prod):
+    prod(("data: {}", "data: {versioning: false}"))
+    done = vt("dev", "prod", "--format", "json")
+    found = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert (found["same"], found["one"], found["other"]) == (False, "dev", "prod")
+    assert found["settings"] == [{"path": "buckets.data.versioning", "old": "true", "new": "false"}]
+
+
+def test_mistakes_are_trouble_and_all_of_them_are_told(vt, prod, project):
+    prod(
+        job=job_of(
+            project, ("n1-standard-4", "n1-standard-3"), ("replicaCount: 1", "replicaCount: -1")
+        )
+    )
+    done = vt("dev", "prod")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "2 mistakes" in done.stderr
+
+
+def test_a_stack_that_is_not_there_is_trouble(vt, project):
+    done = vt("dev", "prod")
+    assert done.exit_code == 2
+    assert "Pulumi.prod.yaml" in done.stderr
+
+
+def test_outside_of_a_project_it_says_so(vt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path.parent)
+    assert "no Pulumi.yaml here" in vt("dev", "prod").stderr

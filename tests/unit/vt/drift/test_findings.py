@@ -1,0 +1,105 @@
+"""What the engine's answer means; the fixture is what 3.259.0 printed for a changed bucket."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vt.drift import findings
+from vt.drift.findings import Field, NotAPreview, Outcome
+
+RECORDED = Path(__file__).parents[3] / "fixtures" / "drift-preview.json"
+URN = "urn:pulumi:dev::vertex-training::a:b:C::name"
+
+
+def document(*steps, diagnostics=()):
+    return json.dumps({"steps": list(steps), "diagnostics": list(diagnostics)})
+
+
+def step(op, old=None, new=None, **more):
+    return {"op": op, "urn": URN, "oldState": old, "newState": new, **more}
+
+
+def test_a_bucket_changed_by_hand_is_told_by_property():
+    drift = findings.read("local", 7, RECORDED.read_text(), "error: no changes were expected")
+    assert drift.outcome is Outcome.DRIFTED
+    [bucket] = drift.differences
+    assert (bucket.op, bucket.name) == ("update", "storage-data")
+    assert bucket.fields == (
+        Field("labels.owner", cloud="mallory", declared=""),
+        Field("versioning.enabled", cloud="false", declared="true"),
+    )
+
+
+def test_no_changes_are_no_drift():
+    drift = findings.read("dev", 0, document(step("same"), step("refresh")), "")
+    assert drift.outcome is Outcome.CLEAN
+    assert drift.differences == ()
+
+
+def test_a_resource_that_is_gone_is_told_as_declared_and_not_there():
+    new = {"type": "a:b:C", "inputs": {"name": "x"}}
+    [gone] = findings.read("dev", 7, document(step("create", None, new)), "").differences
+    assert gone.told == "is declared, and is not there"
+    assert gone.type == "a:b:C"
+
+
+def test_a_dynamic_resource_is_compared_by_its_inputs():
+    old = {"type": "t", "inputs": {"request": "{}", "run": 1, "__provider": "x"}, "outputs": {}}
+    new = {"type": "t", "inputs": {"request": "{}", "run": 2, "__provider": "y"}}
+    [job] = findings.read("dev", 7, document(step("replace", old, new)), "").differences
+    assert job.fields == (Field("run", "1", "2"),)
+    assert "`up` would replace it" in job.told
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["[secret]", {findings.SECRET_KEY: "1b47061264138c4ac30d75fd1eb44270", "plaintext": "x"}],
+)
+def test_a_secret_is_never_shown(secret):
+    old = {"type": "t", "outputs": {"password": secret, "tree": {"deep": [secret]}}}
+    new = {"type": "t", "inputs": {"password": "[secret]", "tree": {"deep": []}}}
+    paths = {"password": {}, "tree": {}, 'tree["deep"][0]': {}}
+    drift = findings.read("dev", 7, document(step("update", old, new, detailedDiff=paths)), "")
+    shown = [field.cloud for field in drift.differences[0].fields]
+    assert all("[secret]" in text for text in shown)
+    assert not any("plaintext" in text for text in shown)
+
+
+def test_an_unknown_value_says_so_and_a_long_one_is_cut():
+    unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    old = {"type": "t", "outputs": {"a": "x" * 500, "b": 1}}
+    new = {"type": "t", "inputs": {"a": "y", "b": unknown}}
+    step_ = step("update", old, new, detailedDiff={"a": {}, "b": {}})
+    long, known_later = findings.read("dev", 7, document(step_), "").differences[0].fields
+    assert len(long.cloud) == findings.MAX_SHOWN
+    assert known_later.declared == "(known after `up`)"
+
+
+def test_a_cloud_that_cannot_be_read_is_a_failure_with_its_reason():
+    error = {"severity": "error", "message": "error: 403 on b/x\n"}
+    drift = findings.read("dev", 1, document(diagnostics=[error]), "")
+    assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("error: 403 on b/x",))
+
+
+def test_an_engine_that_says_nothing_but_an_error_is_a_failure_too():
+    drift = findings.read("dev", 255, "", "error: no credentials\n")
+    assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("error: no credentials",))
+
+
+def test_a_success_without_a_preview_is_not_taken_for_clean():
+    with pytest.raises(NotAPreview):
+        findings.read("dev", 0, "Everything is fine", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("labels.owner", ["labels", "owner"]),
+        ("lifecycleRules[0].action", ["lifecycleRules", 0, "action"]),
+        ('labels["a.b"]', ["labels", "a.b"]),
+        ('["quote\\"d"]', ['quote"d']),
+    ],
+)
+def test_property_paths_are_read_as_the_engine_writes_them(path, parts):
+    assert findings.parts(path) == parts

@@ -1,0 +1,58 @@
+"""Drift as people and programs read it."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vt.drift import report
+from vt.drift.findings import Difference, Drift, Field, Outcome
+
+BUCKET = Difference(
+    "update", "storage-data", "gcp:storage/bucket:Bucket", "acme-data",
+    (Field("labels.owner", "mallory", ""),),
+)  # fmt: skip
+
+
+def drifted(*differences):
+    return Drift("dev", Outcome.DRIFTED, differences)
+
+
+def test_a_difference_is_a_row_with_both_sides_and_the_way_out():
+    text = report.markdown(drifted(BUCKET))
+    assert "1 resource differs" in text
+    assert "| labels.owner | mallory | (none) |" in text
+    assert "make preview STACK=dev REFRESH=1" in text
+
+
+def test_clean_and_failed_are_told_apart():
+    assert "is as declared" in report.markdown(Drift("dev", Outcome.CLEAN))
+    failed = report.markdown(Drift("dev", Outcome.FAILED, errors=("403\nno right",)))
+    assert "could not be compared" in failed
+    assert "> 403\n> no right" in failed
+
+
+def test_a_report_never_is_longer_than_an_issue_may_be():
+    wide = Difference("update", "n", "t", "i", (Field("p", "*" * 200, "|" * 200),) * 20)
+    text = report.markdown(drifted(*[wide] * 500))
+    assert len(text) < report.MAX_TEXT
+    assert "more, in the workflow's log" in text
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
+def test_no_value_breaks_out_of_its_cell_or_calls_anybody(value):
+    field = Field("p", value, "x")
+    text = report.markdown(drifted(Difference("update", "n", "t", "i", (field,))))
+    [row] = [line for line in text.splitlines() if line.startswith("| p ")]
+    assert row.replace("\\|", "").count("|") == 4
+    assert "@" not in row.replace("@\u200b", "")
+    assert "<" not in row.replace("\\<", "")
+
+
+def test_programs_get_the_same_with_a_version():
+    found = json.loads(report.as_json(drifted(BUCKET)))
+    assert found["version"] == report.VERSION
+    assert found["outcome"] == "drifted"
+    assert found["differences"][0]["fields"] == [
+        {"path": "labels.owner", "cloud": "mallory", "declared": ""}
+    ]

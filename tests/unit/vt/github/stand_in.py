@@ -1,0 +1,67 @@
+"""A stand-in for ``gh api``: a GitHub of one repository in a JSON file, named by GH_STATE.
+
+It knows what the commands here ask for, gives two entries a page, and prints page after page as
+``gh api --paginate`` does. What it does not know ends it with an error, as GitHub's 404 does.
+"""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+PAGE = 2
+REPO = "repos/acme/training"
+
+
+def main(words):
+    if not os.environ.get("GH_TOKEN"):
+        sys.exit("gh: To use GitHub CLI in a GitHub Actions workflow, set GH_TOKEN")
+    file = Path(os.environ["GH_STATE"])
+    state = json.loads(file.read_text())
+    if "--paginate" in words:
+        path, _, query = words[-1].removeprefix(f"{REPO}/").partition("?")
+        entries = listed(state, path, dict(pair.split("=") for pair in query.split("&")))
+        for start in range(0, len(entries) or 1, PAGE):
+            print(json.dumps(entries[start : start + PAGE]))
+        return
+    method, path = words[1], words[2].removeprefix(f"{REPO}/")
+    state["calls"].append(f"{method} {path}")
+    entry = written(state, method, path, json.loads(sys.stdin.read()))
+    file.write_text(json.dumps(state))
+    print(json.dumps(entry))
+
+
+def listed(state, path, query):
+    if found := re.fullmatch(r"issues/(\d+)/comments", path):
+        return [each for each in state["comments"] if each["issue"] == int(found[1])]
+    if found := re.fullmatch(r"commits/(\w+)/pulls", path):
+        return [pull for pull in state["pulls"] if pull["merge_commit_sha"] == found[1]]
+    if path == "issues":
+        assert query["state"] == "all"
+        return [each for each in state["issues"] if query["labels"] in each["labels"]]
+    sys.exit(f"gh: Not Found (HTTP 404): {path}")
+
+
+def written(state, method, path, body):
+    bot = {"login": "github-actions[bot]"}
+    if method == "POST" and (found := re.fullmatch(r"issues/(\d+)/comments", path)):
+        entry = {"id": 100 + len(state["comments"]), "issue": int(found[1]), "user": bot, **body}
+        state["comments"].append(entry)
+    elif method == "POST" and path == "issues":
+        number = 1 + len(state["issues"])
+        entry = {"id": number, "number": number, "state": "open", "user": bot, **body}
+        state["issues"].append(entry)
+    elif method == "PATCH":
+        kind = "comments" if "comments" in path else "issues"
+        number = int(path.rpartition("/")[2])
+        entry = next(each for each in state[kind] if each["id"] == number)
+        entry.update(body)
+    else:
+        sys.exit(f"gh: Not Found (HTTP 404): {method} {path}")
+    entry["html_url"] = f"https://github.example/{path}"
+    return entry
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:])

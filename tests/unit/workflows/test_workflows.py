@@ -1,0 +1,145 @@
+"""The workflows: each step is a make verb that is there, and no job has more rights than told.
+
+actionlint and zizmor (`make check`) judge syntax and the known ways to lose a secret; here is
+what is this project's own rule.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+STEP = re.compile(r"(?:exec tools/foreground )?make ([a-z-]+)")
+
+#: Where each verb of a workflow is run by a test; "cloud" where that takes GitHub or Google Cloud.
+RUN_BY = {
+    "setup": "everything: no test runs without it",
+    "check": ".ci/run",
+    "test": ".ci/run",
+    "report": "tests/e2e/test_gitops.py",
+    "preview": "tests/e2e/test_gitops.py",
+    "comment": "tests/e2e/test_gitops.py",
+    "approval": "tests/e2e/test_gitops.py",
+    "deploy": "tests/e2e/test_gitops.py",
+    "drift": "tests/e2e/test_gitops.py",
+    "drift-issue": "tests/e2e/test_gitops.py",
+}
+#: The rights of a job, beyond reading the code. Another one needs a reason here.
+RIGHTS = {
+    ("preview", "preview"): {"id-token": "write", "pull-requests": "write"},
+    ("deploy", "dev"): {"id-token": "write", "pull-requests": "read"},
+    ("deploy", "plan-prod"): {"id-token": "write"},
+    ("deploy", "prod"): {"id-token": "write"},
+    ("drift", "drift"): {"id-token": "write", "issues": "write"},
+}
+
+
+def workflow(file):
+    content = yaml.safe_load(file.read_text())
+    content["on"] = content.pop(True)  # what YAML 1.1 makes of the key `on`
+    return content
+
+
+def every_job():
+    for file in WORKFLOWS:
+        for key, job in workflow(file)["jobs"].items():
+            yield pytest.param(file.stem, key, job, id=f"{file.stem}-{key}")
+
+
+def every_step(job):
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def verbs_of_the_makefile():
+    return set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def test_there_are_four():
+    assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "drift", "preview"]
+
+
+@pytest.mark.parametrize(("name", "key", "job"), every_job())
+def test_every_step_is_a_verb_that_the_makefile_has_and_a_test_runs(name, key, job):
+    for run in every_step(job):
+        found = STEP.fullmatch(run)
+        assert found, f"{run!r} is no make verb"
+        assert found[1] in verbs_of_the_makefile()
+        assert found[1] in RUN_BY
+
+
+def test_a_verb_said_to_be_run_by_a_test_is_named_there():
+    for verb, place in RUN_BY.items():
+        if (ROOT / place).is_file():
+            assert re.search(rf"\b{verb}\b", (ROOT / place).read_text()), f"{place}: {verb}"
+        else:
+            assert "/" not in place or " " in place, f"{place} is not there"
+
+
+@pytest.mark.parametrize(("name", "key", "job"), every_job())
+def test_a_job_has_the_rights_it_is_known_for_and_no_other(name, key, job):
+    assert job["permissions"] == {"contents": "read", **RIGHTS.get((name, key), {})}
+    assert workflow(ROOT / ".github" / "workflows" / f"{name}.yml")["permissions"] == {}
+
+
+@pytest.mark.parametrize(("name", "key", "job"), every_job())
+def test_a_job_ends_by_itself_and_keeps_no_token_in_the_checkout(name, key, job):
+    assert job["timeout-minutes"] <= 60
+    checkouts = [
+        step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")
+    ]
+    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}]
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_actions_are_pinned_by_digest_with_their_version_and_explained(file):
+    decision = (ROOT / "docs" / "adr" / "0008-actions-by-digest.md").read_text()
+    for line in re.findall(r"uses: (.*)", file.read_text()):
+        found = re.fullmatch(r"([\w/-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)", line)
+        assert found, line
+        assert f"| {found[1]} | {found[3]} | `{found[2]}` |" in decision
+
+
+def test_no_workflow_runs_a_strangers_code_with_our_rights():
+    for file in WORKFLOWS:
+        assert not {"pull_request_target", "workflow_run", "issue_comment"} & set(
+            workflow(file)["on"]
+        )
+
+
+def test_whoever_changes_or_reads_a_stack_for_long_does_so_alone_and_is_not_ended_midway():
+    jobs = {(p.values[0], p.values[1]): p.values[2] for p in every_job()}
+    alone = {"cancel-in-progress": False}
+    assert jobs["deploy", "dev"]["concurrency"] == {"group": "stack-dev", **alone}
+    assert jobs["deploy", "prod"]["concurrency"] == {"group": "stack-prod", **alone}
+    assert jobs["drift", "drift"]["concurrency"] == {"group": "stack-${{ matrix.stack }}", **alone}
+
+
+def test_a_deployment_hears_that_its_step_is_cancelled():
+    for key in ("dev", "prod"):
+        *_, last = every_step(workflow(ROOT / ".github/workflows/deploy.yml")["jobs"][key])
+        assert last == "exec tools/foreground make deploy"
+    recipe = subprocess.run(
+        ["make", "-n", "deploy", "STACK=dev"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert "exec .venv/bin/vt deploy" in recipe
+
+
+def test_prod_is_planned_after_dev_and_deployed_in_an_environment_of_its_own():
+    jobs = workflow(ROOT / ".github" / "workflows" / "deploy.yml")["jobs"]
+    assert (jobs["plan-prod"]["needs"], jobs["prod"]["needs"]) == ("dev", "plan-prod")
+    assert (jobs["dev"]["environment"], jobs["prod"]["environment"]) == ("dev", "prod")
+
+
+@pytest.mark.parametrize("verb", ["report", "preview", "deploy", "drift", "comment", "approval"])
+def test_a_verb_without_a_stack_says_so(verb):
+    done = subprocess.run(
+        ["make", "-n", verb], cwd=ROOT, capture_output=True, text=True, check=False,
+        env={name: value for name, value in os.environ.items() if name != "STACK"},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert f"STACK is not set. Hint: make {verb} STACK=dev" in done.stderr

@@ -1,0 +1,1 @@
+"""``vt deploy``: what was approved is deployed, and nothing else."""

@@ -1,0 +1,87 @@
+"""The record of what was approved: a commit's content, a stack, and the digest of a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+#: Object ids of git: SHA-1 or SHA-256, in full.
+ObjectId = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+
+_MARKER = re.compile(r"<!-- vt:approval (\{.*?\}) -->")
+
+
+class NotAnApproval(Exception):
+    """A text is no record of an approval. The message says what is wrong with it."""
+
+
+class Approval(BaseModel):
+    """What may be deployed.
+
+    ``commit`` is for people. What is compared is ``tree``, the id of its content: merging makes
+    another commit of the same content, whichever way it is done.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    stack: StackName
+    commit: ObjectId
+    tree: ObjectId
+    report: Digest
+    """The digest that ``vt review`` prints."""
+
+    def as_json(self) -> str:
+        """One line; ``parse`` reads it."""
+        return self.model_dump_json()
+
+    def as_marker(self) -> str:
+        """The record as a comment of HTML, which Markdown does not show."""
+        return f"<!-- vt:approval {self.as_json()} -->"
+
+
+def parse(text: str) -> Approval:
+    """The record that ``text`` is.
+
+    Raises:
+        NotAnApproval: it is none.
+    """
+    return _checked(lambda: Approval.model_validate_json(text.strip()))
+
+
+def of(fields: Mapping[str, str]) -> Approval:
+    """The record with these fields.
+
+    Raises:
+        NotAnApproval: they do not make one.
+    """
+    return _checked(lambda: Approval.model_validate(fields))
+
+
+def _checked(read: Callable[[], Approval]) -> Approval:
+    try:
+        return read()
+    except pydantic.ValidationError as failed:
+        found = "; ".join(_told(error["loc"], error["msg"]) for error in failed.errors())
+        raise NotAnApproval(found) from None
+
+
+def _told(place: tuple[int | str, ...], message: str) -> str:
+    where = ".".join(str(part) for part in place)
+    return f"{where}: {message}" if where else message
+
+
+def marked_in(line: str) -> Approval | None:
+    """The record that a line of Markdown hides, or None if it hides none.
+
+    Raises:
+        NotAnApproval: there is something that looks like one.
+    """
+    found = _MARKER.fullmatch(line.strip())
+    return parse(found[1]) if found else None

@@ -1,0 +1,126 @@
+"""The command lines of ``vt approval`` and ``vt deploy``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from infra.errors import Problem
+
+STOPPED = 3
+Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
+
+
+def approval(
+    stack: Stack,
+    digest: Annotated[
+        str, typer.Argument(help="Digest of the approved report, or a report in JSON to take it of")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file, not to stdout.")
+    ] = None,
+) -> None:
+    """Record that a report is approved: its digest, with the stack and the commit checked out.
+
+    Exit code: 0 done, 1 it cannot be recorded.
+    """
+    from vt import stacks
+    from vt.deploy import approval as records
+    from vt.deploy import sources
+    from vt.errors import CommandError
+
+    with _plain_errors("approval"):
+        found = digest
+        if Path(digest).is_file():
+            found = sources.digest_in(Path(digest).read_text(encoding="utf-8"))
+        here = sources.checkout(stacks.place(stack).root)
+        if here.changed:
+            files = ", ".join(here.changed)
+            raise CommandError(f"files differ from the commit (got {files}).", "commit them.")
+        fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
+        record = records.of(fields).as_json()
+        if output is None:
+            print(record)
+        else:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(record + "\n", encoding="utf-8")
+
+
+def deploy(
+    stack: Stack,
+    approved: Annotated[
+        str,
+        typer.Option(
+            "--approval",
+            envvar="VT_APPROVAL",
+            help="The record of the approval: a file, or its text.",
+        ),
+    ],
+    policy_pack: Annotated[
+        str | None, typer.Option(help="Policy pack that has to pass, now and in `vt up`.")
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Plan from what the cloud has; undoes drift.")
+    ] = False,
+) -> None:
+    """Review the stack anew and, if the plan is the approved one, become `vt up`.
+
+    Exit code: 1 it could not be decided, 3 stopped: the plan, the commit or the stack is not the
+    approved one; otherwise that of `vt up`.
+    """
+    from vt import stacks
+    from vt.deploy import approval as records
+    from vt.deploy import decision, place, sources
+
+    with _plain_errors("deploy"):
+        record = records.parse(_text_of(approved))
+        where, how = stacks.place(stack), sources.How(policy_pack, refresh)
+        root, env = where.root, place.environment(where)
+        if reasons := decision.about_the_checkout(record, stack, sources.checkout(root)):
+            _stop(stack, reasons)
+        if reasons := decision.about_the_plan(record, sources.review(root, stack, how)):
+            _stop(stack, reasons)
+        print(f"vt deploy: the plan of {stack} is the approved one", file=sys.stderr, flush=True)
+        os.chdir(root)
+        command = sources.up(stack, how)
+        os.execve(command[0], command, env)
+
+
+def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
+    print(f"vt deploy: {stack} is not deployed; nothing was changed.", file=sys.stderr)
+    for reason in reasons:
+        print(reason, file=sys.stderr)
+    raise typer.Exit(STOPPED)
+
+
+def _text_of(approval: str) -> str:
+    if approval.lstrip().startswith("{"):
+        return approval
+    return Path(approval).read_text(encoding="utf-8")
+
+
+@contextmanager
+def _plain_errors(command: str) -> Iterator[None]:
+    """Errors a person can mend become one line and exit code 1."""
+    from vt.deploy.approval import NotAnApproval
+    from vt.errors import CommandError
+
+    try:
+        yield
+    except CommandError as reason:
+        print(f"vt {command}: {reason}", file=sys.stderr)
+    except NotAnApproval as reason:
+        hint = "Hint: `vt approval` writes such a record."
+        print(f"vt {command}: no record of an approval: {reason}. {hint}", file=sys.stderr)
+    except OSError as error:
+        print(f"vt {command}: {error.filename}: {error.strerror}", file=sys.stderr)
+    else:
+        return
+    raise typer.Exit(1)

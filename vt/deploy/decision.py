@@ -1,0 +1,47 @@
+"""May this be deployed? Pure: the approval against what the checkout and a fresh review say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from infra.errors import Problem
+from vt.deploy.approval import Approval
+
+AGAIN = (
+    "read the new report (`make preview STACK={stack}`) and approve that one: "
+    "`vt approval --stack {stack} DIGEST`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """What would be deployed: a commit and its content. ``changed`` are files unlike it."""
+
+    commit: str
+    tree: str
+    changed: tuple[str, ...] = ()
+
+
+def about_the_checkout(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
+    """Reasons not to deploy that are known before anything is planned; empty if there are none."""
+    where, found = f"approval of {approval.stack}", list[Problem]()
+    if approval.stack != stack:
+        hint = "take the record that was made for this stack"
+        found.append(Problem(where, "it is for another stack", stack, hint))
+    if checkout.changed:
+        files = ", ".join(checkout.changed)
+        hint = "commit or undo them: a commit is deployed, not a folder"
+        found.append(Problem("checkout", "files differ from the commit", files, hint))
+    if approval.tree != checkout.tree:
+        what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
+        found.append(Problem(where, what, checkout.commit[:12], AGAIN.format(stack=stack)))
+    return found
+
+
+def about_the_plan(approval: Approval, report: str) -> list[Problem]:
+    """Reasons that a fresh review gives: its plan has the digest ``report``."""
+    if approval.report == report:
+        return []
+    what = f"the plan is not the approved one, whose digest is {approval.report[:12]}"
+    hint = AGAIN.format(stack=approval.stack)
+    return [Problem(f"plan of {approval.stack}", what, report[:12], hint)]

@@ -1,0 +1,97 @@
+"""What a decision needs to know: the checkout from git, the plan from ``vt review``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from vt.deploy.decision import Checkout
+from vt.errors import CommandError
+
+#: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
+REVIEWED = 0
+
+
+def checkout(root: Path) -> Checkout:
+    """The commit checked out in ``root``, and files that are no longer as it has them.
+
+    Raises:
+        CommandError: ``root`` is no checkout of git, or has no commit.
+    """
+    commit, tree = _git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    changed = _git(root, "diff", "--name-only", "--relative", "HEAD").splitlines()
+    return Checkout(commit, tree, tuple(changed))
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise CommandError("git is not on PATH.", "install it.") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise CommandError(f"git {arguments[0]}: {said[-1] if said else 'it failed'}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What a plan is made with; a review and the deployment after it have it in common."""
+
+    policy_pack: str | None = None
+    refresh: bool = False
+    """Whether to begin with what the cloud has, not with what the state remembers."""
+
+    def options(self) -> list[str]:
+        """The options of `vt review` and of `vt up`, which are alike."""
+        pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
+        return [*pack, *(["--refresh"] if self.refresh else [])]
+
+
+def review(root: Path, stack: str, how: How) -> str:
+    """Review the stack anew, as it is now, and return the digest of the plan.
+
+    What the review says goes to stderr.
+
+    Raises:
+        CommandError: there is no plan, or policies or limits forbid it.
+    """
+    with tempfile.TemporaryDirectory(prefix="vt-deploy-") as folder:
+        file = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "vt.cli", "review", "--stack", stack]
+        command += ["--format", "json", "--output", str(file)]
+        command += how.options()
+        code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
+        if code != REVIEWED:
+            hint = f"`make preview STACK={stack}` shows all of it."
+            raise CommandError(f"the review of {stack} ended with exit code {code}.", hint)
+        return digest_in(file.read_text())
+
+
+def digest_in(report: str) -> str:
+    """The digest of the plan in a report that ``vt review --format json`` wrote.
+
+    Raises:
+        CommandError: it is no such report.
+    """
+    try:
+        found = json.loads(report)["digest"]
+    except (ValueError, KeyError, TypeError):
+        found = None
+    if not isinstance(found, str) or not found:
+        raise CommandError("this is no report of `vt review --format json`: it has no digest.")
+    return found
+
+
+def up(stack: str, how: How) -> list[str]:
+    """The command that deploys. It takes the place of this process, so signals reach it.
+
+    It shows no preview of its own: the review a moment ago was one, and nobody would read this one.
+    """
+    command = [sys.executable, "-m", "vt.cli", "up", "--stack", stack]
+    return [*command, "--yes", "--skip-preview", "--non-interactive", *how.options()]

@@ -1,0 +1,1 @@
+"""``vt diff``: what differs between two environments' settings and jobs, names aside."""

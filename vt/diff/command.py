@@ -1,0 +1,68 @@
+"""The command line of ``vt diff``."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from vt.check.stack import Stack
+
+DIFFERENT, TROUBLE = 1, 2
+
+
+class Format(StrEnum):
+    """How differences are told."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def diff(
+    one: Annotated[str, typer.Argument(help="A stack (Pulumi.ONE.yaml).")],
+    other: Annotated[str, typer.Argument(help="The stack to compare it with.")],
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="How differences are told.")
+    ] = Format.TEXT,
+) -> None:
+    """Show what differs between two stacks: settings, and the requests of their jobs.
+
+    What differs only because names carry the project and the stack is no difference. Exit code, as
+    of diff: 0 the same, 1 they differ, 2 trouble.
+    """
+    from infra.errors import ConfigError
+    from vt.diff import comparing, report
+
+    try:
+        found = comparing.compare(_stack(one), _stack(other))
+    except ConfigError as wrong:
+        print(f"vt diff: {wrong.report()}", file=sys.stderr)
+        raise typer.Exit(TROUBLE) from None
+    except OSError as error:
+        print(f"vt diff: {error.filename}: {error.strerror}", file=sys.stderr)
+        raise typer.Exit(TROUBLE) from None
+    written = {Format.TEXT: report.as_text, Format.JSON: report.as_json}
+    print(written[format_](found), end="")
+    if not found.same:
+        raise typer.Exit(DIFFERENT)
+
+
+def _stack(name: str) -> Stack:
+    """Raises ConfigError if its file has mistakes; ends the command if there is none."""
+    from infra import stack_yaml
+    from vt.check import stack as stacks
+    from vt.project import root_of
+
+    root = root_of(Path.cwd())
+    reason = "no Pulumi.yaml here or above: a stack needs a project"
+    if root is not None:
+        try:
+            return stacks.load(root, name)
+        except stack_yaml.NoSuchStack as missing:
+            reason = str(missing)
+    print(f"vt diff: {reason}", file=sys.stderr)
+    raise typer.Exit(TROUBLE)

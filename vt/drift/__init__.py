@@ -1,0 +1,1 @@
+"""``vt drift``: where the cloud is no longer what the stack declares."""

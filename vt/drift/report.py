@@ -1,0 +1,77 @@
+"""Drift as Markdown, for an issue, and as JSON, for programs. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+from vt.drift.findings import Difference, Drift, Outcome
+
+VERSION = 1
+#: GitHub refuses a longer text in an issue or a comment.
+MAX_TEXT = 65_536
+#: Kept free for the rest of the text.
+ROOM = 4_096
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
+
+
+def title(stack: str) -> str:
+    """The title of the issue that a stack's drift is told in."""
+    return f"Drift in {stack}"
+
+
+def markdown(drift: Drift) -> str:
+    """The report; never longer than GitHub takes."""
+    if drift.outcome is Outcome.CLEAN:
+        return f"**{_text(drift.stack)}** is as declared.\n"
+    if drift.outcome is Outcome.FAILED:
+        told = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
+        return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{told}\n"
+    count = len(drift.differences)
+    what = "1 resource differs" if count == 1 else f"{count} resources differ"
+    text = f"In **{_text(drift.stack)}**, {what} from what is declared.\n"
+    for number, difference in enumerate(drift.differences):
+        part = _difference(difference)
+        if len(text) + len(part) > MAX_TEXT - ROOM:
+            left = count - number
+            text += f"\nToo much for one text: {left} more, in the workflow's log.\n"
+            break
+        text += part
+    return text + _way_out(drift.stack)
+
+
+def _difference(difference: Difference) -> str:
+    text = f"\n### {_text(difference.name)} {difference.told}\n\n{_text(difference.type)}"
+    text += f", {_text(difference.id)}\n" if difference.id else "\n"
+    if difference.fields:
+        text += "\n| property | in the cloud | declared |\n|---|---|---|\n"
+        for field in difference.fields:
+            cells = (field.path, field.cloud, field.declared)
+            text += "| " + " | ".join(_text(cell) or "(none)" for cell in cells) + " |\n"
+    return text
+
+
+def _way_out(stack: str) -> str:
+    preview = f"make preview STACK={stack} REFRESH=1"
+    return (
+        f"\nTo undo what was changed by hand: `{preview}` shows the plan that does it; run the "
+        "workflow *deploy* by hand with the digest of that report and *refresh*. To keep it, "
+        "declare it in a pull request.\n"
+    )
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines() or [""]
+
+
+def _text(text: str) -> str:
+    """``text`` as plain text of Markdown: no markup, no mention, no new cell or line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("\\@", "@\u200b")
+
+
+def as_json(drift: Drift) -> str:
+    """The report for programs."""
+    found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
+    return json.dumps({"version": VERSION, **found}, indent=2, ensure_ascii=False) + "\n"

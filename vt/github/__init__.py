@@ -1,0 +1,1 @@
+"""``vt github``: what workflows tell people, and what they ask, through GitHub's own ``gh``."""

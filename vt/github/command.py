@@ -1,0 +1,116 @@
+"""The command line of ``vt github``. What it needs to know it takes from the runner's variables.
+
+https://docs.github.com/actions/reference/variables-reference lists them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vt.errors import CommandError
+
+if TYPE_CHECKING:
+    from vt.github.talk import Repository
+
+github = typer.Typer(
+    help="For workflows: comments, approvals and issues, through GitHub's command gh.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
+Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
+
+
+@github.command()
+def comment(
+    stack: Stack,
+    report: Report,
+    approval: Annotated[
+        Path | None,
+        typer.Option(help="The record that merging approves; without it merging approves nothing."),
+    ] = None,
+) -> None:
+    """Write the stack's one comment on the pull request that this workflow runs for."""
+    from vt.deploy import approval as records
+
+    with _plain_errors():
+        record = records.parse(_text(approval)) if approval and approval.is_file() else None
+        event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
+        if "pull_request" not in event:
+            raise CommandError("this workflow does not run for a pull request.")
+        number = event["pull_request"]["number"]
+        _say(_repository().comment(number, stack, _text(report), record))
+
+
+@github.command()
+def approval(
+    stack: Stack,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
+) -> None:
+    """Fetch what was approved by merging the pull request that GITHUB_SHA came from."""
+    with _plain_errors():
+        record = _repository().approval(_variable("GITHUB_SHA"), stack)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(record.as_json() + "\n", encoding="utf-8")
+        _say(f"approved: {record.as_json()}")
+
+
+@github.command()
+def drift(stack: Stack, report: Report) -> None:
+    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
+    from vt.drift.findings import Outcome
+
+    with _plain_errors():
+        found = json.loads(_text(report.with_suffix(".json")))
+        outcome = Outcome[found["outcome"].upper()]
+        _say(_repository().tell_drift(stack, outcome, _text(report), _this_run()))
+
+
+def _repository() -> Repository:
+    from vt.github.talk import Repository
+
+    return Repository(_variable("GITHUB_REPOSITORY"))
+
+
+def _this_run() -> str:
+    server, run = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_RUN_ID")
+    return f"{server}/{_variable('GITHUB_REPOSITORY')}/actions/runs/{run}" if run else ""
+
+
+def _variable(name: str) -> str:
+    if value := os.environ.get(name):
+        return value
+    raise CommandError(f"{name} is not set.", "this is for workflows of GitHub Actions.")
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    print(f"vt github: {text}", file=sys.stderr)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Errors a person can mend become one line and exit code 1."""
+    from vt.deploy.approval import NotAnApproval
+
+    try:
+        yield
+        return
+    except NotAnApproval as reason:
+        _say(f"the comment's record is damaged: {reason}")
+    except CommandError as reason:
+        _say(str(reason))
+    except OSError as error:
+        _say(f"{error.filename}: {error.strerror}")
+    raise typer.Exit(1)

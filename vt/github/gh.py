@@ -1,0 +1,51 @@
+"""Calls of GitHub's REST API through ``gh``, which runners have: sign-in, retries and pages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from vt.errors import CommandError
+
+
+def read(path: str) -> list[Any]:
+    """Everything at ``path``, over all pages.
+
+    Raises:
+        CommandError: GitHub could not be asked, or refused.
+    """
+    answer, found, place = _call(["--paginate", path]).strip(), list[Any](), 0
+    decoder = json.JSONDecoder()
+    while place < len(answer):  # one document a page, one after the other
+        page, place = decoder.raw_decode(answer, place)
+        found += page if isinstance(page, list) else [page]
+        place += len(answer[place:]) - len(answer[place:].lstrip())
+    return found
+
+
+def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """POST or PATCH ``body`` to ``path``; what GitHub answers.
+
+    Raises:
+        CommandError: GitHub could not be asked, or refused.
+    """
+    return json.loads(_call(["--method", method, path, "--input", "-"], json.dumps(body)))
+
+
+def _call(arguments: list[str], body: str | None = None) -> str:
+    command = ["gh", "api", *arguments]
+    try:
+        done = subprocess.run(
+            command, input=body or "", capture_output=True, text=True, check=False, timeout=120
+        )
+    except FileNotFoundError:
+        raise CommandError("gh is not on PATH.", "runners of GitHub have it.") from None
+    except subprocess.TimeoutExpired:
+        raise CommandError(f"{' '.join(command)}: no answer in 120 s.") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        hint = "GH_TOKEN must be set, and the job needs the permission."
+        raise CommandError(f"{' '.join(command)}: {said[-1] if said else 'it failed'}.", hint)
+    return done.stdout
