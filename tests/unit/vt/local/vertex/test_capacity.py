@@ -11,8 +11,10 @@ from google.cloud import aiplatform_v1 as vertex
 from tests.unit.vt.local.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.vt.local.vertex.estate import AGENT, HOST, Estate
 from tests.unit.vt.local.vertex.rows import job_row
+from vt.local.home import Home
+from vt.local.store import Binding, Store
 from vt.local.vertex import capacity
-from vt.local.vertex.records import State
+from vt.local.vertex.records import JobTable, State
 
 CPU = f"projects/{PROJECT}/zones/us-central1-a/reservations/cpu"
 RESERVATION = "gcp:compute/reservation:Reservation"
@@ -119,20 +121,28 @@ def test_a_reservation_that_grows_lets_the_next_job_run(granted: Cloud, estate: 
     wait_until(lambda: state(granted, waiting) is State.SUCCEEDED)
 
 
-def test_a_killed_server_gives_its_machines_back(make_cloud: Callable[..., Cloud]) -> None:
-    before = make_cloud()
-    before.grant(f"projects/{PROJECT}", "roles/compute.viewer", AGENT)
-    Estate(before.home.root).reservation()
-    job = before.submit(by_name("sleep", "600"))
-    running(before, job)
-    waiting = before.submit(by_name("true"))
-    wait_until(lambda: state(before, waiting) is State.PENDING)
+def test_the_machines_of_a_killed_server_are_given_back(
+    home: Home, make_cloud: Callable[..., Cloud]
+) -> None:
+    jobs = JobTable(home.database)
+    Estate(home.root).reservation()
+    affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION", "values": [CPU]}
+    machine = {"machineType": "n1-standard-4", "reservationAffinity": affinity}
+    container = {"imageUri": "python:3.11", "command": ["true"]}
+    pool = {"machineSpec": machine, "replicaCount": "1", "containerSpec": container}
+    for job_id, left_in in (("1", State.RUNNING), ("2", State.PENDING)):
+        jobs.insert(job_row(job_id, {"workerPoolSpecs": [pool]}, state=left_in))
+    jobs.claim("1", {CPU: 1}, {CPU: 1})
+    policy = Binding("roles/compute.viewer", (AGENT,))
+    Store(home.database).set_policy(f"projects/{PROJECT}", (policy,), expected_etag="ACAB")
 
-    after = make_cloud()  # as after a crash: nothing of the first was stopped or told
+    after = make_cloud()
 
-    assert state(after, job) is State.FAILED
-    wait_until(lambda: state(after, waiting) is State.SUCCEEDED)
-    assert after.jobs.used(CPU) == 0
+    wait_until(lambda: (job := jobs.get("2")) and job.state is State.SUCCEEDED)
+    ended = after.jobs.get("1")
+    assert ended is not None
+    assert ended.state is State.FAILED
+    assert jobs.used(CPU) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""Stacks of a few resources in projects of their own, written into a copy of the checkout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.conftest import Checkout
+from vt.local.reservations import RESERVATION
+from vt.local.store import Store, project_number
+from vt.local.vertex.records import JobRecord, JobTable, State
+
+REGION = "us-central1"
+MACHINE = {"machineType": "n1-standard-4"}
+
+
+def job_file(**spec: Any) -> dict[str, Any]:
+    """A job that would run for ten minutes on one small machine."""
+    container = {"imageUri": "${images.busy}", "command": ["sleep", "600"]}
+    pool = {"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": container}
+    return {
+        "displayName": "busy",
+        "jobSpec": {
+            "serviceAccount": "${serviceAccounts.trainer}",
+            "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.name}"},
+            "scheduling": {"timeout": "900s"},
+            "workerPoolSpecs": [pool],
+            **spec,
+        },
+    }
+
+
+@dataclass(frozen=True)
+class SmallStack:
+    """One stack in a project of its own, in a checkout that others may share."""
+
+    checkout: Checkout
+    name: str
+
+    @property
+    def project(self) -> str:
+        """Id of the project, which no other stack of the tests has."""
+        return f"local-{self.name}"
+
+    @property
+    def number(self) -> str:
+        """The project's number."""
+        return project_number(self.project)
+
+    def write(self, jobs: dict[str, dict[str, Any]], **sections: Any) -> None:
+        """Write the stack file and a file for each job."""
+        config: dict[str, Any] = {
+            "gcp:project": self.project,
+            "gcp:region": REGION,
+            "vertex-training:projectNumber": self.number,
+            "vertex-training:buckets": {"artifacts": {"forceDestroy": True}},
+            "vertex-training:serviceAccounts": {"trainer": {"writes": ["artifacts"]}},
+            "vertex-training:images": {"busy": {"digest": f"sha256:{'0' * 64}"}},
+            "vertex-training:jobs": {key: {"file": f"jobs/{self.name}-{key}.yaml"} for key in jobs},
+        }
+        config |= {f"vertex-training:{key}": value for key, value in sections.items()}
+        for key, content in jobs.items():
+            self._dump(f"jobs/{self.name}-{key}.yaml", content)
+        self._dump(f"Pulumi.{self.name}.yaml", {"config": config})
+
+    def _dump(self, name: str, content: Any) -> None:
+        text = yaml.safe_dump(content, sort_keys=False)
+        (self.checkout.path / name).write_text(text, encoding="utf-8")
+
+    def pulumi(self, command: str, expect: int | None = 0) -> str:
+        """Run `pulumi COMMAND` on this stack; what it said."""
+        verb, _, rest = command.partition(" ")
+        done = self.checkout.shell(f"pulumi {verb} -s {self.name} {rest}", expect=expect)
+        return done.stdout + done.stderr
+
+    def up(self) -> None:
+        """Bring the stack up. Its job begins to run, and `up` does not wait for its end."""
+        self.pulumi("up -y --skip-preview")
+
+    def is_settled(self) -> None:
+        """Neither the program nor the cloud has anything new to say."""
+        self.pulumi("preview --expect-no-changes")
+        self.pulumi("refresh --preview-only --expect-no-changes")
+
+    def plan(self) -> list[tuple[str, str]]:
+        """Steps of a preview that change something: (operation, name of the resource)."""
+        preview = self.checkout.preview(self.name)
+        return [
+            (step["op"], step["urn"].rpartition("::")[2])
+            for step in preview["steps"]
+            if step["op"] != "same"
+        ]
+
+    @property
+    def _database(self) -> Path:
+        return self.checkout.home / "cloud.sqlite"
+
+    @property
+    def store(self) -> Store:
+        """The local cloud's resources."""
+        return Store(self._database)
+
+    def left(self) -> dict[str, str]:
+        """Ids of this project's resources that are still there: id -> type."""
+        return {each.id: each.type for each in self.store.list(project=self.project)}
+
+    def jobs(self) -> list[JobRecord]:
+        """Jobs ever accepted in this project, oldest first."""
+        return list(reversed(JobTable(self._database).list(self.number)))
+
+    def states(self) -> list[State]:
+        """Their states."""
+        return [job.state for job in self.jobs()]
+
+    def used(self, reservation: str) -> int:
+        """Machines of a reservation that jobs hold."""
+        assert self.store.get(RESERVATION, reservation)
+        return JobTable(self._database).used(reservation)

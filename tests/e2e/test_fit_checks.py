@@ -1,0 +1,231 @@
+"""What does not fit is found twice: by the program at preview, and by the local cloud.
+
+The second time the check is bypassed: the same request goes to the job service by the official
+client, the same resource to the services behind the stand-in for the gcp plugin.
+"""
+
+import copy
+import json
+
+import grpc
+import pytest
+from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as vertex
+from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
+
+from infra import job_files, stack_yaml
+from infra.customjob import references
+from tests.conftest import copy_checkout
+from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
+from tests.unit.vt.local.conftest import wait_until
+from tests.unit.vt.local.vertex.estate import Estate
+from vt.local.gcp.cloud import CloudError
+from vt.local.server import ServerInfo
+from vt.local.vertex.records import JobTable, State
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+NETWORK = {"mode": "peering", "ranges": {"workers": {"prefixLength": 18}}}
+CPU = {"zone": f"{REGION}-a", "machineType": "n1-standard-4", "count": 1}
+PEERED = {"network": "${network.name}"}
+MEGA = {
+    "machineType": "a3-megagpu-8g",
+    "acceleratorType": "NVIDIA_H100_MEGA_80GB",
+    "acceleratorCount": 8,
+}
+T4 = {**MACHINE, "acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}
+RESERVED = "${reservations.cpu}"
+FAR = {
+    "reservationAffinityType": "SPECIFIC_RESERVATION",
+    "key": "compute.googleapis.com/reservation-name",
+    "values": ["projects/${stack.project}/zones/europe-west4-a/reservations/cpu"],
+}
+DNS = {"domain": "corp.example.com", "targetProject": "${stack.project}", "targetNetwork": "n"}
+
+
+def job(machine=MACHINE, affinity=None, pools=1, **spec):
+    made = job_file(**spec)
+    [pool] = made["jobSpec"]["workerPoolSpecs"]
+    pool["machineSpec"] = {**machine, **({"reservationAffinity": affinity} if affinity else {})}
+    made["jobSpec"]["workerPoolSpecs"] = [copy.deepcopy(pool) for _ in range(pools)]
+    return made
+
+
+# A job, what the preview says of it, and what the local cloud answers to the same request.
+WRONG = {
+    "accelerator": (
+        job(MEGA, **PEERED),
+        "NVIDIA_H100_MEGA_80GB does not work with VPC peering",
+        "VPC peering is not supported with NVIDIA_H100_MEGA_80GB",
+    ),
+    "machine": (
+        job({"machineType": "n1-standard-8"}, RESERVED),
+        "reservation 'cpu' has other machines",
+        "is of n1-standard-4, the job asks for n1-standard-8",
+    ),
+    "gpus": (
+        job(T4, RESERVED),
+        "(got n1-standard-4 with 1 x NVIDIA_TESLA_T4)",
+        "is of n1-standard-4, the job asks for n1-standard-4 with 1 x NVIDIA_TESLA_T4",
+    ),
+    "count": (
+        job(MACHINE, RESERVED, pools=2),
+        "'cpu' has fewer machines than jobs ask for at once",
+        "has 1 in all",
+    ),
+    "flex": (
+        job(MACHINE, RESERVED, scheduling={"strategy": "FLEX_START", "timeout": "900s"}),
+        "FLEX_START cannot use a reservation",
+        "A job with strategy FLEX_START cannot use reservations",
+    ),
+    "number": (
+        job(network="projects/${stack.project}/global/networks/net"),
+        "needs the project's number, not its id",
+        "Network must be in the form projects/{project number}/global/networks/",
+    ),
+    "second": (
+        job(network="projects/${stack.projectNumber}/global/networks/other"),
+        "a region has one peered network at a time",
+        "only one network can be peered in us-central1 at a time",
+    ),
+    "dns": (
+        job(pscInterfaceConfig={"networkAttachment": "psc", "dnsPeeringConfigs": [DNS]}),
+        "must end with a dot (got corp.example.com)",
+        "The domain must end with a dot, got 'corp.example.com'",
+    ),
+}
+# What no source says for training is a warning of the program, and refused all the same.
+DOUBTFUL = {
+    "spot": (
+        job(MACHINE, RESERVED, scheduling={"strategy": "SPOT", "timeout": "900s"}),
+        "Spot machines do not use a reservation",
+        "A job with strategy SPOT cannot use reservations",
+    ),
+    "zone": (
+        job(MACHINE, FAR),
+        "its zone is not in the job's region us-central1",
+        "The zone must be in the job's region us-central1",
+    ),
+}
+FITS = {"busy": job(**PEERED)}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    """A stack that is up, with a network, a reservation and a job that runs on the network."""
+    copied = copy_checkout(tmp_path_factory.mktemp("fit"))
+    copied.run("vt", "local", "start")
+    made = SmallStack(copied, "fit")
+    write(made, FITS)
+    made.up()
+    yield made
+    copied.run("vt", "local", "down", "--clean")
+
+
+@pytest.fixture(scope="module")
+def client(stack):
+    info = ServerInfo.read(stack.checkout.home / "server.json")
+    assert info
+    with grpc.insecure_channel(f"127.0.0.1:{info.vertex_port}") as channel:
+        yield vertex.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+
+
+def write(stack, jobs, **sections):
+    stack.write(jobs, **{"network": NETWORK, "reservations": {"cpu": CPU}, **sections})
+
+
+def request(stack, content):
+    """The request of a job file as it would be sent, were nothing wrong with it."""
+    write(stack, {"x": content})
+    root = stack.checkout.path
+    table = job_files.table(stack_yaml.read(root, stack.name), {}, root) | {"job.name": "x"}
+
+    def resolved(value):
+        if isinstance(value, dict):
+            return {key: resolved(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [resolved(item) for item in value]
+        if not isinstance(value, str):
+            return value
+        return references.whole(value, table) or references.resolve(value, table)
+
+    return vertex.CustomJob.from_json(json.dumps(resolved(content)))
+
+
+def answer(stack, client, sent, region=REGION):
+    """What becomes of a request: the error it is refused or fails with."""
+    parent = f"projects/{stack.project}/locations/{region}"
+    try:
+        name = client.create_custom_job(parent=parent, custom_job=sent).name
+    except exceptions.GoogleAPICallError as refused:
+        return refused.message
+    jobs = JobTable(stack.checkout.home / "cloud.sqlite")
+    wait_until(lambda: (j := jobs.get(name.rpartition("/")[2])) and j.state is State.FAILED)
+    return client.get_custom_job(name=name).error.message
+
+
+def test_the_preview_tells_every_job_that_does_not_fit_at_once(stack):
+    jobs = {name: content for name, (content, _, _) in WRONG.items()}
+    write(stack, {**FITS, **jobs})
+    told = stack.pulumi("preview", expect=None)
+    assert "Traceback" not in told
+    for name, (_, says, _) in WRONG.items():
+        lines = [line for line in told.splitlines() if f"jobs/fit-{name}.yaml:" in line]
+        assert any(says in line for line in lines), (name, told)
+
+
+def test_the_preview_warns_of_jobs_that_hardly_fit(stack):
+    write(stack, {name: content for name, (content, _, _) in DOUBTFUL.items()})
+    told = stack.pulumi("preview")
+    for name, (_, says, _) in DOUBTFUL.items():
+        assert any(f"jobs/fit-{name}.yaml:" in x and says in x for x in told.splitlines()), told
+
+
+@pytest.mark.parametrize("name", [*WRONG, *DOUBTFUL])
+def test_the_local_cloud_answers_the_same_job_with_the_reason(stack, client, name):
+    content, _, says = {**WRONG, **DOUBTFUL}[name]
+    assert says in answer(stack, client, request(stack, content))
+
+
+def test_the_preview_tells_every_range_that_does_not_fit_at_once(stack):
+    ranges = {
+        "small": {"prefixLength": 24},
+        "first": {"prefixLength": 18, "address": "10.64.0.0"},
+        "second": {"prefixLength": 18, "address": "10.64.0.0"},
+        "training": {"prefixLength": 18, "address": "172.16.0.0"},
+    }
+    network = {"mode": "peering", "ranges": ranges, "subnet": {"range": "10.64.1.0/30"}}
+    far = {**CPU, "zone": "europe-west4-a"}
+    write(stack, FITS, network=network, reservations={"cpu": far})
+    told = stack.pulumi("preview", expect=None)
+    for says in (
+        "network.ranges.small.prefixLength: is too small for training",
+        "network.subnet.range: is smaller than a /28",
+        "network.ranges.second.address: overlaps 10.64.0.0/18",
+        "network.ranges.training.address: overlaps 172.16.0.0/16",
+        "reservations.cpu.zone: is not in us-central1",
+    ):
+        assert says in told, told
+
+
+def test_the_local_cloud_refuses_addresses_that_overlap(stack):
+    estate = Estate(stack.checkout.home, stack.project)
+    estate.network("crowded")
+    estate.peering(18, network="crowded", address="10.64.0.0")
+    subnet = "gcp:compute/subnetwork:Subnetwork"
+    with pytest.raises(CloudError, match="conflicts with allocated range 'training'"):
+        estate.make(subnet, name="s", network="crowded", ipCidrRange="10.64.1.0/24")
+    with pytest.raises(CloudError, match="must be between /4 and /29"):
+        estate.make(subnet, name="s", network="crowded", ipCidrRange="10.65.0.0/30")
+
+
+def test_a_range_without_room_and_one_of_trainings_own_fail_a_job(stack, client):
+    estate = Estate(stack.checkout.home, stack.project)
+    for name, prefix, address, region, says in (
+        ("small", 24, "10.64.0.0", "europe-west1", "RANGES_EXHAUSTED"),
+        ("inner", 18, "172.16.0.0", "europe-west2", "reserved for Vertex AI Training"),
+    ):
+        estate.network(name)
+        estate.peering(prefix, network=name, address=address, name=f"{name}-range")
+        path = f"projects/{stack.number}/global/networks/{name}"
+        assert says in answer(stack, client, request(stack, job(network=path)), region)

@@ -1,0 +1,127 @@
+"""Jobs in networks on the local cloud, with the real engine: built, lived in, swapped, taken down.
+
+The local cloud keeps what is in use, so that a destroy in another order would fail: a connection
+while a job runs on it, a range in a connection, a subnetwork under an attachment, a network under
+anything.
+"""
+
+import pytest
+
+from tests.conftest import copy_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+from vt.local.store import project_number
+from vt.local.vertex.records import State
+from vt.local.vpc import (
+    ADDRESS,
+    ATTACHMENT,
+    CONNECTION,
+    HOST_PROJECT,
+    NETWORK,
+    SERVICE_PROJECT,
+    SUBNETWORK,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+PEERED = {"network": "${network.name}", "reservedIpRanges": ["${network.ranges.workers}"]}
+INTERFACE = {"pscInterfaceConfig": "${network.interface}"}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    copy = copy_checkout(tmp_path_factory.mktemp("networks"))
+    copy.run("vt", "local", "start")
+    yield copy
+    copy.run("vt", "local", "down", "--clean")
+
+
+@pytest.fixture(scope="module")
+def swapped(checkout):
+    """The stack that begins in peering and changes to a PSC interface."""
+    return SmallStack(checkout, "swapped")
+
+
+def test_a_peered_stack_comes_up_and_stays_as_it_is_while_its_job_runs(swapped):
+    swapped.write(
+        {"busy": job_file(**PEERED)},
+        network={
+            "mode": "peering",
+            "ranges": {"workers": {"prefixLength": 18}},
+            "exportCustomRoutes": True,
+        },
+    )
+    swapped.up()
+    [job] = swapped.jobs()
+    swapped.is_settled()
+    assert job.spec["network"].startswith(f"projects/{swapped.number}/global/networks/")
+    assert swapped.states() == [State.RUNNING]
+    assert CONNECTION in swapped.left().values()
+
+
+def test_a_change_to_an_interface_shows_what_it_replaces_and_leaves_no_orphan(swapped):
+    swapped.write(
+        {"busy": job_file(**INTERFACE)},
+        network={"mode": "psc", "subnet": {"range": "10.20.0.0/26"}},
+    )
+    plan = swapped.plan()
+    swapped.up()
+    made, gone, replaced = (
+        {name for op, name in plan if op == wanted} for wanted in ("create", "delete", "replace")
+    )
+    assert replaced == {"training-busy"}
+    assert {"network-subnet", "network-psc-attachment"} <= made
+    assert {
+        "network-peering-workers",
+        "network-peering-connection",
+        "network-peering-routes",
+    } <= gone
+    assert swapped.states() == [State.CANCELLED, State.RUNNING]
+    assert not {CONNECTION, ADDRESS} & set(swapped.left().values())
+    swapped.is_settled()
+
+
+def test_a_destroy_while_the_job_runs_cancels_it_and_leaves_nothing(swapped):
+    swapped.pulumi("destroy -y --skip-preview")
+    assert swapped.states() == [State.CANCELLED, State.CANCELLED]
+    assert swapped.left() == {}
+
+
+def test_a_peered_stack_is_destroyed_while_its_job_runs(checkout):
+    """The job first, then the connection that it held, then the range and the network."""
+    stack = SmallStack(checkout, "peered")
+    ranges = {"workers": {"prefixLength": 18, "address": "10.64.0.0"}}
+    stack.write({"busy": job_file(**PEERED)}, network={"mode": "peering", "ranges": ranges})
+    stack.up()
+    assert stack.states() == [State.RUNNING]
+    stack.pulumi("destroy -y --skip-preview")
+    assert stack.states() == [State.CANCELLED]
+    assert stack.left() == {}
+
+
+def test_a_stack_in_a_shared_network_lives_in_two_projects(checkout):
+    stack = SmallStack(checkout, "shared")
+    host = f"{stack.project}-host"
+    shared = {
+        "hostProject": host,
+        "hostProjectNumber": project_number(host),
+        "enableHost": True,
+    }
+    stack.write(
+        {"busy": job_file(**INTERFACE)},
+        sharedVpc=shared,
+        network={
+            "mode": "psc",
+            "subnet": {"range": "10.30.0.0/26"},
+            "dnsPeering": {"corp": {"domain": "corp.example.com."}},
+        },
+    )
+    stack.up()
+    stack.is_settled()
+    assert stack.states() == [State.RUNNING]
+    kinds = {each.type for each in stack.store.list(project=host)}
+    assert {NETWORK, SUBNETWORK, HOST_PROJECT, SERVICE_PROJECT} <= kinds
+    assert ATTACHMENT in stack.left().values()
+    stack.pulumi("destroy -y --skip-preview")
+    assert stack.states() == [State.CANCELLED]
+    assert stack.left() == {}
+    assert stack.store.list(project=host) == []

@@ -1,0 +1,39 @@
+"""A reservation that two jobs want, on the local cloud with the real engine."""
+
+import pytest
+
+from tests.conftest import copy_checkout
+from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
+from vt.local.vertex.records import State
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    copy = copy_checkout(tmp_path_factory.mktemp("reservations"))
+    copy.run("vt", "local", "start")
+    yield SmallStack(copy, "reserved")
+    copy.run("vt", "local", "down", "--clean")
+
+
+def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):
+    job = job_file()
+    [pool] = job["jobSpec"]["workerPoolSpecs"]
+    pool["machineSpec"] = {**MACHINE, "reservationAffinity": "${reservations.cpu}"}
+    cpu = {"zone": f"{REGION}-a", "machineType": "n1-standard-4", "count": 1, "parallelJobs": 1}
+    stack.write({"first": job, "second": job}, reservations={"cpu": cpu})
+    stack.up()
+    path = f"projects/{stack.project}/zones/{REGION}-a/reservations/cpu-{stack.name}"
+    assert sorted(stack.states()) == [State.PENDING, State.RUNNING]
+    assert stack.used(path) == 1
+    status = stack.checkout.run("vt", "local", "status").stdout
+    assert [line.split()[-1] for line in status.splitlines() if line.startswith(path)] == ["1/1"]
+    # What is in use is an output of the reservation, and no drift.
+    stack.is_settled()
+
+
+def test_a_destroy_ends_both_and_frees_the_reservation(stack):
+    stack.pulumi("destroy -y --skip-preview")
+    assert stack.states() == [State.CANCELLED, State.CANCELLED]
+    assert stack.left() == {}
