@@ -1,0 +1,241 @@
+"""What a submission costs: in the provider, in the engine, and by other ways to submit.
+
+    .venv/bin/python bench/submit.py [--sizes 10,100,300,1000] [--calls N] [--json FILE]
+
+Everything is measured in one run against one local service, whose runner is kept busy so that no
+job of the measurement takes processor time:
+
+- ``create`` of the provider (claim, look, fence, send, audit, record) over the bare call of the
+  official client, in turns; and ``CustomJob.submit`` of the high-level SDK, per job and from the
+  start of a process
+- ``pulumi up`` of N jobs over N trivial dynamic resources whose ``create`` does nothing (the
+  floor), and bytes of state per job
+
+Exits 1 if a job takes more than 2 kB of state. Of what it takes (3.4 kB when first measured, and
+the floor 1.8 kB) 1.2 kB are a stack trace that the SDK (3.272.0) adds to every resource and no
+option leaves out; it is longer the deeper in the program a resource is declared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+MAX_STATE = 2000
+SHELL = {"imageUri": "shell", "command": ["true"]}
+POOL = {
+    "machineSpec": {"machineType": "n1-standard-4"},
+    "replicaCount": "1",
+    "containerSpec": SHELL,
+}
+FLOOR = """\
+import json
+from pathlib import Path
+from pulumi.dynamic import Resource
+from floor import Nothing
+class Trivial(Resource, module="bench", name="Trivial"):
+    def __init__(self, name):
+        super().__init__(Nothing(), name, {"text": name})
+for key in json.loads(Path("jobs.json").read_text()):
+    Trivial(key)
+"""
+FLOOR_PROVIDER = """\
+from pulumi.dynamic import CreateResult, ResourceProvider
+class Nothing(ResourceProvider):
+    serialize_as_secret_always = False
+    def create(self, props):
+        return CreateResult(props["text"], props)
+"""
+#: The high-level SDK reaches the local service by a client without TLS; it makes none of its own,
+#: which it would do anew at each call.
+HIGH_LEVEL = """\
+import os, sys, time
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import aiplatform
+from google.cloud.aiplatform import initializer
+from infra.customjob.client import client
+local = client("{project}", "{region}")
+initializer.global_config.create_client = lambda *_, **__: local
+def submit(name):
+    pool = {{"machine_spec": {{"machine_type": "n1-standard-4"}}, "replica_count": 1,
+            "container_spec": {{"image_uri": "shell", "command": ["true"]}}}}
+    job = aiplatform.CustomJob(name, [pool], project="{project}", location="{region}",
+                               staging_bucket="gs://x", credentials=AnonymousCredentials())
+    job.submit()
+times = []
+for number in range(int(sys.argv[1])):
+    began = time.perf_counter()
+    submit(f"sdk-{{number}}")
+    times.append(time.perf_counter() - began)
+print(sorted(times)[len(times) // 2])
+"""
+
+
+def only_jobs() -> Any:
+    """The project that the end-to-end tests use: nothing but jobs."""
+    spec = importlib.util.spec_from_file_location("only_jobs", ROOT / "tests/e2e/only_jobs.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["only_jobs"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def occupy_runner(module: Any, client: Any) -> None:
+    """Fill every slot of the runner: what is submitted later waits, and costs nothing."""
+    from vt.local.runner.scheduler import SLOTS
+
+    container = {**SHELL, "command": ["sleep", "86400"]}
+    for number in range(SLOTS):
+        bare(module, client, f"busy-{number}", {**POOL, "containerSpec": container})
+
+
+def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> None:
+    """One submission by the bare client."""
+    from google.cloud.aiplatform_v1 import CustomJob
+    from google.protobuf.json_format import ParseDict
+
+    job = CustomJob()
+    body = {"displayName": name, "jobSpec": {"workerPoolSpecs": [pool]}}
+    ParseDict(body, CustomJob.pb(job))
+    client.create_custom_job(
+        parent=f"projects/{module.PROJECT}/locations/{module.REGION}", custom_job=job
+    )
+
+
+def by_provider(module: Any, name: str) -> None:
+    """One submission as the engine asks for it."""
+    from infra.customjob.provider import CustomJobProvider
+    from infra.customjob.spec import canonical, digest_of
+
+    body = canonical({"displayName": name, "jobSpec": {"workerPoolSpecs": [POOL]}})
+    CustomJobProvider().create(
+        {
+            "project": module.PROJECT, "region": module.REGION, "stack": "bench", "job": name,
+            "run": 1, "requestId": name, "requestDigest": digest_of(body), "request": body,
+            "labels": {}, "controlBucket": module.CONTROL, "onDelete": "keep",
+        }
+    )  # fmt: skip
+
+
+def calls(module: Any, project: Any, count: int) -> dict[str, float]:
+    """Seconds of one submission: medians, in turns."""
+    from infra.customjob.client import client
+
+    connected = client(module.PROJECT, module.REGION)
+    occupy_runner(module, connected)
+    by_provider(module, "warm-up")
+    bare_times, provider_times = [], []
+    for number in range(count):
+        bare_times.append(timed(lambda n=number: bare(module, connected, f"bare-{n}")))
+        provider_times.append(timed(lambda n=number: by_provider(module, f"provider-{n}")))
+    script = HIGH_LEVEL.format(project=module.PROJECT, region=module.REGION)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def high_level(jobs: int) -> str:
+        command = [sys.executable, "-c", script, str(jobs)]
+        return subprocess.run(
+            command, env=env, cwd=project.path, capture_output=True, text=True, check=True
+        ).stdout
+
+    return {
+        "bare client": statistics.median(bare_times),
+        "provider": statistics.median(provider_times),
+        "high-level SDK": float(high_level(count).split()[-1]),
+        "high-level SDK from process start": timed(lambda: high_level(1)),
+    }
+
+
+def engine(module: Any, project: Any, size: int) -> dict[str, float]:
+    """Seconds of `pulumi up` of so many jobs and of the floor, and bytes of state per job."""
+    program = project.path / "__main__.py"
+    (project.path / "floor.py").write_text(FLOOR_PROVIDER)
+    found: dict[str, float] = {}
+    for kind, text in (("jobs", module.PROGRAM), ("floor", FLOOR)):
+        program.write_text(text)
+        project.want()
+        project.up()  # the empty stack: what a stack costs in any case
+        empty = state_bytes(project)
+        project.want(**{f"job-{size}-{n}": {"script": "true"} for n in range(size)})
+        found[kind] = timed(project.up)
+        found[f"{kind}: bytes"] = (state_bytes(project) - empty) / size
+        project.want()
+        empty_again(project)
+    return found
+
+
+def empty_again(project: Any) -> None:
+    """Empty the stack for the next measurement."""
+    project.pulumi("destroy -s local --yes --skip-preview")
+
+
+def state_bytes(project: Any) -> int:
+    """Size of the state file."""
+    file = project.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
+    return file.stat().st_size
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="What a submission costs.")
+    parser.add_argument("--sizes", default="10,100,300,1000")
+    parser.add_argument("--calls", type=int, default=50)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    del sys.argv[1:]  # a provider takes a last argument that is a number for its engine's address
+    sys.path.insert(0, str(ROOT))
+    module = only_jobs()
+    report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
+    with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:
+        from vt.local.server import ServerInfo
+
+        info = ServerInfo.read(project.home.server_file)
+        assert info
+        os.environ["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{info.vertex_port}"
+        os.environ["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{info.storage_port}"
+        report["calls"] = calls(module, project, given.calls)
+        show_calls(report["calls"])
+        report["engine"] = {}
+        for size in map(int, given.sizes.split(",")):
+            report["engine"][size] = engine(module, project, size)
+            show_engine(size, report["engine"][size])
+    if given.json:
+        given.json.write_text(json.dumps(report, indent=2))
+    return int(any(row["jobs: bytes"] > MAX_STATE for row in report["engine"].values()))
+
+
+def show_calls(found: dict[str, float]) -> None:
+    for name, seconds in found.items():
+        ratio = seconds / found["bare client"]
+        print(f"{name:36} {seconds * 1000:9.1f} ms  {ratio:6.1f} x bare client", flush=True)
+
+
+def show_engine(size: int, found: dict[str, float]) -> None:
+    print(
+        f"{size:5} jobs: up {found['jobs']:.1f} s, floor {found['floor']:.1f} s, ratio "
+        f"{found['jobs'] / found['floor']:.2f}; state {found['jobs: bytes']:.0f} bytes a job, "
+        f"floor {found['floor: bytes']:.0f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
