@@ -7,6 +7,7 @@
 ``values``         what may be shown of a value: secrets, unknowns, files
 ``fields``         two values -> the fields that differ
 ``jobs``           jobs: what happens to them, what they run on, what they can cost
+``capacity``       reservations: what they cost, used or not
 ``rights``         IAM: who gains or loses what on what, and why
 ``reach``          networks, peerings, firewalls, public members: what can reach what
 ``picture``        the stack after the change as a graph, and as Mermaid

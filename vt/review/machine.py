@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from infra.costs import Rate
+from vt.review.capacity import Reserved
 from vt.review.fields import Field
 from vt.review.jobs import Job
 from vt.review.report import Report
@@ -36,6 +38,7 @@ def document(report: Report) -> dict[str, Any]:
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
         "jobs": [_job(job) for job in report.jobs],
+        "reservations": [_reserved(each) for each in report.reserved],
         "rights": {
             "gained": [_right(right) for right in report.gained],
             "lost": [_right(right) for right in report.lost],
@@ -101,14 +104,7 @@ def _job(job: Job) -> dict[str, Any]:
                 "acceleratorCount": pool.count,
                 "machines": pool.machines,
                 "hourlyUsd": pool.hourly,
-                "price": pool.rate
-                and {
-                    "usd": pool.rate.usd,
-                    "source": pool.rate.source,
-                    "date": pool.rate.date,
-                    "region": pool.rate.region,
-                    "exact": pool.rate.exact,
-                },
+                "price": pool.rate and _price(pool.rate),
             }
             for pool in job.cost.pools
         ],
@@ -118,6 +114,27 @@ def _job(job: Job) -> dict[str, Any]:
         "worstCaseUsd": job.cost.worst_case,
         "previousState": job.was or None,
         "differences": [_field(each) for each in job.differences],
+    }
+
+
+def _reserved(each: Reserved) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "zone": each.zone,
+        "machineType": each.machine_type,
+        "machines": each.machines or None,
+        "hourlyUsd": each.hourly,
+        "price": each.rate and _price(each.rate),
+    }
+
+
+def _price(rate: Rate) -> dict[str, Any]:
+    return {
+        "usd": rate.usd,
+        "source": rate.source,
+        "date": rate.date,
+        "region": rate.region,
+        "exact": rate.exact,
     }
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from infra.errors import Problem
-from vt.review import digest, jobs, reach, rights
+from vt.review import capacity, digest, jobs, reach, rights
+from vt.review.capacity import Reserved
 from vt.review.events import JOB, Diagnostic, Plan, Step, Violation
 from vt.review.fields import Field, differ, flat
 from vt.review.jobs import Job
@@ -87,6 +88,8 @@ class Report:
     notes: tuple[Diagnostic, ...]
     """What the program tells beside its resources: prices of reservations, duties of others."""
     jobs: tuple[Job, ...]
+    reserved: tuple[Reserved, ...]
+    """Reservations that are made or changed."""
     gained: tuple[Right, ...]
     lost: tuple[Right, ...]
     doors: tuple[Door, ...]
@@ -157,6 +160,7 @@ def build(
         warnings=tuple(d for d in plan.diagnostics if d.severity == "warning"),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.of(plan)),
+        reserved=tuple(capacity.of(plan)),
         gained=tuple(rights.gained(plan)),
         lost=tuple(rights.lost(plan)),
         doors=tuple(reach.of(plan)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from infra.costs import usd
@@ -19,6 +20,8 @@ def verdict(report: Report) -> str:
     parts.append(", ".join(told) or "no job is submitted")
     if report.submitted:
         parts.append(_cost(report))
+    if report.reserved:
+        parts.append(_reserved(report))
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     lost = _count(len(report.losses), "resource") if report.losses else "nothing"
@@ -45,6 +48,18 @@ def _cost(report: Report) -> str:
         return "no price is known"
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
     return f"at most {usd(report.worst_case)}{more}"
+
+
+def _reserved(report: Report) -> str:
+    """What is paid for machines that are kept, whether or not a job runs on them."""
+    prices = [each.hourly for each in report.reserved if each.hourly is not None]
+    missing = len(report.reserved) - len(prices)
+    plus = "plus " if report.submitted else ""
+    if not prices:
+        return f"{plus}{_count(missing, 'reservation')} without a price, used or not"
+    more = f", and {missing} without a price" if missing else ""
+    hourly, what = usd(math.fsum(prices)), _count(len(prices), "reservation")
+    return f"{plus}{hourly} an hour for {what}, used or not{more}"
 
 
 def _count(number: int, noun: str) -> str:
