@@ -140,8 +140,12 @@ class Arena:
         )  # fmt: skip
 
     def finish(self, process: subprocess.Popen[str]) -> int:
-        """Exit code of a command, when it ended."""
-        return process.wait(SECONDS)
+        """Exit code of a command, when it ended. Raises AssertionError if it hangs."""
+        try:
+            return process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            kill(process)
+            raise AssertionError(f"{process.args} hangs") from None
 
     def said(self) -> str:
         """Output of the last command."""
