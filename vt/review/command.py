@@ -141,7 +141,7 @@ def _plan(
 ) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
     from vt.local.errors import LocalError
-    from vt.review import events, runner
+    from vt.review import events, goals, runner
 
     try:
         place = runner.place(root, stack, offline=offline, live=refresh)
@@ -152,7 +152,7 @@ def _plan(
             told = runner.preview(
                 root, stack, place.env, policy_packs=packs, refresh=refresh, seen=seen
             )
-        plan = events.parse(told.lines, stack)
+        plan = goals.named(events.parse(told.lines, stack), told.goals)
     except (runner.CannotPreview, events.NotEvents) as failed:
         return events.failed(stack, str(failed)), place.source
     if told.exit_code and not plan.errors and not plan.violations:

@@ -75,9 +75,10 @@ def of(step: Step, state: State | None) -> Iterator[Right]:
     if state is None:
         return
     inputs = state.inputs
-    kind, target = _target(inputs)
-    if target == UNKNOWN:  # the new thing has no name yet; the grant's own tells which it is
-        target = f"new, see {step.name}"
+    key = _place(inputs)
+    kind, target = KINDS.get(key, key), str(inputs.get(key, ""))
+    if target == UNKNOWN:  # where nothing tells what the new thing is called, the grant's own name
+        target = step.refers.get(key) or f"new, see {step.name}"
     role = str(inputs.get("role") or "a whole policy")
     condition = inputs.get("condition") or {}
     members = inputs.get("members") or [inputs.get("member") or "everybody named in it"]
@@ -98,9 +99,8 @@ def _all(plan: Plan, side: str) -> set[Right]:
     return {right for step, state in states for right in of(step, state)}
 
 
-def _target(inputs: Mapping[str, Any]) -> tuple[str, str]:
-    """What the rights are on: its kind and name."""
+def _place(inputs: Mapping[str, Any]) -> str:
+    """The input that says on what the rights are; empty if none does."""
     named = {key: value for key, value in inputs.items() if key not in GRANT and value}
     narrow = [key for key in named if key not in AROUND] or list(named)
-    key = next((key for key in KINDS if key in narrow), narrow[0] if narrow else "")
-    return KINDS.get(key, key), str(named.get(key, ""))
+    return next((key for key in KINDS if key in narrow), narrow[0] if narrow else "")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
+
+from vt.review import goals
 
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
 #: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
@@ -42,6 +45,8 @@ class Outcome:
     exit_code: int
     said: str
     """What was printed beside them."""
+    goals: goals.Goals = field(default_factory=dict)
+    """From what each property was made; of a preview that failed, nothing."""
 
 
 def place(root: Path, stack: str, *, offline: bool, live: bool = False) -> Place:
@@ -87,20 +92,17 @@ def preview(
     """Preview ``stack``; ``seen`` is called with the number of events so far.
 
     Raises:
-        CannotPreview: no event came, or there is no pulumi.
+        CannotPreview: no event came, there is no pulumi, or its plan file makes no sense.
     """
-    path = env.get("PATH", os.defpath) + os.pathsep + str(Path(sys.executable).parent)
-    pulumi = shutil.which("pulumi", path=path)
-    if pulumi is None:
-        raise CannotPreview("there is no pulumi on PATH. Hint: run `make setup`.")
-    command = [pulumi, "preview", "--stack", stack, "--json", "--non-interactive"]
-    command += [word for pack in policy_packs for word in ("--policy-pack", pack)]
-    command += ["--refresh"] if refresh else []
+    command = [_pulumi(env), "preview", "--stack", stack, "--json", "--non-interactive"]
+    options = [word for pack in policy_packs for word in ("--policy-pack", pack)]
+    options += ["--refresh"] if refresh else []
     lines: list[str] = []
     with (
+        tempfile.TemporaryDirectory(prefix="vt-review-") as folder,
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
         subprocess.Popen(
-            command,
+            [*command, "--save-plan", f"{folder}/plan.json", *options],
             cwd=root,
             env={**env, STREAMING: "true"},
             stdout=subprocess.PIPE,
@@ -118,9 +120,28 @@ def preview(
         exit_code = process.wait()
         said.seek(0)
         told = said.read().strip()
+        made_from = _goals(Path(folder) / "plan.json")
     if not lines:
         raise CannotPreview(told or f"pulumi preview ended with exit code {exit_code}")
-    return Outcome(tuple(lines), exit_code, told)
+    return Outcome(tuple(lines), exit_code, told, made_from)
+
+
+def _pulumi(env: Mapping[str, str]) -> str:
+    path = env.get("PATH", os.defpath) + os.pathsep + str(Path(sys.executable).parent)
+    pulumi = shutil.which("pulumi", path=path)
+    if pulumi is None:
+        raise CannotPreview("there is no pulumi on PATH. Hint: run `make setup`.")
+    return pulumi
+
+
+def _goals(file: Path) -> goals.Goals:
+    """What the plan file says; nothing if the preview came to no plan."""
+    if not file.exists():
+        return {}
+    try:
+        return goals.read(json.loads(file.read_bytes()))
+    except (ValueError, AttributeError) as failed:
+        raise CannotPreview(f"the engine's plan file makes no sense: {failed}") from None
 
 
 def _project(root: Path, stack: str) -> str:
