@@ -7,6 +7,7 @@ commands that run another program pass its exit code on. `vt review` has codes o
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 import typer
@@ -20,6 +21,7 @@ from vt.github.command import github
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.faults.commands import fault
+from vt.proxies import spare_loopback
 from vt.render.command import render
 from vt.review.command import review
 from vt.up.command import CONTEXT as UP_CONTEXT
@@ -55,6 +57,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A log may hold what this terminal cannot show: no reason to end in the middle of it.
             stream.reconfigure(errors="replace")
+    spare_loopback(os.environ)
 
 
 if __name__ == "__main__":
