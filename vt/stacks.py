@@ -53,9 +53,15 @@ def place(stack: str | None, start: Path | None = None) -> Place:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        known = sorted(path.name.split(".")[1] for path in root.glob("Pulumi.*.yaml"))
+        from infra import stack_yaml  # with it comes pydantic: only where something is wrong
+
+        known = stack_yaml.names(root)
         hint = f"there are: {', '.join(known)}." if known else ""
         raise CommandError(f"there is no stack {name!r}: {file.name} is missing.", hint) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{file.name} is no stack file: it is not UTF-8.") from None
+    except OSError as error:
+        raise CommandError(f"{file.name} cannot be read: {error.strerror}.") from None
     config = _config(file.name, text)
     missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
     if missing:

@@ -39,7 +39,8 @@ def approval(
     with _plain_errors("approval"):
         found = digest
         if Path(digest).is_file():
-            found = sources.digest_in(Path(digest).read_text(encoding="utf-8"))
+            text = Path(digest).read_text(encoding="utf-8", errors="replace")
+            found = sources.digest_in(text)
         here = sources.checkout(stacks.place(stack).root)
         if here.changed:
             files = ", ".join(here.changed)
@@ -103,7 +104,8 @@ def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
 def _text_of(approval: str) -> str:
     if approval.lstrip().startswith("{"):
         return approval
-    return Path(approval).read_text(encoding="utf-8")
+    # What is no text is no record either: `parse` says so.
+    return Path(approval).read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager

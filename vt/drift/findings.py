@@ -21,6 +21,7 @@ SECRET_KEY = "4dabf18193072939515e22adb298388d"
 #: Longer values are cut: the whole of it is in the state.
 MAX_SHOWN = 200
 
+_KEYS = ("config", "steps", "diagnostics", "changeSummary")
 _UNCHANGED = ("same", "refresh", "read", "discard")
 _PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
 
@@ -85,18 +86,27 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     Raises:
         NotAPreview: it succeeded and printed something else than a preview.
     """
-    try:
-        document = json.loads(stdout)
-        steps, diagnostics = document["steps"], document.get("diagnostics") or []
-    except (ValueError, KeyError, TypeError):
+    document = _document(stdout)
+    if document is None:
         if exit_code == 0:
-            raise NotAPreview("pulumi printed no JSON document with steps") from None
+            raise NotAPreview("pulumi printed no JSON document of a preview")
         return Drift(stack, Outcome.FAILED, errors=(stderr.strip() or stdout.strip(),))
+    # Either is left out where there is none: a program that fails at once has no steps.
+    steps, diagnostics = document.get("steps") or [], document.get("diagnostics") or []
     if exit_code not in (Outcome.CLEAN, Outcome.DRIFTED):
         told = [d["message"].strip() for d in diagnostics if d.get("severity") == "error"]
         return Drift(stack, Outcome.FAILED, errors=tuple(told) or (stderr.strip(),))
     found = tuple(_difference(step) for step in steps if step["op"] not in _UNCHANGED)
     return Drift(stack, Outcome(exit_code), tuple(sorted(found, key=lambda each: each.name)))
+
+
+def _document(stdout: str) -> dict[str, Any] | None:
+    """What the engine printed, if it is the document of a preview."""
+    try:
+        found = json.loads(stdout)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and not found.keys().isdisjoint(_KEYS) else None
 
 
 def _difference(step: Mapping[str, Any]) -> Difference:

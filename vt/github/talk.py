@@ -53,7 +53,8 @@ class Repository:
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
         found = sticky.ours(comments, REPORT, stack)
         # The line below our marker, and no other: what follows may quote what anybody wrote.
-        record = records.marked_in(found["body"].splitlines()[1]) if found else None
+        lines = found["body"].splitlines() if found else []
+        record = records.marked_in(lines[1]) if len(lines) > 1 else None
         if record is None:
             what = f"pull request {number} has no preview of {stack} that succeeded."
             raise CommandError(what, BY_HAND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 import time
 from collections.abc import Collection
@@ -45,10 +46,12 @@ def show(home: Home, wanted: str | None, replica: str, *, follow: bool) -> None:
     job = find_job(table.list() if home.database.exists() else [], wanted, in_stack)
     path = log_file(home, job, replica)
     offset = 0
+    # A look may end in the middle of a character; the next one brings the rest.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     while True:
         current = table.get(job.job_id)
         ended = current is None or current.state.terminal
-        offset = _print_from(path, offset)
+        offset = _print_from(path, offset, decoder, final=ended or not follow)
         if ended or not follow:
             break
         time.sleep(_POLL_SECONDS)
@@ -61,13 +64,13 @@ def show(home: Home, wanted: str | None, replica: str, *, follow: bool) -> None:
         )
 
 
-def _print_from(path: Path, offset: int) -> int:
+def _print_from(path: Path, offset: int, decoder: codecs.IncrementalDecoder, *, final: bool) -> int:
     try:
         with path.open("rb") as log:
             log.seek(offset)
             data = log.read()
     except FileNotFoundError:
         return offset
-    sys.stdout.write(data.decode(errors="replace"))
+    sys.stdout.write(decoder.decode(data, final))
     sys.stdout.flush()
     return offset + len(data)

@@ -34,7 +34,7 @@ def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
     if not found:
         return {}
     body = _get(f"{base}/{urllib.parse.quote(found[0], safe='')}?alt=media")
-    return _numbers(json.loads(body)) if body else {}
+    return _numbers(_parsed(body)) if body else {}
 
 
 def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
@@ -47,6 +47,14 @@ def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
         return None
     folder = home.storage / job.output_prefix.removeprefix("gs://")
     return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
+
+
+def _parsed(body: bytes) -> Any:
+    """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
 
 
 def _numbers(data: Any) -> dict[str, float]:

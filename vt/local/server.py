@@ -83,10 +83,11 @@ def run(home: Home) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     lock = _lock(home)
-    for child in processes.end_leftovers(home.children):
-        print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    # First of all: a command that finds the lock held would take the dead server's id for ours.
     before = ServerInfo.read(home.server_file)
     home.server_file.unlink(missing_ok=True)
+    for child in processes.end_leftovers(home.children):
+        print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
     faults = FaultTable(home.faults)
     faults.forget_held()
     emulator = StorageEmulator(home.storage, home.storage_log, home.children)

@@ -20,10 +20,8 @@ def cut(peer: str) -> bool:
     host, _, port = unquote(peer).partition(":")[2].rpartition(":")
     wanted = (host.strip("[]").removeprefix("::ffff:"), int(port))
     for number in _open_files():
-        try:
-            found = socket.socket(fileno=os.dup(number))
-        except OSError:
-            continue  # no socket, or closed since
+        if (found := _socket(number)) is None:
+            continue
         with found:
             try:
                 if found.family not in (socket.AF_INET, socket.AF_INET6):
@@ -43,6 +41,19 @@ def reset(connection: socket.socket) -> None:
     """End a connection at once, for both sides."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     connection.shutdown(socket.SHUT_RDWR)
+
+
+def _socket(number: int) -> socket.socket | None:
+    """A second handle of an open file that is a socket; None if it is none, or closed since."""
+    try:
+        own = os.dup(number)
+    except OSError:
+        return None
+    try:
+        return socket.socket(fileno=own)
+    except OSError:
+        os.close(own)  # the constructor takes it over only if it succeeds
+        return None
 
 
 def _open_files() -> list[int]:

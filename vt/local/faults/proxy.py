@@ -74,10 +74,11 @@ class _Exchange(BaseHTTPRequestHandler):
         """Quiet: the emulator has a log."""
 
     def _exchange(self) -> None:
-        body = b"".join(self._body())
-        method, place = describe(self.command, self.path, body)
-        taken = self.server.table.take(Service.STORAGE, method, lambda _: [place], lambda _: True)
         try:
+            body = b"".join(self._body())
+            method, place = describe(self.command, self.path, body)
+            table = self.server.table
+            taken = table.take(Service.STORAGE, method, lambda _: [place], lambda _: True)
             for entry in taken:
                 if entry.fault.when == "before":
                     self._happen(entry, f"{method} {place}")
@@ -153,7 +154,7 @@ class _Exchange(BaseHTTPRequestHandler):
 
     def _body(self) -> Iterator[bytes]:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            while size := int(self.rfile.readline().split(b";")[0], 16):
+            while size := self._chunk_size():
                 yield self.rfile.read(size)
                 self.rfile.readline()
             while self.rfile.readline().strip():
@@ -166,6 +167,13 @@ class _Exchange(BaseHTTPRequestHandler):
                     raise Ended
                 left -= len(block)
                 yield block
+
+    def _chunk_size(self) -> int:
+        """Of the next chunk; 0 for the last. Raises Ended if the client is gone."""
+        try:
+            return int(self.rfile.readline().split(b";")[0], 16)
+        except ValueError:
+            raise Ended from None
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:

@@ -27,12 +27,13 @@ def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
     """Download the packages. Raises PackageError if one is not there."""
     from google.api_core.exceptions import NotFound
 
-    folder.mkdir(parents=True, exist_ok=True)
     client = storage_client(storage_url)
     files: list[Path] = []
-    for uri in uris:
+    for number, uri in enumerate(uris):
         bucket, _, name = uri.removeprefix("gs://").partition("/")
-        target = folder / Path(name).name
+        # pip reads a package's name and version off its file; two folders may hold the same one.
+        target = folder / str(number) / Path(name).name
+        target.parent.mkdir(parents=True, exist_ok=True)
         try:
             client.bucket(bucket).blob(name).download_to_filename(target)
         except NotFound as error:

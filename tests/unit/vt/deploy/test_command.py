@@ -137,3 +137,13 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
         "--non-interactive", "--policy-pack", "p", "--refresh",
     ]  # fmt: skip
     assert env["PULUMI_BACKEND_URL"] == "gs://nowhere"
+
+
+@pytest.mark.parametrize("command", ["approval", "deploy"])
+def test_a_file_that_is_no_text_is_one_line(vt, repo, command):
+    (repo / "image.png").write_bytes(b"\x89PNG\xff")
+    option = ["--approval"] if command == "deploy" else []
+    done = vt(command, "-s", "dev", *option, "image.png")
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"vt {command}: ")
+    assert done.stderr.count("\n") == 1

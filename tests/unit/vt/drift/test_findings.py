@@ -87,9 +87,17 @@ def test_an_engine_that_says_nothing_but_an_error_is_a_failure_too():
     assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("error: no credentials",))
 
 
-def test_a_success_without_a_preview_is_not_taken_for_clean():
+def test_a_program_that_fails_before_any_step_is_told_by_its_error_alone():
+    said = [{"severity": "error", "message": "no such file\n"}]
+    document = json.dumps({"config": {"gcp:project": "acme-ml-dev"}, "diagnostics": said})
+    drift = findings.read("dev", 255, document, "")
+    assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("no such file",))
+
+
+@pytest.mark.parametrize("printed", ["Everything is fine", "null", "[]", "{}"])
+def test_a_success_without_a_preview_is_not_taken_for_clean(printed):
     with pytest.raises(NotAPreview):
-        findings.read("dev", 0, "Everything is fine", "")
+        findings.read("dev", 0, printed, "")
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,9 @@ def test_a_report_longer_than_github_takes_is_an_error(hub, report):
     report.write_text("x" * 70_000)
     assert "GitHub takes 65536" in hub.vt("comment", "-s", "dev", report, expect=1)
     assert hub.comments() == []
+
+
+def test_a_comment_of_which_only_the_marker_is_left_approves_nothing(hub, merged, tmp_path):
+    hub.add("comments", id=1, issue=7, user=BOT, body="<!-- vt:report dev -->")
+    said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
+    assert "has no preview of dev" in said

@@ -229,3 +229,10 @@ def test_no_command_loads_google_or_pulumi_before_it_needs_them() -> None:
     heavy = "{'google.api_core', 'google.protobuf', 'grpc', 'pulumi'} & set(sys.modules)"
     command = [sys.executable, "-c", f"import sys, vt.cli; assert not {heavy}, {heavy}"]
     subprocess.run(command, check=True)
+
+
+def test_a_stack_file_that_cannot_be_read_is_one_line(vt: Vt) -> None:
+    Path("Pulumi.bytes.yaml").write_bytes(b"config: \xff\n")
+    Path("Pulumi.folder.yaml").mkdir()
+    assert "it is not UTF-8" in vt("list", stack="bytes", code=1).stderr
+    assert "Is a directory" in vt("list", stack="folder", code=1).stderr

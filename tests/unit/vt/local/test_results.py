@@ -12,9 +12,9 @@ from tests.unit.vt.local.conftest import Cloud, command_job
 from vt.local import results, stack_state
 from vt.local.errors import LocalError
 from vt.local.home import Home
-from vt.local.joblogs import find_job
+from vt.local.joblogs import find_job, log_file, show
 from vt.local.stack_state import StackJob
-from vt.local.vertex.records import JobRecord, State
+from vt.local.vertex.records import JobRecord, JobTable, State
 
 JOB_URN = "urn:pulumi:local::demo::pulumi-python:dynamic/vertex:CustomJob::training-titanic"
 JOB_NAME = "projects/1/locations/us-central1/customJobs/42"
@@ -83,3 +83,36 @@ def test_numbers_come_from_the_metrics_file_in_the_bucket(cloud_with_storage: Cl
     )
     shutil.rmtree(cloud.home.storage / "out")
     assert results.artifacts(cloud.home, found) == ("gs://out/run/", results.NOTHING_THERE)
+
+
+@pytest.mark.parametrize("written", ['{"loss": 0.5', "[1, 2]", b"\xff\xfe"])
+def test_a_metrics_file_that_makes_no_sense_gives_no_numbers(
+    cloud_with_storage: Cloud, written: str | bytes
+) -> None:
+    cloud = cloud_with_storage
+    cloud.bucket("out").blob("run/metrics.json").upload_from_string(written)
+    assert cloud.storage is not None
+    prefix = {"jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://out/run"}}}
+    job = replace(record("1", "a"), request=prefix)
+    assert results.metrics(job, cloud.storage.port) == {}
+
+
+def test_a_followed_log_keeps_a_character_that_was_written_in_two_parts(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = replace(record("1", "a"), state=State.RUNNING)
+    table = JobTable(home.database)
+    table.insert(job)
+    file = log_file(home, job, "workerpool0-0")
+    file.parent.mkdir(parents=True)
+    rest = "ü is whole\n".encode()
+    file.write_bytes(rest[:1])
+
+    def write_the_rest(_seconds: float) -> None:
+        with file.open("ab") as log:
+            log.write(rest[1:])
+        table.move("1", State.SUCCEEDED)
+
+    monkeypatch.setattr("vt.local.joblogs.time.sleep", write_the_rest)
+    show(home, "1", "workerpool0-0", follow=True)
+    assert capsys.readouterr().out == "ü is whole\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -167,3 +168,19 @@ def test_the_name_of_an_upload_is_read_from_its_metadata() -> None:
     body = b'--x\r\ncontent-type: application/json\r\n\r\n{"name": "a\\u00fc"}\r\n--x\r\n'
     path = "/upload/storage/v1/b/x/o?uploadType=multipart"
     assert describe("POST", path, body) == ("objects.insert", "x/aü")
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["Content-Length: 1000", "Transfer-Encoding: chunked"],
+)
+def test_a_client_that_goes_away_while_it_sends_is_no_news(
+    front: StorageFront, table: FaultTable, capfd: pytest.CaptureFixture[str], head: str
+) -> None:
+    add(front, table, "error", code="503", method="objects.delete")
+    request = f"POST /upload/storage/v1/b/control/o HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", front.port)) as connection:
+        connection.sendall(request.encode())
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+    assert "Traceback" not in capfd.readouterr().err
