@@ -36,6 +36,12 @@ def usd(amount: float | None) -> str:
     return "no price" if amount is None else f"${amount:,.2f}"
 
 
+def hours(seconds: float) -> str:
+    """A duration in hours, as people read it: ``0.5 h``."""
+    value = seconds / 3600
+    return f"{value:,.3g} h" if value < 1000 else f"{value:,.0f} h"
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """What one machine costs an hour."""
@@ -92,6 +98,10 @@ class JobCost:
     def worst_case(self) -> float | None:
         """USD if it runs until its timeout; None if a pool has no price."""
         return None if self.hourly is None else self.hourly * self.timeout / 3600
+
+    def __str__(self) -> str:
+        """The most it can come to, and in how long: ``$0.11 in 0.5 h``."""
+        return f"{usd(self.worst_case)} in {hours(self.timeout)}"
 
     @property
     def unpriced(self) -> tuple[PoolCost, ...]:

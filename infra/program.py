@@ -23,6 +23,7 @@ import pulumi
 
 from infra import (
     advice,
+    costs,
     host_duties,
     job_files,
     limits,
@@ -218,6 +219,7 @@ def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]
         "requestId": request.request_id,
         "requestDigest": request.digest,
         "artifacts": request.output_directory,
+        "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
         "console": job.consoleUrl,
         "logs": job.logUrl,
     }

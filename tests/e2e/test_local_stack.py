@@ -38,6 +38,7 @@ def test_up_trains_a_model_that_is_right_about_passengers_it_never_saw(checkout)
     assert metrics["test_accuracy"] >= 0.76
     assert f"{metrics['test_accuracy']:.3f}"[:5] in told
     assert list(submissions(checkout).values()) == ["JOB_STATE_SUCCEEDED"]
+    assert job(checkout)["costsAtMost"] == "$0.11 in 0.5 h"
 
 
 def test_all_artifacts_of_the_run_are_together(checkout):

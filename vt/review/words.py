@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.costs import usd
+from infra.costs import hours, usd
 from vt.review.jobs import Job
 from vt.review.report import Loss, Report
 from vt.review.rights import Right
@@ -61,8 +61,7 @@ def job_cells(job: Job) -> tuple[tuple[str, ...], ...]:
 
 def at_most(job: Job) -> str:
     """The worst case with the time it is for."""
-    hours = job.cost.timeout / 3600
-    span = f"{hours:,.3g} h" if hours < 1000 else f"{hours:,.0f} h"
+    span = hours(job.cost.timeout)
     default = ", no timeout set" if job.cost.default_timeout else ""
     return f"{usd(job.cost.worst_case)} ({span}{default})"
 

@@ -143,3 +143,9 @@ def test_a_price_is_positive_or_absent_and_grows_with_size_and_time(
     if one is not None and many is not None:
         assert one > 0
         assert math.isclose(many, one * replicas * hours, rel_tol=1e-9)
+
+
+def test_a_job_says_the_most_it_can_cost_and_in_how_long() -> None:
+    half_an_hour = costs.of_job(job(pool("n1-standard-4"), timeout="1800s"), "us-central1")
+    assert str(half_an_hour) == f"{costs.usd(half_an_hour.worst_case)} in 0.5 h"
+    assert str(costs.of_job(job(pool("no-such-machine")), "us-central1")) == "no price in 168 h"
