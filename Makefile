@@ -28,7 +28,7 @@ local: setup ## run the whole thing here: local cloud, pulumi up, training, resu
 	@$(BIN)/vt local up
 
 up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
-	@$(BIN)/vt up --stack $(or $(STACK),$(error say which stack: make up STACK=dev)) $(ARGS)
+	@$(BIN)/vt up --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) $(ARGS)
 
 report: setup ## STACK=S: what a deployment would do, with no cloud: .build/reports/S.md, .html
 	@./tools/report $(REPORT) $(STACK) --offline $(POLICIES)
@@ -40,7 +40,7 @@ comment: setup ## STACK=S: put the report of `make preview` on the pull request 
 	@$(BIN)/vt github comment --stack $(STACK) $(REPORT).md --approval $(REPORT).approval.json
 
 approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
-	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK) "$$DIGEST" -o $(REPORT).approval.json; \
+	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK) -o $(REPORT).approval.json -- "$$DIGEST"; \
 	else $(BIN)/vt github approval --stack $(STACK) -o $(REPORT).approval.json; fi
 
 deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
@@ -73,7 +73,7 @@ format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff format
 
 review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--format html -o page.html')
-	@$(BIN)/vt review --stack $(STACK) $(FLAGS)
+	@$(BIN)/vt review --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) $(FLAGS)
 
 browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
 	@$(PYTHON) tools/browser.py
