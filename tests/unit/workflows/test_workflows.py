@@ -111,9 +111,9 @@ def test_no_workflow_runs_a_strangers_code_with_our_rights():
         )
 
 
-def test_whoever_changes_or_reads_a_stack_for_long_does_so_alone_and_is_not_ended_midway():
+def test_whoever_changes_or_reads_a_stack_for_long_does_so_alone_and_is_ended_by_no_other():
     jobs = {(p.values[0], p.values[1]): p.values[2] for p in every_job()}
-    alone = {"cancel-in-progress": False}
+    alone = {"cancel-in-progress": False, "queue": "max"}
     assert jobs["deploy", "dev"]["concurrency"] == {"group": "stack-dev", **alone}
     assert jobs["deploy", "prod"]["concurrency"] == {"group": "stack-prod", **alone}
     assert jobs["drift", "drift"]["concurrency"] == {"group": "stack-${{ matrix.stack }}", **alone}
@@ -135,7 +135,12 @@ def test_prod_is_planned_after_dev_and_deployed_in_an_environment_of_its_own():
     assert (jobs["dev"]["environment"], jobs["prod"]["environment"]) == ("dev", "prod")
 
 
-@pytest.mark.parametrize("verb", ["report", "preview", "deploy", "drift", "comment", "approval"])
+VERBS_OF_A_STACK = (
+    "up", "review", "report", "preview", "deploy", "drift", "drift-issue", "comment", "approval"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS_OF_A_STACK)
 def test_a_verb_without_a_stack_says_so(verb):
     done = subprocess.run(
         ["make", "-n", verb], cwd=ROOT, capture_output=True, text=True, check=False,
