@@ -40,7 +40,7 @@ def approval(
         found = digest
         if Path(digest).is_file():
             text = Path(digest).read_text(encoding="utf-8", errors="replace")
-            found = sources.digest_in(text)
+            found = sources.approvable_digest_in(text)
         here = sources.checkout(stacks.place(stack).root)
         if here.changed:
             files = ", ".join(here.changed)

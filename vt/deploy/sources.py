@@ -14,6 +14,8 @@ from vt.errors import CommandError
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
 REVIEWED = 0
+#: How ``vt.review.runner`` says that a plan was made from nothing.
+OFFLINE = "Previewed offline"
 
 
 def checkout(root: Path) -> Checkout:
@@ -85,6 +87,19 @@ def digest_in(report: str) -> str:
         found = None
     if not isinstance(found, str) or not found:
         raise CommandError("this is no report of `vt review --format json`: it has no digest.")
+    return found
+
+
+def approvable_digest_in(report: str) -> str:
+    """The digest of the plan in a report that may be approved: it was made against a real state.
+
+    Raises:
+        CommandError: it is no such report.
+    """
+    found = digest_in(report)
+    if str(json.loads(report).get("source", "")).startswith(OFFLINE):
+        what = "the report was made offline, against an empty state: it approves nothing."
+        raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
     return found
 
 

@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from vt.deploy import command, sources
+from vt.review import runner
 
 DIGEST = "f" * 64
 
@@ -62,6 +63,16 @@ def test_a_report_without_a_digest_approves_nothing(vt, repo, tmp_path):
     done = vt("approval", "-s", "dev", report)
     assert done.exit_code == 1
     assert "no digest" in done.stderr
+
+
+def test_a_report_made_offline_approves_nothing(vt, repo, tmp_path, monkeypatch):
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    source = runner.place(repo, "dev", offline=False).source
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"version": 1, "digest": "e" * 64, "source": source}))
+    done = vt("approval", "-s", "dev", report)
+    assert done.exit_code == 1
+    assert "made offline" in done.stderr
 
 
 def test_what_is_no_digest_approves_nothing(vt, repo):
