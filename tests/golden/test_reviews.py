@@ -1,4 +1,4 @@
-"""Six scripted changes to one stack, reviewed: real engine, real state, the report as committed.
+"""Seven scripted changes to one stack, reviewed: real engine, real state, the report as committed.
 
 The reports are regenerated with UPDATE_GOLDEN=1; read the difference before committing it.
 """
@@ -100,6 +100,15 @@ CHANGES = {
             ),
         ),
     ),
+    "account-and-secret": Change(
+        stack=(
+            (
+                "writes: [artifacts]}\n",
+                "writes: [artifacts]}\n    tuner: {secrets: [api-key]}\n"
+                "  vertex-training:secrets: {api-key: {}}\n",
+            ),
+        ),
+    ),
     "over-the-limits": Change(
         stack=(
             (
@@ -186,6 +195,13 @@ def test_a_job_a_read_and_a_bucket_are_all_that_is_named() -> None:
     assert re.findall(r"\| gained \|.*", told) == [
         line for line in told.splitlines() if "local-training-raw-local` |" in line
     ]
+
+
+def test_rights_on_what_does_not_exist_yet_name_it() -> None:
+    told = (REPORTS / "account-and-secret.md").read_text()
+    assert "account `tuner-local@local-training.iam.gserviceaccount.com`" in told
+    assert "secret `api-key-local`" in told
+    assert "new, see" not in told
 
 
 def test_a_plan_made_again_has_the_digest_it_was_approved_with(

@@ -1,0 +1,143 @@
+"""What a review adds to the preview it is made from, in a large stack.
+
+    .venv/bin/python bench/review.py [--rounds N]
+
+A stack with a thousand resources, 200 of them jobs, is previewed plainly (``pulumi preview
+--json``) and reviewed (``vt review``, all three formats of one preview), in turns in one run and
+against an empty state. Prints the figures and exits 1 if the ratio of the medians is above 1.10.
+
+The resources are the program's own: besides the jobs, buckets and the right to read each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from vt.review import runner
+
+ROOT = Path(__file__).resolve().parents[1]
+JOBS, BUCKETS, MAX_RATIO = 200, 395, 1.10
+FORMATS = ("md", "html", "json")
+
+JOB = """\
+serviceAccount: ${{serviceAccounts.trainer}}
+baseOutputDirectory:
+  outputUriPrefix: ${{buckets.artifacts}}/fine-tune-{n}/${{job.requestId}}
+scheduling: {{timeout: 36000s}}
+workerPoolSpecs:
+  - replicaCount: 1
+    machineSpec: {{machineType: g2-standard-8, acceleratorType: NVIDIA_L4, acceleratorCount: 1}}
+    containerSpec:
+      imageUri: ${{images.trainer}}
+      args: ["--data=${{buckets.data-{n:03}}}/train", "--seed={n}"]
+"""
+PROJECT = """\
+name: vertex-training
+runtime: {name: python, options: {toolchain: pip, virtualenv: .venv}}
+"""
+STACK = """\
+config:
+  gcp:project: local-bench
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+  vertex-training:images:
+    trainer: {tag: v1}
+"""
+
+
+def make_project(folder: Path) -> None:
+    """A project with 200 jobs; one account reads all buckets and runs all of them."""
+    (folder / "jobs").mkdir(parents=True)
+    (folder / "Pulumi.yaml").write_text(PROJECT)
+    buckets = [f"data-{n:03}" for n in range(BUCKETS)]
+    jobs = [f"job-{n:03}" for n in range(JOBS)]
+    for n, name in enumerate(jobs):
+        (folder / "jobs" / f"{name}.yaml").write_text(JOB.format(n=n))
+    config = {
+        "buckets": {"artifacts": {}} | {name: {} for name in buckets},
+        "serviceAccounts": {"trainer": {"reads": buckets, "writes": ["artifacts"]}},
+        "jobs": {name: {"file": f"jobs/{name}.yaml"} for name in jobs},
+    }
+    lines = [f"  vertex-training:{key}: {json.dumps(value)}\n" for key, value in config.items()]
+    (folder / "Pulumi.bench.yaml").write_text(STACK + "".join(lines))
+    shutil.copy(ROOT / "__main__.py", folder)
+    (folder / "infra").symlink_to(ROOT / "infra")
+    (folder / ".venv").symlink_to(sys.prefix)
+
+
+def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> float:
+    """Seconds a command takes; ends the benchmark if it fails."""
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=cwd, env=env, text=True, capture_output=True)
+    if done.returncode:
+        told = f"{done.stdout[-1000:]}\n{done.stderr[-2000:]}"
+        sys.exit(f"{' '.join(command[:4])} exited with {done.returncode}:\n{told}")
+    return time.perf_counter() - start
+
+
+def bench(folder: Path, rounds: int) -> bool:
+    """The preview and the review in turns; whether the bound is held."""
+    project = folder / "project"
+    make_project(project)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}
+    env = kept | {"VT_LOCAL_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
+    vt = str(Path(sys.executable).parent / "vt")
+    review = [vt, "review", "--stack", "bench"]
+    for ending in FORMATS:
+        review += ["-o", str(folder / f"report.{ending}")]
+    run(review, project, env)  # makes the stack, and compiles what is not compiled yet
+    first = json.loads((folder / "report.json").read_text())
+    count = len(first["changes"]) + len(first["jobs"]) + len(first["rights"]["gained"])
+    print(f"{count:,} resources, {len(first['jobs'])} of them jobs, all of them new")
+    pulumi = str(folder / "home" / "bin" / "pulumi")
+    plain = [pulumi, "preview", "--stack", "bench", "--json", "--non-interactive"]
+    # What `vt review` runs a preview in: both meet the same state and plugins.
+    os.environ["VT_LOCAL_HOME"] = env["VT_LOCAL_HOME"]
+    inside = {**env, **runner.place(project, "bench", offline=True).env}
+    arms = {"preview": (plain, inside), "review": (review, env)}
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    for turn in range(rounds):
+        for name in sorted(arms, reverse=turn % 2 == 1):
+            times[name].append(run(arms[name][0], project, arms[name][1]))
+    return report(times)
+
+
+def report(times: Mapping[str, Sequence[float]]) -> bool:
+    """Print the figures; whether the bound is held."""
+    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    for name, taken in times.items():
+        shown = " ".join(f"{seconds:.1f}" for seconds in taken)
+        print(f"{name}: median {medians[name]:.1f} s ({shown})")
+    best = min(times["review"]) / min(times["preview"])
+    ratio = medians["review"] / medians["preview"]
+    print(f"ratio of the fastest {best:.3f}")
+    print(f"ratio of the medians {ratio:.3f} (at most {MAX_RATIO:.2f})")
+    return ratio <= MAX_RATIO
+
+
+def main() -> int:
+    """Command line; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="repetitions of each measurement")
+    chosen = parser.parse_args()
+    print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
+    folder = Path(tempfile.mkdtemp(prefix="bench-review-"))
+    try:
+        return 0 if bench(folder, chosen.rounds) else 1
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
