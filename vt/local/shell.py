@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from vt.local import lifecycle
 from vt.local.home import Home
 from vt.local.pulumi_shim import find_project, make_stack
 
@@ -49,6 +48,8 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
 
 def enter(home: Home, command: str | None, say: Callable[[str], None]) -> None:
     """Become the shell (or the command); starts the local cloud if it does not run."""
+    from vt.local import lifecycle  # loads the servers' modules, which an environment needs not
+
     info = lifecycle.start(home, say)
     env = environment(home, info.ports)
     _select_local(home, env)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -147,6 +148,7 @@ def _plan(
         place = runner.place(root, stack, offline=offline, live=refresh)
     except LocalError as failed:
         raise _Refused(str(failed)) from None
+    threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
         with _progress(stack) as seen:
             told = runner.preview(
@@ -158,6 +160,13 @@ def _plan(
     if told.exit_code and not plan.errors and not plan.violations:
         plan = events.with_error(plan, told.said)
     return plan, place.source
+
+
+def _load_the_rest() -> None:
+    """Load what a report needs while the engine works: a review takes hardly longer than it."""
+    from vt.review import html, machine, markdown, report
+
+    del html, machine, markdown, report
 
 
 @contextmanager

@@ -60,7 +60,6 @@ def place(root: Path, stack: str, *, offline: bool, live: bool = False) -> Place
     Raises:
         vt.local.errors.LocalError: the local cloud's folder cannot be used.
     """
-    from vt.local import lifecycle
     from vt.local.home import Home
     from vt.local.shell import environment
     from vt.local.tools import install_tools
@@ -76,8 +75,11 @@ def place(root: Path, stack: str, *, offline: bool, live: bool = False) -> Place
         if is_local
         else "Previewed offline against an empty state: everything looks new"
     )
-    ports = lifecycle.start(home, lambda _: None).ports if live and is_local else None
-    return Place(environment(home, ports), source)
+    if not (live and is_local):
+        return Place(environment(home, None), source)
+    from vt.local import lifecycle
+
+    return Place(environment(home, lifecycle.start(home, lambda _: None).ports), source)
 
 
 def preview(

@@ -63,7 +63,7 @@ def test_there_are_four():
     assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "drift", "preview"]
 
 
-@pytest.mark.parametrize(("name", "key", "job"), every_job())
+@pytest.mark.parametrize(("name", "key", "job"), [*every_job()])
 def test_every_step_is_a_verb_that_the_makefile_has_and_a_test_runs(name, key, job):
     for run in every_step(job):
         found = STEP.fullmatch(run)
@@ -80,13 +80,13 @@ def test_a_verb_said_to_be_run_by_a_test_is_named_there():
             assert "/" not in place or " " in place, f"{place} is not there"
 
 
-@pytest.mark.parametrize(("name", "key", "job"), every_job())
+@pytest.mark.parametrize(("name", "key", "job"), [*every_job()])
 def test_a_job_has_the_rights_it_is_known_for_and_no_other(name, key, job):
     assert job["permissions"] == {"contents": "read", **RIGHTS.get((name, key), {})}
     assert workflow(ROOT / ".github" / "workflows" / f"{name}.yml")["permissions"] == {}
 
 
-@pytest.mark.parametrize(("name", "key", "job"), every_job())
+@pytest.mark.parametrize(("name", "key", "job"), [*every_job()])
 def test_a_job_ends_by_itself_and_keeps_no_token_in_the_checkout(name, key, job):
     assert job["timeout-minutes"] <= 60
     checkouts = [
