@@ -90,11 +90,14 @@ def _cache_name(layout: Layout, version: str) -> str:
 
 
 def _build(folder: Path, go: Path, layout: Layout) -> None:
+    scratch = folder / "tmp"
+    scratch.mkdir()
     command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
     run(
         [*command, "-o", folder / "actionlint", f"{MODULE}/cmd/actionlint"],
         what="building actionlint",
         log=layout.toolchain / "actionlint.log",
         cwd=layout.tools / "actionlint",
-        env=go_environment(os.environ),
+        env=go_environment(os.environ, scratch),
     )
+    shutil.rmtree(scratch)

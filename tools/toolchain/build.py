@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import pwd
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,7 +41,9 @@ def fill(folder: Path, go: Path, layout: Layout) -> None:
     version = layout.engine_version()
     target = folder / "bin"
     target.mkdir()
-    environment = go_environment(os.environ)
+    scratch = folder / "tmp"
+    scratch.mkdir()
+    environment = go_environment(os.environ, scratch)
     log = layout.toolchain / "build.log"
     go_command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
     # Without the version set, `pulumi version` prints nothing and version checks fail.
@@ -66,14 +69,27 @@ def fill(folder: Path, go: Path, layout: Layout) -> None:
         shutil.copyfile(sdk / place, target / name)
         (target / name).chmod(0o755)
     listed.unlink()
+    shutil.rmtree(scratch)
     output_of([target / "pulumi", "version"])
 
 
-def go_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def go_environment(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
     """The caller's environment, less what would change the result or the pinned files.
 
     Flags of the caller stay (proxies and the like), but not -mod, which may rewrite go.sum, and
-    not a workspace. Without cgo the result needs no C compiler and no particular libc.
+    not a workspace. Without cgo the result needs no C compiler and no particular libc. What Go
+    throws away goes to `scratch`: it is more than a small /tmp holds.
     """
     kept = [flag for flag in environment.get("GOFLAGS", "").split() if not flag.startswith("-mod")]
-    return dict(environment) | {"GOFLAGS": " ".join(kept), "GOWORK": "off", "CGO_ENABLED": "0"}
+    own = {"GOFLAGS": " ".join(kept), "GOWORK": "off", "CGO_ENABLED": "0"}
+    if not environment.get("HOME"):  # Go has no other place for its own caches
+        own["HOME"] = home_of_user(scratch)
+    return {"GOTMPDIR": str(scratch), **environment, **own}
+
+
+def home_of_user(otherwise: Path) -> str:
+    """The home that the system knows of the user; `otherwise` where it knows none."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return str(otherwise)

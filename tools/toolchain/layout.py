@@ -96,11 +96,23 @@ class Layout:
 
 
 def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
-    """VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache."""
-    if chosen := environment.get("VT_CACHE_DIR"):
-        return Path(chosen).expanduser().resolve()
-    base = environment.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "vertex-training"
+    """VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache.
+
+    A relative XDG_CACHE_HOME counts as none: specifications.freedesktop.org/basedir-spec.
+
+    Raises:
+        SetupError: neither is set, and this user has no home.
+    """
+    try:
+        if chosen := environment.get("VT_CACHE_DIR"):
+            return Path(chosen).expanduser().resolve()
+        base = Path(environment.get("XDG_CACHE_HOME") or "")
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
+    except RuntimeError as error:
+        raise SetupError(
+            f"no place for the cache: {error}",
+            hint="set VT_CACHE_DIR to a folder that can be written",
+        ) from error
 
 
 def engine_version(go_mod: str) -> str:

@@ -29,9 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--check", action="store_true", help="only say what is in place")
     options = parser.parse_args(arguments)
-    layout = Layout.of_this_checkout()
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
     try:
+        layout = Layout.of_this_checkout()
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
         check_choice(source)

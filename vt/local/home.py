@@ -150,12 +150,20 @@ class Home:
 
 
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
-    """`VT_CACHE_DIR`, else `vertex-training` below the user's cache folder."""
+    """`VT_CACHE_DIR`, else `vertex-training` below the user's cache folder.
+
+    The same place as that of `make setup` (tools/toolchain/layout.py, which runs before there are
+    packages to import). Raises LocalError if the user has no home, and nothing else is named.
+    """
     env = os.environ if env is None else env
-    if named := env.get("VT_CACHE_DIR"):
-        return Path(named).expanduser().absolute()
-    base = env.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "vertex-training"
+    try:
+        if named := env.get("VT_CACHE_DIR"):
+            return Path(named).expanduser().absolute()
+        base = Path(env.get("XDG_CACHE_HOME") or "")
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
+    except RuntimeError as error:
+        text = f"there is no place for the cache: {error}"
+        raise LocalError(text, "set VT_CACHE_DIR to a folder.") from None
 
 
 def _checkout(cwd: Path) -> Path:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +81,22 @@ class TestLayout:
         assert layout.cache_home(both) == tmp_path / "own"
         assert layout.cache_home({"XDG_CACHE_HOME": "/xdg"}) == Path("/xdg/vertex-training")
         assert layout.cache_home({}) == Path.home() / ".cache" / "vertex-training"
+        assert layout.cache_home({"XDG_CACHE_HOME": "xdg"}) == layout.cache_home({})
+
+    def test_a_user_without_a_home_is_told_what_to_set(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name in ("HOME", "VT_CACHE_DIR", "XDG_CACHE_HOME"):
+            monkeypatch.delenv(name, raising=False)
+
+        def nobody(_number: int) -> None:
+            raise KeyError("uid not found")
+
+        monkeypatch.setattr("pwd.getpwuid", nobody)
+        assert main.main(["--check"]) == 1
+        said = capsys.readouterr().err
+        assert "no place for the cache" in said
+        assert "Hint: set VT_CACHE_DIR" in said
 
     def test_any_changed_input_makes_the_installation_out_of_date(self, checkout: Layout) -> None:
         before = checkout.inputs_digest("auto")
@@ -300,10 +318,26 @@ class TestRun:
 
 class TestBuild:
     def test_keeps_the_callers_go_flags_but_never_lets_go_rewrite_the_pins(self) -> None:
-        environment = build.go_environment({"GOFLAGS": "-mod=mod -buildvcs=false", "A": "b"})
+        given = {"GOFLAGS": "-mod=mod -buildvcs=false", "A": "b", "HOME": "/home/a"}
+        environment = build.go_environment(given, Path("/cache/tmp"))
         assert environment["GOFLAGS"] == "-buildvcs=false"
+        assert environment["HOME"] == "/home/a"
         assert environment["GOWORK"] == "off"
         assert environment["A"] == "b"
+
+    def test_gives_go_a_place_for_what_it_keeps_and_what_it_throws_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        scratch = Path("/cache/tmp")
+        assert build.go_environment({}, scratch)["GOTMPDIR"] == "/cache/tmp"
+        assert build.go_environment({"GOTMPDIR": "/own"}, scratch)["GOTMPDIR"] == "/own"
+        assert build.go_environment({}, scratch)["HOME"] == pwd.getpwuid(os.getuid()).pw_dir
+
+        def nobody(_number: int) -> None:
+            raise KeyError("uid not found")
+
+        monkeypatch.setattr("pwd.getpwuid", nobody)
+        assert build.go_environment({}, scratch)["HOME"] == "/cache/tmp"
 
     def test_another_go_sum_is_another_build(self, checkout: Layout) -> None:
         before = build.cache_name(checkout)

@@ -23,6 +23,7 @@ from pathlib import Path
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from vt.local.errors import LocalError
 from vt.local.home import cache_dir
 
 _TABLE = Path(__file__).with_name("executors.yaml")
@@ -75,7 +76,7 @@ def environment(executor: Executor, say: Say) -> Path:
     """
     python, version = _python(executor)
     key = _key(executor, version)
-    folder = cache_dir() / "executors" / key
+    folder = _cache() / "executors" / key
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +90,13 @@ def environment(executor: Executor, say: Say) -> Path:
             partial.rename(folder)
     say(f"environment {key} is ready")
     return folder
+
+
+def _cache() -> Path:
+    try:
+        return cache_dir()
+    except LocalError as error:
+        raise ExecutorError(str(error)) from None
 
 
 def _key(executor: Executor, version: str) -> str:
