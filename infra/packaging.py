@@ -9,16 +9,24 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from infra.errors import ConfigError, Problem
 
-#: Never part of a package: caches, tests' leftovers, hidden files.
-SKIPPED = ("__pycache__", ".", "build", "dist")
+#: Never part of a package: caches and what builds leave behind; hidden files are none either.
+SKIPPED = ("__pycache__", "build", "dist")
+#: What google-github-actions/auth leaves in a workflow's checkout.
+CREDENTIALS = re.compile(r"gha-creds-.*\.json\Z")
+#: pip's own rule: a # begins a comment only at the start of a line or after a space.
+COMMENT = re.compile(r"(?:^|\s)#.*")
 REQUIREMENTS = "requirements.txt"
+HINT = (
+    "list the requirements themselves, like numpy==1.26.4; what needs an index goes into an image"
+)
 #: setup.py and not pyproject.toml: the pip of the older prebuilt images takes both, but builds
 #: the latter in an isolated environment that it downloads first.
 SETUP = """\
@@ -48,7 +56,7 @@ def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
     """Packages by name from paths below ``root``.
 
     Raises:
-        ConfigError: with every path that has no code.
+        ConfigError: with every path that has no code, or that a package cannot be made of.
     """
     packages: dict[str, Package] = {}
     problems: list[Problem] = []
@@ -72,8 +80,11 @@ def build(name: str, path: Path, where: str = "") -> Package:
     ``where`` stands in messages for the path, which starts with the folder of the checkout.
 
     Raises:
-        ConfigError: there is no code at ``path``.
+        ConfigError: there is no code at ``path``, a link in it leads elsewhere, or a line of the
+            requirements is none.
     """
+    if problems := list(_links_elsewhere(path, where or path.name)):
+        raise ConfigError(problems)
     files = dict(_files(path))
     if not any(member.endswith(".py") for member in files):
         what = "has no Python files" if path.is_dir() else "is no Python file"
@@ -81,7 +92,8 @@ def build(name: str, path: Path, where: str = "") -> Package:
     listed = (path if path.is_dir() else path.parent) / (
         REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
     )
-    requires = _requirements(listed) if listed.is_file() else []
+    at = f"{where or path.name}: {listed.name}"
+    requires = _requirements(listed, at) if listed.is_file() else []
     code = [member for member in files if member.endswith(".py")]
     folders = sorted({m.rpartition("/")[0].replace("/", ".") for m in code if "/" in m})
     modules = sorted(member.removesuffix(".py") for member in code if "/" not in member)
@@ -108,13 +120,42 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Files of a folder that are code: path inside it -> content, in a fixed order."""
     for file in sorted(folder.rglob("*")):
         inside = file.relative_to(folder)
-        if file.is_file() and not any(p.startswith(".") or p in SKIPPED for p in inside.parts):
+        if file.is_file() and not _skipped(inside):
             yield inside.as_posix(), file.read_bytes()
 
 
-def _requirements(file: Path) -> list[str]:
-    lines = (line.split("#", 1)[0].strip() for line in file.read_text("utf-8").splitlines())
-    return [line for line in lines if line]
+def _skipped(inside: PurePath) -> bool:
+    hidden = any(part.startswith(".") or part in SKIPPED for part in inside.parts)
+    return hidden or CREDENTIALS.match(inside.name) is not None
+
+
+def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:
+    """Links by which files from outside would be packed, or a folder's would be missing."""
+    home = folder.resolve()
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if (
+            file.is_symlink()
+            and not _skipped(inside)
+            and (file.is_dir() or not file.resolve().is_relative_to(home))
+        ):
+            what = "is a link to a folder" if file.is_dir() else "is a link out of the package"
+            yield Problem(f"{where}: {inside.as_posix()}", what, hint="copy what it leads to")
+
+
+def _requirements(file: Path, where: str) -> list[str]:
+    """What ``install_requires`` takes: requirements alone, none of pip's options."""
+    numbered = enumerate(file.read_text("utf-8").splitlines(), start=1)
+    lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
+    found = {number: line for number, line in lines.items() if line}
+    problems = [
+        Problem(f"{where}:{number}", f"a package takes no {line.split()[0]} of pip's", hint=HINT)
+        for number, line in found.items()
+        if line.startswith("-")
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return list(found.values())
 
 
 def _archive(root: str, files: dict[str, bytes]) -> bytes:
