@@ -23,7 +23,7 @@ from google.cloud.aiplatform_v1 import types
 
 from infra import catalog
 from infra.customjob import shape
-from tools import editor_forms
+from tools import editor_forms, generated
 from tools.editor_forms import snake
 
 TARGET = Path(__file__).parents[1] / "jobs" / "job.schema.json"
@@ -173,18 +173,5 @@ def tidy(lines: list[str]) -> str:
     return plain
 
 
-def main() -> int:
-    """Command line; see the module's docstring."""
-    text = generate()
-    if "--check" in sys.argv[1:]:
-        if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{TARGET.name} is stale: run python -m tools.editor_schema", file=sys.stderr)
-        return 1
-    TARGET.write_text(text, encoding="utf-8")
-    print(f"wrote {TARGET.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generated.main(TARGET, generate, "tools.editor_schema"))

@@ -17,6 +17,8 @@ from typing import Any
 from google.cloud import aiplatform_v1
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from tools import generated
+
 TARGET = Path(__file__).parents[1] / "infra" / "catalog" / "custom_job.json"
 
 #: Fields the service fills in. The Python types carry no such mark; their docstrings say it
@@ -82,18 +84,5 @@ def generate() -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def main() -> int:
-    """Command line; see the module's docstring."""
-    text = generate()
-    if "--check" in sys.argv[1:]:
-        if TARGET.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{TARGET.name} is stale: run python -m tools.job_schema", file=sys.stderr)
-        return 1
-    TARGET.write_text(text, encoding="utf-8")
-    print(f"wrote {TARGET.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generated.main(TARGET, generate, "tools.job_schema"))

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "policy"))
 
 from guardrails.policy import NOT_IN_STACKS, Policy, load  # noqa: E402 - needs the path above
+from tools import generated  # noqa: E402
 
 TARGET = ROOT / "docs" / "policies.md"
 TITLES = {
@@ -76,18 +77,5 @@ def _row(policy: Policy) -> str:
     return f"| `{policy.id}` | {policy.severity} | {told} | {settings} | {elsewhere} |"
 
 
-def main() -> int:
-    """Command line; see the module's docstring."""
-    text = generate()
-    if "--check" in sys.argv[1:]:
-        if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{TARGET.name} is stale: run python -m tools.policies_doc", file=sys.stderr)
-        return 1
-    TARGET.write_text(text, encoding="utf-8")
-    print(f"wrote {TARGET.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generated.main(TARGET, generate, "tools.policies_doc"))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from infra.customjob import rules
 from infra.customjob.rules import Rule
+from tools import generated
 
 TARGET = Path(__file__).parents[1] / "docs" / "rules.md"
 TITLES = {
@@ -72,19 +73,5 @@ def _row(rule: Rule) -> str:
     return f"| `{rule.id}` | {rule.level} | {summary} | {source} |"
 
 
-def main() -> int:
-    """Command line; see the module's docstring."""
-    text = generate()
-    if "--check" in sys.argv[1:]:
-        if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{TARGET.name} is stale: run python -m tools.rules_doc", file=sys.stderr)
-        return 1
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(text, encoding="utf-8")
-    print(f"wrote {TARGET.name}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(generated.main(TARGET, generate, "tools.rules_doc"))

@@ -99,8 +99,6 @@ def run(
         CommandError: not startable, longer than `limit` seconds, or a non-zero exit code.
     """
     parts = [str(part) for part in command]
-    heartbeat = Heartbeat(what)
-    started = time.monotonic()
     with log.open("wb") as output:
         try:
             process = subprocess.Popen(
@@ -115,20 +113,26 @@ def run(
         except OSError as error:
             raise CommandError(f"{parts[0]}: {error.strerror}") from error
         try:
-            while True:
-                try:
-                    code = process.wait(heartbeat.period)
-                    break
-                except subprocess.TimeoutExpired:
-                    elapsed = time.monotonic() - started
-                    heartbeat.beat(elapsed)
-                    if elapsed > limit:
-                        raise CommandError(f"no end after {limit:.0f} s, given up") from None
+            code = _wait_for(process, Heartbeat(what), limit)
         finally:
-            heartbeat.clear()
             end_group(process)
     if code != 0:
         raise CommandError(f"exit code {code}: {last_words(log)}")
+
+
+def _wait_for(process: subprocess.Popen[bytes], heartbeat: Heartbeat, limit: float) -> int:
+    started = time.monotonic()
+    try:
+        while True:
+            try:
+                return process.wait(heartbeat.period)
+            except subprocess.TimeoutExpired:
+                elapsed = time.monotonic() - started
+                heartbeat.beat(elapsed)
+                if elapsed > limit:
+                    raise CommandError(f"no end after {limit:.0f} s, given up") from None
+    finally:
+        heartbeat.clear()
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

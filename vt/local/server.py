@@ -142,19 +142,26 @@ def _serve(
     logs = handler(LogService(home, store, jobs))
     hook = CallFaults(faults, jobs, stop)
     server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
+    _live(home, storage, bound, lock, stop)
+    server.stop(_STOP_GRACE_SECONDS).wait()
+    scheduler.stop()
+    print("stopped")
+
+
+def _live(
+    home: Home, storage: StorageFront, port: int, lock: TextIO, stop: threading.Event
+) -> None:
+    """Be found, and look after the storage, until the end."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    info = ServerInfo(os.getpid(), bound, storage.port, started)
+    info = ServerInfo(os.getpid(), port, storage.port, started)
     info.write(home.server_file)
-    print(f"ready: vertex 127.0.0.1:{bound}, storage {storage.url}")
+    print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")
     while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
         if ServerInfo.read(home.server_file) != info:
             info.write(home.server_file)  # damaged by hand: only this process knows its contents
         storage.tend()
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
-    server.stop(_STOP_GRACE_SECONDS).wait()
-    scheduler.stop()
-    print("stopped")
 
 
 def _lock(home: Home) -> TextIO:

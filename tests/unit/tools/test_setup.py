@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import ast
-import os
-import pwd
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from toolchain import build, cache, console, layout, main, pulumi_cli, python_env
-from toolchain.console import CommandError, SetupError
+from toolchain import build, layout, main, pulumi_cli, python_env
+from toolchain.console import SetupError
 from toolchain.layout import PLUGINS, Layout
 from toolchain.pulumi_cli import NotThisWay, Pulumi
 
 ROOT = Path(__file__).resolve().parents[3]
-GO_MOD = "module tools\n\nrequire (\n\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n)\n"
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Layout:
-    """A checkout with the files that setup reads, and an empty cache."""
-    root = tmp_path / "checkout"
-    for name, text in {
-        "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
-        "requirements/policy.txt": "",
-        "pyproject.toml": "",
-        "tools/go.mod": GO_MOD,
-        "tools/go.sum": "",
-        "tools/pulumi-language-python": "#!/bin/sh\n",
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    (root / ".venv" / "bin").mkdir(parents=True)
-    place = Layout(root, tmp_path / "cache")
-    place.toolchain.mkdir(parents=True)
-    return place
 
 
 def installation(folder: Path, version: str = "v3.260.1", host: bytes = b"\x7fELF") -> Path:
@@ -69,8 +46,8 @@ class TestEntry:
 
 
 class TestLayout:
-    def test_reads_the_engine_version_from_the_go_module_file(self) -> None:
-        assert layout.engine_version(GO_MOD) == "3.259.0"
+    def test_reads_the_engine_version_from_the_go_module_file(self, checkout: Layout) -> None:
+        assert checkout.engine_version() == "3.259.0"
 
     def test_a_go_module_file_without_the_engine_is_an_error(self) -> None:
         with pytest.raises(SetupError, match=r"does not require github\.com/pulumi"):
@@ -255,92 +232,3 @@ class TestInstalling:
         for name in ("pulumi", *PLUGINS):
             assert not (checkout.bin / name).is_symlink()
         assert (checkout.bin / "pulumi-language-python").read_text() == "#!/bin/sh\n"
-
-
-class TestCache:
-    def test_a_failed_fill_leaves_nothing(self, tmp_path: Path) -> None:
-        def fill(folder: Path) -> None:
-            (folder / "half").touch()
-            raise CommandError("stopped")
-
-        with pytest.raises(CommandError):
-            cache.publish(tmp_path / "target", fill)
-        assert not list(tmp_path.iterdir())
-
-    def test_a_finished_fill_replaces_what_was_there(self, tmp_path: Path) -> None:
-        for name in ("old", "new"):
-            cache.publish(tmp_path / "target", lambda folder, name=name: (folder / name).touch())
-        assert [file.name for file in (tmp_path / "target").iterdir()] == ["new"]
-
-    def test_the_lock_removes_what_a_killed_setup_left(self, tmp_path: Path) -> None:
-        (tmp_path / "unfinished-x").mkdir()
-        with cache.lock(tmp_path):
-            assert not (tmp_path / "unfinished-x").exists()
-
-    def test_a_second_setup_waits_and_then_says_so(self, tmp_path: Path) -> None:
-        with (
-            cache.lock(tmp_path),
-            pytest.raises(SetupError, match="another setup has held the cache"),
-            cache.lock(tmp_path, limit=0.1),
-        ):
-            pass
-
-    def test_a_placed_file_is_a_file_of_its_own_folder(self, tmp_path: Path) -> None:
-        (tmp_path / "source").write_text("engine")
-        cache.place(tmp_path / "source", tmp_path / "target")
-        assert not (tmp_path / "target").is_symlink()
-        assert (tmp_path / "target").read_text() == "engine"
-
-
-class TestRun:
-    def test_a_failure_carries_the_last_words(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match=r"exit code 3: no space left"):
-            console.run(["sh", "-c", "echo no space left; exit 3"], what="x", log=tmp_path / "log")
-
-    def test_a_program_that_takes_too_long_is_ended_with_its_children(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(console, "PLAIN_HEARTBEAT_SECONDS", 0.05)
-        with pytest.raises(CommandError, match="no end after"):
-            console.run(
-                ["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"],
-                what="sleeping",
-                log=tmp_path / "log",
-                limit=0.2,
-            )
-        child = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-        assert not child.exists() or not child.read_bytes()  # gone, or ended and not yet reaped
-
-    def test_a_program_that_is_not_there_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match="No such file"):
-            console.run([tmp_path / "none"], what="x", log=tmp_path / "log")
-
-
-class TestBuild:
-    def test_keeps_the_callers_go_flags_but_never_lets_go_rewrite_the_pins(self) -> None:
-        given = {"GOFLAGS": "-mod=mod -buildvcs=false", "A": "b", "HOME": "/home/a"}
-        environment = build.go_environment(given, Path("/cache/tmp"))
-        assert environment["GOFLAGS"] == "-buildvcs=false"
-        assert environment["HOME"] == "/home/a"
-        assert environment["GOWORK"] == "off"
-        assert environment["A"] == "b"
-
-    def test_gives_go_a_place_for_what_it_keeps_and_what_it_throws_away(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        scratch = Path("/cache/tmp")
-        assert build.go_environment({}, scratch)["GOTMPDIR"] == "/cache/tmp"
-        assert build.go_environment({"GOTMPDIR": "/own"}, scratch)["GOTMPDIR"] == "/own"
-        assert build.go_environment({}, scratch)["HOME"] == pwd.getpwuid(os.getuid()).pw_dir
-
-        def nobody(_number: int) -> None:
-            raise KeyError("uid not found")
-
-        monkeypatch.setattr("pwd.getpwuid", nobody)
-        assert build.go_environment({}, scratch)["HOME"] == "/cache/tmp"
-
-    def test_another_go_sum_is_another_build(self, checkout: Layout) -> None:
-        before = build.cache_name(checkout)
-        assert before.startswith("build-3.259.0-")
-        (checkout.tools / "go.sum").write_text("changed\n")
-        assert build.cache_name(checkout) != before
