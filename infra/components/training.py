@@ -69,14 +69,17 @@ class Training(pulumi.ComponentResource):
             pulumi.Output.all(*everything).apply(lambda all_: _end(all_[: len(outcomes)]))
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> pulumi.Output[bool]:
-        """Whether the job got where it should; why not has been shown at the job."""
+        """Whether the job got where it should; why not has been shown.
+
+        At the program, which fails; at the job, the engine would call its creation failed.
+        """
 
         async def reached(name: str) -> bool:
             outlook = _outlook(request, lambda text: pulumi.log.info(text, job))
             try:
                 await wait(wanted, name, outlook)
             except OperatorError as error:
-                pulumi.log.error(str(error), job)
+                pulumi.log.error(str(error))
                 return False
             return True
 

@@ -213,6 +213,7 @@ class VertexJobs:
 def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
     """A call that may be repeated, with bounded retries and a plain error at the end."""
     from google.api_core.exceptions import (
+        DeadlineExceeded,
         FailedPrecondition,
         GoogleAPICallError,
         NotFound,
@@ -221,12 +222,16 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
     from google.api_core.retry import Retry, if_transient_error
     from google.auth.exceptions import GoogleAuthError
 
-    retry = Retry(predicate=if_transient_error, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+    def again(error: Exception) -> bool:  # also what hung: to ask twice changes nothing
+        return if_transient_error(error) or isinstance(error, DeadlineExceeded)
+
+    retry = Retry(predicate=again, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
     try:
         return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
     except (NotFound, FailedPrecondition):
         raise
-    except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+    except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
+        error = getattr(raised, "cause", None) or raised  # RetryError tells only how long it was
         code = _code(error)
         hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
         raise OperatorError(

@@ -84,6 +84,21 @@ def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
     assert "vt:" not in again
 
 
+def test_the_barrier_of_the_guide_ends_with_one_job(project: Project) -> None:
+    guide = (only_jobs.ROOT / "docs" / "faults.md").read_text()
+    script = guide.partition("## Barriers")[2].partition("```sh\n")[2].partition("```")[0]
+    project.want(train={"script": "true", "run": 2})
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=project.path, env=project.env, text=True, timeout=300,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "CreateCustomJob train" in done.stdout
+    assert "which is gone: lock removed" in done.stdout
+    assert len(project.accepted("train")) == 2
+    assert not project.state().get("pending_operations")
+
+
 def test_a_live_run_is_left_alone(project: Project) -> None:
     project.want(train={"script": "true"}, long={"script": "sleep 600", "wait": "succeeded"})
     running = project.start_until("job long: RUNNING", UP)
@@ -131,8 +146,11 @@ def test_a_lock_of_another_machine_is_explained_and_kept(project: Project) -> No
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / "of-another.json"
     lock.write_text(json.dumps({"pid": os.getpid(), "hostname": f"not-{socket.gethostname()}"}))
-    told = project.vt("up", "-s", "local", "--yes", code=1)
-    assert f"on not-{socket.gethostname()}" in told
-    assert "pulumi cancel --yes --stack local" in told
-    assert lock.exists()
+    try:
+        told = project.vt("up", "-s", "local", "--yes", code=1)
+        assert f"on not-{socket.gethostname()}" in told
+        assert "pulumi cancel --yes --stack local" in told
+        assert lock.exists()
+    finally:
+        lock.unlink()  # or the local cloud cannot be removed either
     assert processes.program(os.getpid())  # a live process of this number is no proof

@@ -62,6 +62,7 @@ def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> N
     project.want(long={**LONG, "deadline": "1s"})
     told = project.up(code=None)
     assert "had 1s to succeed (deadline). It goes on" in told
+    assert "creating failed" not in told
     assert [state.terminal for state in states(project, "long")] == [False]
 
 

@@ -81,7 +81,7 @@ def _of(stack: str | None) -> Iterator[Jobs]:
 def _matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
     match = pattern.match(value)
     if match is None:
-        raise typer.BadParameter(f"{value!r} is none; write it like {example}", param_hint=option)
+        raise typer.BadParameter(f"{value!r}; write it like {example}", param_hint=option)
     return match
 
 
@@ -143,7 +143,7 @@ def logs(
     with _of(stack) as found:
         log.show(
             found, found.find(job), replica=replica, follow=follow, tail=tail,
-            as_json=format_ is Format.JSON,
+            as_json=format_ is Format.JSON, say=say,
         )  # fmt: skip
 
 

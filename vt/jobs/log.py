@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from infra.customjob import logs
 from infra.customjob.logs import JobLogs, Line
+from vt.errors import CommandError
 from vt.jobs import view
 from vt.jobs.service import Jobs
 
@@ -28,13 +29,25 @@ def show(
     follow: bool,
     tail: int | None,
     as_json: bool,
+    say: Callable[[str], None],
 ) -> None:
-    """Print a job's log, of one replica or of all; with several, each line names its replica."""
+    """Print a job's log, of one replica or of all; with several, each line names its replica.
+
+    Raises CommandError if there is no such replica.
+    """
+    known = view.replicas(job)
+    if replica and replica not in known:
+        raise CommandError(
+            f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
+        )
     reader = logs.connect(jobs.where.project)
-    several = replica is None and len(view.replicas(job)) > 1
-    write = _writer(as_json=as_json, several=several)
+    write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
+    empty = True
     for line in _lines(jobs, job, reader, replica, follow=follow, tail=tail):
         write(line)
+        empty = False
+    if empty:
+        say(f"nothing is in the log of job {view.title(job)}, which is {view.state(job)}")
 
 
 def _lines(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from infra.errors import did_you_mean
 from vt.errors import CommandError
 from vt.jobs import view
-from vt.local.console import console, table
+from vt.local.console import console, show_facts, table
 from vt.stacks import Place
 
 if TYPE_CHECKING:
@@ -52,4 +52,4 @@ def one(job: CustomJob, where: Place, *, as_json: bool) -> None:
         print(json.dumps(view.message(job), indent=2))
         return
     rows = view.facts(job, where.project, where.region, datetime.now(UTC))
-    console().print(table("JOB", view.title(job), rows=rows))
+    show_facts(console(), ("JOB", view.title(job)), rows)

@@ -8,15 +8,26 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-_PLAIN_WIDTH = 200
-"""Columns where there is no terminal: a pipe should not cut lines at 80."""
+_PLAIN_WIDTH = 10_000
+"""Columns where there is no terminal: what is searched there, line by line, must not be folded."""
 
 
 def console() -> Console:
-    """A console on stdout."""
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, width=_PLAIN_WIDTH)
+    """A console on stdout. Text is shown as it is: brackets and colons in it mean nothing."""
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
+    """What there is to say of one thing, a fact a line.
+
+    A long value is left to the terminal to fold: an address that is cut into table cells can
+    neither be followed nor copied.
+    """
+    facts = [head, *rows]
+    width = max(len(key) for key, _ in facts)
+    for number, (key, value) in enumerate(facts):
+        out.print(f"{key:{width}}  {value}", style="" if number else "bold", soft_wrap=True)
 
 
 def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:

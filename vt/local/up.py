@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vt.local import lifecycle, results, stack_state
-from vt.local.console import console, table
+from vt.local.console import console, show_facts, table
 from vt.local.errors import LocalError
 from vt.local.home import Home
 from vt.local.orphans import end_orphans
@@ -52,7 +52,7 @@ def _summary(home: Home, stack: str, state: StackState, jobs: JobTable, storage_
     for job in state.jobs:
         record = jobs.get(job.job_id)
         out.print()
-        out.print(table("JOB", job.name, rows=_job_rows(home, job, record, storage_port)))
+        show_facts(out, ("JOB", job.name), _job_rows(home, job, record, storage_port))
         if record and record.state.terminal and record.state is not State.SUCCEEDED:
             failed += 1
     return 1 if failed else 0

@@ -82,6 +82,9 @@ def show(
     if json_:
         print(json.dumps([entry.as_json() for entry in entries], indent=2))
         return
+    if not entries:
+        say("no faults")
+        return
     rows = [
         (str(entry.id), entry.fault.describe(), entry.uses, ", ".join(entry.held))
         for entry in entries
@@ -91,7 +94,7 @@ def show(
 
 @fault.command()
 def clear(
-    fault_id: Annotated[int | None, typer.Argument(metavar="[ID]", show_default=False)] = None,
+    fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
 ) -> None:
     """Remove one fault, or all. A call that one holds ends without having gone on."""
     from vt.local.faults.control import clear as clear_faults

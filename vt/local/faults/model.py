@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from infra.errors import nearest
 from vt.local.errors import LocalError
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
@@ -117,7 +118,7 @@ class Fault(BaseModel):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            raise LocalError("; ".join(map(_words, error.errors())), _HINT) from None
+            raise LocalError("; ".join(map(_words, error.errors())) + ".", _HINT) from None
 
     @property
     def limit(self) -> int:
@@ -174,10 +175,8 @@ def _place_problems(fault: Fault) -> Iterable[str]:
 
 def _value_problems(fault: Fault) -> Iterable[str]:
     kind = fault.kind
-    if kind is Kind.ERROR and fault.service is Service.JOBS and fault.code not in GRPC_CODES:
-        yield f"'{fault.code}' is no gRPC code (UNAVAILABLE, …)"
-    if kind is Kind.ERROR and fault.service is Service.STORAGE and not _is_http_error(fault.code):
-        yield f"'{fault.code}' is no HTTP status from 400 to 599"
+    if kind is Kind.ERROR:
+        yield from _code_problems(fault)
     if kind is not Kind.ERROR and fault.code:
         yield f"{kind} takes no code"
     if kind not in _HAS_WHEN and fault.when != "before":
@@ -188,6 +187,17 @@ def _value_problems(fault: Fault) -> Iterable[str]:
         yield f"{kind} takes no seconds"
     if kind is Kind.PREEMPT and (fault.nth, fault.probability) != (1, 1.0):
         yield "preempt takes neither nth nor probability: it happens to the jobs it fits"
+
+
+def _code_problems(fault: Fault) -> Iterable[str]:
+    if not fault.code:
+        example = "UNAVAILABLE" if fault.service is Service.JOBS else "503"
+        yield f"an error needs a code, like {example}"
+    elif fault.service is Service.JOBS and fault.code not in GRPC_CODES:
+        near = nearest(fault.code, GRPC_CODES) or "UNAVAILABLE, …"
+        yield f"'{fault.code}' is no gRPC code ({near})"
+    elif fault.service is Service.STORAGE and not _is_http_error(fault.code):
+        yield f"'{fault.code}' is no HTTP status from 400 to 599"
 
 
 def _is_http_error(code: str) -> bool:

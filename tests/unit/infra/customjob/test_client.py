@@ -138,10 +138,18 @@ def test_a_second_page_that_is_refused_is_a_refused_look(server, jobs, code):
         jobs.find(PARENT, "id1")
 
 
-def test_reads_are_repeated_and_a_missing_job_is_none(server, jobs):
-    server.replies["GetCustomJob"] = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.NOT_FOUND]
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED])
+def test_reads_are_repeated_and_a_missing_job_is_none(server, jobs, code):
+    server.replies["GetCustomJob"] = [code, grpc.StatusCode.NOT_FOUND]
     assert jobs.get(f"{PARENT}/customJobs/1") is None
     assert len(sent(server, "GetCustomJob")) == 2
+
+
+def test_when_repeating_does_not_help_the_last_answer_is_told(server, jobs, monkeypatch):
+    monkeypatch.setattr(client, "READ_DEADLINE", 0.5)
+    server.replies["GetCustomJob"] = [grpc.StatusCode.UNAVAILABLE]
+    with pytest.raises(OperatorError, match=r"did not answer get_custom_job: UNAVAILABLE: as told"):
+        jobs.get(f"{PARENT}/customJobs/1")
 
 
 def test_a_refused_look_is_an_error_and_not_an_absence(server, jobs):

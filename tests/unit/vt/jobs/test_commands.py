@@ -113,9 +113,12 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
 
 def test_what_cannot_be_meant_is_said(vt: Vt) -> None:
     assert "did you mean 'failed'?" in vt("list", "--state", "faild", code=1).stderr
-    assert "'a b' is none" in vt("list", "--label", "a b", code=2).stderr
-    assert "'zone-b' is none" in vt("logs", "x", "--replica", "zone-b", code=2).stderr
-    assert "'1 hour' is none" in vt("wait", "x", "--deadline", "1 hour", code=2).stderr
+    assert "'a b'; write it like team=ml" in vt("list", "--label", "a b", code=2).stderr
+    assert (
+        "'zone-b'; write it like workerpool0-0"
+        in vt("logs", "x", "--replica", "zone-b", code=2).stderr
+    )
+    assert "'1 hour'; write it like 30m" in vt("wait", "x", "--deadline", "1 hour", code=2).stderr
 
 
 def test_a_job_is_found_by_name_id_or_resource_name(vt: Vt, cloud: Cloud) -> None:
@@ -154,6 +157,18 @@ def test_the_log_is_printed_followed_or_cut(vt: Vt, cloud: Cloud) -> None:
     ) + "\n"  # fmt: skip
     lines = vt("logs", job_id, "--format", "json", "--replica", "workerpool0-0").stdout
     assert {json.loads(line)["replica"] for line in lines.splitlines()} == {"workerpool0-0"}
+
+
+def test_a_log_without_lines_is_told_from_a_replica_that_is_not_there(vt: Vt, cloud: Cloud) -> None:
+    job_id = done(cloud, submit(cloud, "true", "train"))
+    (cloud.home.jobs / job_id / "logs" / "workerpool0-0.log").write_text("")
+    empty = vt("logs", "train", "--replica", "workerpool0-0")
+    assert (empty.stdout, empty.stderr) == (
+        "", "vt: nothing is in the log of job train, which is SUCCEEDED\n"
+    )  # fmt: skip
+    assert vt("logs", "train", "--replica", "workerpool1-0", code=1).stderr == (
+        "vt: job train has no replica 'workerpool1-0'. Hint: it has: workerpool0-0.\n"
+    )
 
 
 def cloud_lines(cloud: Cloud, job_id: str) -> list[str]:

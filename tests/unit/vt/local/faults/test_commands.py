@@ -67,8 +67,9 @@ def test_faults_can_be_added_before_the_cloud_is_started(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
-    assert vt("add", "jobs", "drop").stdout == "1\n"
-    assert "jobs drop" in vt("list").stdout
+    assert vt("list").stderr == "vt: no faults\n"
+    assert vt("add", "jobs", "drop", "--match", "[/train]").stdout == "1\n"
+    assert "jobs drop --match [/train]" in vt("list").stdout
 
 
 def test_what_makes_no_sense_is_one_line_and_exit_code_1(

@@ -18,7 +18,9 @@ def parse(kind: str = "error", service: str = "jobs", **given: Any) -> Fault:
     ("given", "text"),
     [
         ({"service": "jobs", "kind": "error", "code": "503"}, "'503' is no gRPC code"),
-        ({"service": "jobs", "kind": "error"}, "'' is no gRPC code"),
+        ({"service": "jobs", "kind": "error"}, "an error needs a code, like UNAVAILABLE"),
+        ({"service": "storage", "kind": "error"}, "an error needs a code, like 503"),
+        ({"service": "jobs", "kind": "error", "code": "data-loss"}, r"gRPC code \(DATA_LOSS\)"),
         ({"service": "storage", "kind": "error", "code": "200"}, "no HTTP status from 400 to 599"),
         ({"service": "storage", "kind": "stale", "seconds": 3}, "strongly consistent"),
         ({"service": "storage", "kind": "preempt"}, "preempt is a fault of jobs"),
