@@ -30,7 +30,8 @@ from tests.chaos.ways import WAYS
 
 ARENAS = 2
 QUICK_POINTS = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider", "F7": "kill CLI",
-                "F8": "kill provider", "F11": "kill CLI", "F12": "interrupt twice"}  # fmt: skip
+                "F8": "kill provider", "F11": "kill CLI", "F12": "interrupt twice",
+                "F19": "kill CLI"}  # fmt: skip
 
 
 @dataclass(frozen=True)

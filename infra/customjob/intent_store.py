@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from infra.customjob.ports import Conflict, OperatorError, Record, State, Stored
+from infra.customjob.ports import Conflict, OperatorError, Record, State, Stored, Turn
 
 if TYPE_CHECKING:
     from google.cloud import storage
@@ -52,29 +53,11 @@ class BucketIntents:
 
     def read(self, request_id: str) -> Stored | None:
         """The record of a request, or None."""
-        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
-        name = _object(request_id)
-        try:
-            while (blob := self._bucket.get_blob(name, timeout=TIMEOUT)) is not None:
-                try:
-                    text = blob.download_as_bytes(
-                        if_generation_match=blob.generation, timeout=TIMEOUT
-                    )
-                except PreconditionFailed:
-                    continue  # written between the two calls; its generation must fit its content
-                return _parse(request_id, text, blob)
-            return None
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
-            raise _unreachable(self._name, error) from None
+        found = self._fetch(_object(request_id))
+        return None if found is None else _parse(request_id, *found)
 
     def write(self, record: Record, generation: int) -> Stored:
         """Write under the precondition that the record still has ``generation``."""
-        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
-        blob = self._bucket.blob(_object(record.request_id))
         document = {
             "format": FORMAT,
             "requestId": record.request_id,
@@ -82,6 +65,41 @@ class BucketIntents:
             "owner": record.owner,
             "jobName": record.job_name,
         }
+        return _stored(record, self._put(_object(record.request_id), document, generation))
+
+    def turn(self, key: str) -> Turn | None:
+        """Whose turn it is, or None."""
+        found = self._fetch(_turn(key))
+        return None if found is None else _parse_turn(*found)
+
+    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+        """Write under the precondition that the turn still has ``generation``."""
+        self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
+
+    def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
+        """An object's content and the generation that fits it, or None."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            while (blob := self._bucket.get_blob(name, timeout=TIMEOUT)) is not None:
+                try:
+                    content = blob.download_as_bytes(
+                        if_generation_match=blob.generation, timeout=TIMEOUT
+                    )
+                except PreconditionFailed:
+                    continue  # written between the two calls
+                return content, blob
+            return None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+
+    def _put(self, name: str, document: Mapping[str, Any], generation: int) -> storage.Blob:
+        """Write an object if it still has ``generation``. Raises Conflict."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        blob = self._bucket.blob(name)
         try:
             blob.upload_from_string(
                 json.dumps(document),
@@ -93,7 +111,7 @@ class BucketIntents:
             raise Conflict from None
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise _unreachable(self._name, error) from None
-        return _stored(record, blob)
+        return blob
 
     def now(self) -> float:
         """Cloud Storage's time: that of an object written just now."""
@@ -114,6 +132,10 @@ def _object(request_id: str) -> str:
     return f"submissions/{request_id}.json"
 
 
+def _turn(key: str) -> str:
+    return f"turns/{key}.json"
+
+
 def _parse(request_id: str, text: bytes, blob: storage.Blob) -> Stored:
     try:
         document = json.loads(text)
@@ -123,17 +145,37 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> Stored:
             request_id, State(document["state"]), document["owner"], document["jobName"]
         )
     except (ValueError, KeyError, TypeError):
-        raise OperatorError(
-            f"gs://{blob.bucket.name}/{blob.name} is no record of a submission; nothing was sent. "
-            "Somebody else wrote it: restore an older generation of the object."
-        ) from None
+        raise _not_ours(blob, "record of a submission") from None
     return _stored(record, blob)
 
 
+def _parse_turn(text: bytes, blob: storage.Blob) -> Turn:
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT or not isinstance(document["requestId"], str):
+            raise ValueError("another format")
+    except (ValueError, KeyError, TypeError):
+        raise _not_ours(blob, "record of a job's turn") from None
+    return Turn(document["requestId"], _generation(blob))
+
+
+def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
+    return OperatorError(
+        f"gs://{blob.bucket.name}/{blob.name} is no {what}; nothing was sent. "
+        "Somebody else wrote it: restore an older generation of the object."
+    )
+
+
 def _stored(record: Record, blob: storage.Blob) -> Stored:
-    if blob.generation is None or blob.updated is None:
-        raise OperatorError(f"{blob.name}: Cloud Storage gave no generation or time of update.")
-    return Stored(record, int(blob.generation), blob.updated.timestamp())
+    if blob.updated is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no time of update.")
+    return Stored(record, _generation(blob), blob.updated.timestamp())
+
+
+def _generation(blob: storage.Blob) -> int:
+    if blob.generation is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no generation.")
+    return int(blob.generation)
 
 
 def _unreachable(bucket: str, error: Exception) -> OperatorError:

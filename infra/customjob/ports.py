@@ -38,12 +38,18 @@ class Request:
     """One intended submission, as ``spec.JobRequest`` describes it."""
 
     parent: str
+    stack: str
     job: str
     run: int
     request_id: str
     body: str
     digest: str
     labels: Mapping[str, str]
+
+    @property
+    def turn(self) -> str:
+        """Where the turn of this job's requests is kept: ``REGION/JOB``."""
+        return f"{self.parent.rpartition('/')[2]}/{self.job}"
 
 
 class JobService(Protocol):
@@ -105,6 +111,14 @@ class Stored:
     updated: float
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Which request of a job may be sent, or was sent last."""
+
+    request_id: str
+    generation: int
+
+
 class Conflict(Exception):
     """The precondition of a write did not hold: somebody else wrote."""
 
@@ -118,6 +132,14 @@ class IntentStore(Protocol):
 
     def write(self, record: Record, generation: int) -> Stored:
         """Write if the record still has ``generation`` (0: does not exist). Raises Conflict."""
+        ...
+
+    def turn(self, key: str) -> Turn | None:
+        """Whose turn it is (``Request.turn``), or None. Strongly consistent."""
+        ...
+
+    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+        """Write if the turn still has ``generation`` (0: does not exist). Raises Conflict."""
         ...
 
     def now(self) -> float:

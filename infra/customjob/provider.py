@@ -17,6 +17,7 @@ from pulumi import dynamic
 from pulumi.output import Unknown
 
 from infra.customjob import links
+from infra.customjob.bounds import Surroundings, Timing
 from infra.customjob.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
@@ -28,7 +29,7 @@ from infra.customjob.ports import (
     Request,
 )
 from infra.customjob.spec import digest_of, output_directory
-from infra.customjob.submission import Surroundings, Timing, submit
+from infra.customjob.submission import submit
 from infra.customjob.withdrawal import release, withdraw
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
@@ -75,6 +76,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """Submit the job, or adopt the one that exists. Returns at once, it never waits for it."""
         request = Request(
             parent=f"projects/{props['project']}/locations/{props['region']}",
+            stack=props["stack"],
             job=props["job"],
             run=int(props["run"]),
             request_id=props["requestId"],
@@ -133,7 +135,8 @@ def _engine_is_alive() -> bool:
 
 def _labels(props: dict[str, Any]) -> dict[str, str]:
     return {
-        **props["labels"],
+        **props["labels"],  # first: what a job is found by is no stack file's to choose
+        "stack": props["stack"],
         REQUEST_ID_LABEL: props["requestId"],
         DIGEST_LABEL: props["requestDigest"][:DIGEST_LABEL_LENGTH],
         "job": props["job"],

@@ -6,11 +6,12 @@ is only ever written under a precondition. The steps, in the order of ``_Attempt
 
 1. claim   write INTENT; take over one whose owner has not sent; outlast one that may have
 2. look    a job that carries the request id is adopted, or refused
-3. fence   INTENT -> SENDING under a lease; who loses this write does not send
-4. send    exactly once, no retry
-5. settle  a lost answer is settled by looking, never by sending again
-6. audit   of several jobs for one request the earliest stays
-7. record  SENDING -> DONE with the job's name
+3. turn    no earlier request of the job has a job that lives, or may still get one (``turn``)
+4. fence   INTENT -> SENDING under a lease; who loses this write does not send
+5. send    exactly once, no retry
+6. settle  a lost answer is settled by looking, never by sending again
+7. audit   of several jobs for one request the earliest stays
+8. record  SENDING -> DONE with the job's name
 
 It fails closed: without a certain answer nothing is sent, and the next run looks again. The one
 assumption is that a request cannot take effect later than ``Timing.lease`` after it was sent.
@@ -20,12 +21,11 @@ This module knows neither Pulumi nor Google: ``ports`` says what it asks of them
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from infra.customjob.adoption import adopt, earliest
+from infra.customjob.bounds import Surroundings, Timing
 from infra.customjob.ports import (
     FAILED,
     TERMINAL,
@@ -43,34 +43,7 @@ from infra.customjob.ports import (
     State,
     Stored,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Bounds of the protocol, in seconds."""
-
-    lease: float = 120.0
-    """How long after the fence a request may still take effect: its deadline, and as much again."""
-    send_within: float = 60.0
-    """How long after the fence sending may begin; with the deadline it stays inside the lease."""
-    settle: float = 35.0
-    """How long to look after another's lease is over, should listing lag."""
-    gate: float = 45.0
-    """How long to try again while refused for a missing right: the stack may have just granted it,
-    and grants take time to have effect. Each refusal proves that nothing was created."""
-    doubt: float = 90.0
-    """How long to look for the job of a request whose answer was lost."""
-    interval: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What an attempt asks of the process it runs in; replaced in tests."""
-
-    sleep: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
-    engine_is_alive: Callable[[], bool] = lambda: True
-    """False once the Pulumi engine is gone: its orphaned provider must not begin to send."""
+from infra.customjob.turn import Turns
 
 
 def submit(
@@ -83,7 +56,8 @@ def submit(
     """The job of this request, and whether it was adopted rather than created now.
 
     Raises:
-        Refused: a job of this run has ended badly, or is not the same request.
+        Refused: a job of this run has ended badly, or is not the same request; or a job of an
+            earlier request lives.
         NotSubmitted: it is certain that nothing was created, and why.
         InDoubt: no answer came, and no job appeared in time.
     """
@@ -107,6 +81,7 @@ class _Attempt:
     ) -> None:
         self.request, self.jobs, self.intents = request, jobs, intents
         self.timing, self.around = timing, around
+        self.turns = Turns(request, jobs, intents, timing, around)
         self.owner = uuid.uuid4().hex
 
     def run(self) -> tuple[JobRecord, bool]:
@@ -115,9 +90,10 @@ class _Attempt:
             try:
                 claim = self._claim()
                 if isinstance(claim, JobRecord):
-                    return claim, True
+                    return self._alone(claim), True
                 if found := self._look():
-                    return self._adopt(found, claim), True
+                    return self._alone(self._adopt(found, claim)), True
+                self._take_turn(claim)
                 return self._send(*self._fence(claim))
             except Conflict:
                 continue  # somebody else wrote: begin again with what they wrote
@@ -163,13 +139,29 @@ class _Attempt:
         found = self.jobs.find(self.request.parent, self.request.request_id)
         return [now for job in found if (now := self.jobs.get(job.name)) is not None]
 
+    def _take_turn(self, claim: Stored) -> None:
+        """Step 3. Refused or unable to look, the claim is given back."""
+        try:
+            self.turns.take()
+        except OperatorError:
+            self._try_write(State.RELEASED, claim)
+            raise
+
+    def _alone(self, adopted: JobRecord) -> JobRecord:
+        """The adopted job. One that has ended may have been followed by a request that is lost:
+        sent by an ``up`` that was killed, before the job's file was put back as it is now.
+        """
+        if adopted.state in TERMINAL:
+            self.turns.generation_without_stray()
+        return adopted
+
     def _fence(self, claim: Stored) -> tuple[Stored, float]:
-        """Step 3: the right to send, and when it was asked for (monotonic seconds)."""
+        """Step 4: the right to send, and when it was asked for (monotonic seconds)."""
         began = self.around.monotonic()
         return self._write(State.SENDING, claim.generation), began
 
     def _send(self, fence: Stored, fenced_at: float) -> tuple[JobRecord, bool]:
-        """Steps 4 to 7, by the process that won the fence."""
+        """Steps 5 to 8, by the process that won the fence."""
         try:
             job = self._send_once_allowed(fenced_at)
         except NotSubmitted:
@@ -182,7 +174,7 @@ class _Attempt:
         return job, False
 
     def _send_once_allowed(self, fenced_at: float) -> JobRecord:
-        """Step 4. Sends again only after a refusal for a missing right, and within bounds."""
+        """Step 5. Sends again only after a refusal for a missing right, and within bounds."""
         while True:
             if not self.around.engine_is_alive():
                 raise NotSubmitted("the Pulumi engine is gone; nothing was sent.")
@@ -199,7 +191,7 @@ class _Attempt:
                     raise InDoubt("a job appeared although it was refused") from None
 
     def _settle(self) -> list[JobRecord]:
-        """Step 5: look for the job of a request whose answer was lost."""
+        """Step 6: look for the job of a request whose answer was lost."""
         waited = 0.0
         while not (found := self._look()):
             if waited >= self.timing.doubt:
@@ -238,7 +230,7 @@ class _Attempt:
         return self.jobs.get(record.job_name) if freed else None
 
     def _audit(self, created: JobRecord) -> JobRecord:
-        """Step 6: had a request taken effect after its lease, keep one job, cancel the others."""
+        """Step 7: had a request taken effect after its lease, keep one job, cancel the others."""
         try:
             live = [job for job in self._look() if job.state not in FAILED]
             kept = earliest([*live, created])

@@ -21,6 +21,7 @@ from infra.customjob.ports import (
     Record,
     State,
     Stored,
+    Turn,
 )
 
 DEADLINE = CREATE_TIMEOUT
@@ -34,6 +35,8 @@ class Job:
 
     record: JobRecord
     request_id: str
+    of: str
+    """Which job of the stack it is."""
     history: list[tuple[float, JobRecord | None]]
     ends_at: float | None = None
     """When a cancellation is carried out."""
@@ -47,6 +50,11 @@ class Job:
     def live(self) -> bool:
         """Whether it runs, or will: it costs money."""
         return self.exists and self.record.state not in TERMINAL
+
+    @property
+    def going_on(self) -> bool:
+        """Whether it lives and nobody has ended it."""
+        return self.live and self.record.state != CANCELLING
 
 
 @dataclass
@@ -68,6 +76,7 @@ class Cloud:
     time: float = 1000.0
     jobs: list[Job] = field(default_factory=list)
     records: dict[str, Stored] = field(default_factory=dict)
+    turns: dict[str, Turn] = field(default_factory=dict)
     sends: list[Send] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
 
@@ -95,15 +104,20 @@ class Cloud:
     # --- requests
     def enter(self, labels: Mapping[str, str]) -> Send:
         """A process begins to send. Nobody may while an earlier request may still take effect, or
-        while there is a job of an earlier one, whatever became of it.
+        while there is a job of an earlier one, whatever became of it; nor beside another request
+        of the same job, as long as that one may take effect or its job goes on.
         """
         request_id = labels[REQUEST_ID_LABEL]
         for other in self.sends:
             doubtful = not other.settled and self.time <= other.entered + DEADLINE
             if other.request_id == request_id and doubtful:
                 self.violations.append(f"{request_id} was sent again while in doubt")
+            elif other.labels.get("job") == labels.get("job") and doubtful:
+                self.violations.append(f"{request_id} was sent beside {other} in doubt")
         for job in self.of(request_id):
             self.violations.append(f"{request_id} was sent again beside {job.record}")
+        for job in self.going_on(labels.get("job", "")):
+            self.violations.append(f"{request_id} was sent while {job} goes on")
         send = Send(request_id, labels, self.time)
         self.sends.append(send)
         return send
@@ -113,6 +127,9 @@ class Cloud:
         send.settled = True
         if others := self.of(send.request_id):
             self.violations.append(f"{send.request_id} took effect beside {others}")
+        name = send.labels.get("job", "")
+        if others := self.going_on(name):
+            self.violations.append(f"{send.request_id} took effect while {others} go on")
         number = len(self.jobs) + 1
         record = JobRecord(
             f"projects/1/locations/r/customJobs/{number}",
@@ -120,7 +137,7 @@ class Cloud:
             int(self.time) * 1000 + number,
             send.labels[DIGEST_LABEL],
         )
-        job = Job(record, send.request_id, [(self.time, record)])
+        job = Job(record, send.request_id, name, [(self.time, record)])
         self.jobs.append(job)
         return job
 
@@ -128,6 +145,10 @@ class Cloud:
     def of(self, request_id: str) -> list[Job]:
         """The jobs of a request that there are now."""
         return [job for job in self.jobs if job.request_id == request_id and job.exists]
+
+    def going_on(self, name: str) -> list[Job]:
+        """What goes on of a job of the stack, whatever its request."""
+        return [job for job in self.jobs if job.of == name and job.going_on]
 
     def job(self, name: str) -> Job | None:
         """The job of this name, also one that was deleted."""
@@ -176,6 +197,13 @@ class Cloud:
         stored = Stored(record, generation + 1, self.time)
         self.records[record.request_id] = stored
         return stored
+
+    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+        """Compare-and-swap."""
+        current = self.turns.get(key)
+        if (current.generation if current else 0) != generation:
+            raise Conflict
+        self.turns[key] = Turn(request_id, generation + 1)
 
     def _judge_end_of(self, done: Record, then: State) -> None:
         """A record that names a job may only be freed, and only after the job has ended."""

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from infra.customjob.bounds import Timing
 from infra.customjob.ports import (
     FAILED,
     REQUEST_ID_LABEL,
@@ -26,13 +27,16 @@ from infra.customjob.ports import (
     Refused,
     State,
 )
-from infra.customjob.submission import Timing
-from tests.chaos.cloud import Cloud
+from tests.chaos.cloud import Cloud, Job
 from tests.chaos.engine import JOB, Run, StateFile, inputs, virtual_provider
 from tests.chaos.process import Fate, Order, Process
 
 #: Processes at one time, and machines with a state file of their own.
 PROCESSES, FILES = 3, 2
+#: Contents of the job's file. Few: people put back what was there before.
+COMMANDS = 3
+#: Refusals in a row, at most: a run that has ended, and a job that nobody knew.
+REFUSALS = 2
 #: Calls after which a process that nothing disturbs should long have ended.
 ENDLESS = 400
 #: What happens to jobs, and what people do. "goes on": a job reaches its next state.
@@ -61,13 +65,16 @@ class ProtocolMachine(RuleBasedStateMachine):
         self.processes: list[Process] = []
         self.run, self.command, self.on_delete = 1, "a", "keep"
         self._highest_run = 1
+        self._asked_for: dict[str, tuple[int, str]] = {}
         self._since_recovery = 0
         self._provider = virtual_provider()
         self._provider.__enter__()
 
     @property
     def program(self) -> dict:
-        return {JOB: inputs(self.run, self.command, self.on_delete)}
+        declared = inputs(self.run, self.command, self.on_delete)
+        self._asked_for[declared["requestId"]] = (self.run, self.command)
+        return {JOB: declared}
 
     # --- processes
     def _start(self, file: int, what: str, skew: float = 0.0, replace: bool = False) -> None:
@@ -138,7 +145,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         elif what == "deletes a record" and ended:
             self.cloud.delete(ended[0].record.name)
         elif what == "edits the job":
-            self.command = "b" if self.command == "a" else "a"
+            self.command = chr(ord("a") + (ord(self.command) - ord("a") + 1) % COMMANDS)
         elif what == "edits onDelete":
             self.on_delete = "keep" if self.on_delete == "delete" else "delete"
         elif what == "raises run":
@@ -167,26 +174,44 @@ class ProtocolMachine(RuleBasedStateMachine):
                 assert job.request_id == resource.outs["requestId"]
 
     @precondition(lambda self: self._since_recovery >= UNDISTURBED_BY_RECOVERY)
-    @rule(lag=st.sampled_from([0.0, 29.0]))
-    def recover(self, lag: float) -> None:
+    @rule(lag=st.sampled_from([0.0, 29.0]), put_back=st.booleans())
+    def recover(self, lag: float, put_back: bool) -> None:
         """Whatever was going on dies. One undisturbed `up` on each machine puts things right."""
         type(self).steps += 1
         self._since_recovery = 0
         self._kill_all()
         for file in self.files:
             run = self._clean_up(file, lag)
-            if isinstance(run.error, Refused):
-                self._judge_refusal(run.error)
-                self._highest_run = self.run = self._highest_run + 1
-                run = self._clean_up(file, lag)
+            for _ in range(REFUSALS):
+                if isinstance(run.error, Refused):
+                    self._heed(run.error, put_back)
+                    run = self._clean_up(file, lag)
             assert run.error is None, f"a clean run failed: {run.error!r}"
             self._judge_recovered(file, run)
+
+    def _heed(self, error: Refused, put_back: bool) -> None:
+        """What an operator does, as the error says: end what it names, or ask for another run."""
+        stray = next((job for job in self._strays() if job.record.name in str(error)), None)
+        if stray is None:
+            self._judge_refusal(error)
+            self._highest_run = self.run = self._highest_run + 1
+        elif put_back:
+            self.run, self.command = self._asked_for[stray.request_id]
+        else:
+            self.cloud.cancel(stray.record.name, 20.0)
+
+    def _strays(self) -> list[Job]:
+        """What goes on of requests the program does not ask for."""
+        request_id = self.program[JOB]["requestId"]
+        return [job for job in self.cloud.going_on(JOB) if job.request_id != request_id]
 
     def _clean_up(self, file: StateFile, lag: float) -> Run:
         run = Run(file, self.program)
         request_id = self.program[JOB]["requestId"]
         bound = 2 * TIMING.interval
-        if self.cloud.state_of(request_id) is State.SENDING:
+        turn = self.cloud.turns.get(f"r/{JOB}")
+        doubted = {request_id, turn.request_id if turn else request_id}
+        if any(self.cloud.state_of(each) is State.SENDING for each in doubted):
             bound += TIMING.lease + TIMING.settle
         if file.resources:
             bound += 60.0  # the old job's cancellation takes its time
@@ -225,6 +250,7 @@ class ProtocolMachine(RuleBasedStateMachine):
             record = self.cloud.records[request_id].record
             assert (record.state, record.job_name) == (State.DONE, named.record.name)
             assert live in ([], [named])
+            assert self.cloud.going_on(JOB) in ([], [named]), "a job goes on unknown to the state"
         assert file.pending <= set(file.resources), "a pending create was never resolved"
 
     def teardown(self) -> None:

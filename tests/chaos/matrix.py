@@ -10,7 +10,7 @@ from unittest import mock
 from infra.customjob import client, intent_store
 from infra.customjob.ports import DIGEST_LABEL, REQUEST_ID_LABEL, OperatorError, Request
 from infra.customjob.submission import submit
-from tests.chaos.arena import BUCKET, PROJECT, REGION, Arena
+from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
 from vt.local.faults.model import GRPC_CODES
 
@@ -57,6 +57,11 @@ def faults() -> Iterator[dict[str, Any]]:
                 yield {**writes, "kind": "error", "code": code, "when": when, "nth": nth}
             yield {**writes, "kind": "reset", "when": when, "nth": nth}
         yield {**writes, "kind": "truncate", "nth": nth}
+    turns = {"service": "storage", "method": "objects.insert", "match": "turns/"}
+    for when in ("before", "after"):
+        for code in ("403", "412", "503"):
+            yield {**turns, "kind": "error", "code": code, "when": when}
+        yield {**turns, "kind": "reset", "when": when}
     reads = {"service": "storage", "method": "objects.[gd]*", "match": "submissions/"}
     for code in ("403", "503"):
         yield {**reads, "kind": "error", "code": code}
@@ -68,7 +73,7 @@ def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     fault = arena.fault(**given)
     labels = {REQUEST_ID_LABEL: job, DIGEST_LABEL: DIGEST[:20]}
     parent = f"projects/{PROJECT}/locations/{REGION}"
-    request = Request(parent, job, 1, job, BODY, DIGEST, labels)
+    request = Request(parent, STACK, job, 1, job, BODY, DIGEST, labels)
     intents = intent_store.connect(PROJECT, BUCKET)
 
     def attempt() -> str:

@@ -81,13 +81,101 @@ _LOOK = of(
     (
         "nobody looks before sending",
         "                if found := self._look():\n"
-        "                    return self._adopt(found, claim), True\n",
+        "                    return self._alone(self._adopt(found, claim)), True\n",
         "",
     ),
     (
         "a list is believed as it is",
         "        return [now for job in found if (now := self.jobs.get(job.name)) is not None]",
         "        return found",
+    ),
+)
+_TURN = of(
+    "submission",
+    "turn",
+    ("no turn is taken", "                self._take_turn(claim)\n", ""),
+    (
+        "a claim is kept although its turn is refused",
+        "            self._try_write(State.RELEASED, claim)\n            raise",
+        "            raise",
+    ),
+    (
+        "an ended job is adopted whatever was sent after it",
+        "        if adopted.state in TERMINAL:",
+        "        if adopted is None:",
+    ),
+)
+_TURNS = of(
+    "turn",
+    "turn",
+    (
+        "the turn is not written down",
+        "        self.intents.take_turn(\n"
+        "            self.request.turn, self.request.request_id, self.generation_without_stray()\n"
+        "        )\n",
+        "        self.generation_without_stray()\n",
+    ),
+    (
+        "nobody asks what the request before has left",
+        "            self._see_out(turn.request_id)",
+        "            pass",
+    ),
+    (
+        "a job that lives is no hindrance",
+        "            self._refuse_beside_living(former, stored)  #",
+        "            #",
+    ),
+    (
+        "a request on its way is not waited for",
+        "        if stored.record.state is not State.SENDING:",
+        "        if stored.record.state is not None:",
+    ),
+    (
+        "its lease is not waited for",
+        " + self.timing.lease + self.timing.settle",
+        " + self.timing.settle",
+    ),
+    (
+        "no time for lists after its lease",
+        "self.timing.lease + self.timing.settle",
+        "self.timing.lease",
+    ),
+    (
+        "the claim of the request before is left to its owner",
+        "in (State.INTENT, State.SENDING):",
+        "in (State.SENDING,):",
+    ),
+    (
+        "a request given up is left in doubt",
+        "in (State.INTENT, State.SENDING):",
+        "in (State.INTENT,):",
+    ),
+    (
+        "the record before changes unnoticed",
+        "            if current is None or current.generation != stored.generation:\n"
+        "                raise Conflict\n",
+        "",
+    ),
+    (
+        "the last look comes before the lease is over",
+        "            over = stored is not None and self._cannot_come_anymore(stored)\n"
+        "            self._refuse_beside_living(former, stored)  # the last look comes after that "
+        "moment\n",
+        "            self._refuse_beside_living(former, stored)\n"
+        "            over = stored is not None and self._cannot_come_anymore(stored)\n",
+    ),
+    ("a job being cancelled stops the next one", " and job.state != CANCELLING", ""),
+    ("a job that has ended stops the next one", "job.state not in TERMINAL and ", ""),
+    (
+        "a list is all there is",
+        "        if stored is not None and stored.record.job_name:\n"
+        "            names.add(stored.record.job_name)\n",
+        "",
+    ),
+    (
+        "a record is all there is",
+        "{job.name for job in self.jobs.find(self.request.parent, former)}",
+        "set[str]()",
     ),
 )
 _FENCE = of(
@@ -202,5 +290,6 @@ _RECORD = of(
 
 #: All of them, in the order of the protocol.
 MUTANTS: tuple[Mutant, ...] = (
-    *_CLAIM, *_OUTLAST, *_LOOK, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD, *AROUND,
+    *_CLAIM, *_OUTLAST, *_LOOK, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
+    *AROUND,
 )  # fmt: skip

@@ -72,6 +72,11 @@ PROVIDER = of(
         "        'x': props",
     ),
     (
+        "a stack file chooses by what its jobs are found",
+        '        "stack": props["stack"],\n        REQUEST',
+        "        REQUEST",
+    ),
+    (
         "a changed request is no change",
         "            replaces = [key for",
         "            replaces = [] and [key for",

@@ -28,10 +28,11 @@ from tests.chaos.mutant import ROOT, Mutant
 from tests.chaos.mutants import MUTANTS
 
 #: Modules in the order they import each other: after a mutated one, the later are loaded anew.
-MODULES = ("adoption", "submission", "withdrawal", "client", "intent_store", "provider")
+MODULES = ("adoption", "turn", "submission", "withdrawal", "client", "intent_store", "provider")
 TESTS = {
     "adoption": ("submission",),
-    "submission": ("submission",),
+    "turn": ("turn",),
+    "submission": ("submission", "turn"),
     "withdrawal": ("withdrawal", "provider"),
     "provider": ("provider",),
     "client": ("client",),

@@ -1,4 +1,4 @@
-"""F1 to F18: where a submission can be hit, as calls of the real CLI that are held there."""
+"""F1 to F22: where a submission can be hit, as calls of the real CLI that are held there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from tests.chaos.trial import Point, one_live_job
 SKEW = Path(__file__).parent / "skew"
 
 
-def write(nth: int, when: str) -> dict[str, Any]:
-    """The nth write of a job's record: INTENT, SENDING, DONE."""
+#: What a submission writes to the control bucket, in this order.
+WRITES = ("INTENT", "turn", "SENDING", "DONE")
+
+
+def write(what: str, when: str) -> dict[str, Any]:
+    """One of a submission's writes."""
+    nth = WRITES.index(what) + 1
     return {"service": "storage", "method": "objects.insert", "nth": nth, "when": when}
 
 
@@ -80,6 +85,26 @@ def up_with_skew(arena: Arena, job: str) -> subprocess.Popen[str]:
     return arena.up(job, env={"PYTHONPATH": path, "CHAOS_SKEW": "300"})
 
 
+def refused_beside_living(arena: Arena, job: str) -> None:
+    """The edited job is not sent while the one before lives, and the error names that one."""
+    for living in arena.live(id_of(job)):
+        code = arena.finish(arena.up(changed(job)))
+        if not code or living not in arena.said() or arena.submitted(id_of(changed(job))):
+            raise AssertionError(f"exit code {code} beside job {living}")
+
+
+def up_edited_and_cancel(arena: Arena, job: str) -> subprocess.Popen[str]:
+    refused_beside_living(arena, job)
+    for living in arena.submitted(id_of(job)):
+        arena.vertex.cancel(living.name)
+    return up_changed(arena, job)
+
+
+def up_edited_and_put_back(arena: Arena, job: str) -> subprocess.Popen[str]:
+    refused_beside_living(arena, job)
+    return arena.up(job)
+
+
 def ended(arena: Arena, job: str) -> str:
     if arena.in_state() or arena.live(id_of(job)) or len(arena.submitted(id_of(job))) != 1:
         return f"state {arena.in_state()}, live {arena.live(id_of(job))}"
@@ -136,32 +161,41 @@ def lose_record(arena: Arena, job: str) -> None:
 
 
 POINTS = (
-    Point("F1", "before INTENT is written", write(1, "before")),
-    Point("F2", "INTENT written", write(1, "after")),
-    Point("F3", "SENDING written, nothing sent", write(2, "after")),
+    Point("F1", "before INTENT is written", write("INTENT", "before")),
+    Point("F2", "INTENT written", write("INTENT", "after")),
+    Point("F2b", "the turn taken", write("turn", "after")),
+    Point("F3", "SENDING written, nothing sent", write("SENDING", "after")),
     Point("F4", "the request is lost", call("CreateCustomJob", "before"), dropped=True),
     Point("F5", "the job exists, the answer is under way", call("CreateCustomJob", "after")),
-    Point("F6", "answered, before DONE is written", write(3, "before")),
-    Point("F7", "DONE written", write(3, "after")),
-    Point("F8", "create returned, the state is not saved", write(3, "after"), paused=True),
+    Point("F6", "answered, before DONE is written", write("DONE", "before")),
+    Point("F7", "DONE written", write("DONE", "after")),
+    Point("F8", "create returned, the state is not saved", write("DONE", "after"), paused=True),
     Point("F9", "while up waits for the job", {**call("GetCustomJob", "before"), "nth": 2},
           command=up_and_wait),
     Point("F10", "destroy has cancelled the job", call("CancelCustomJob", "after"), deployed,
           destroy, recover=destroy, check=ended),
     Point("F10b", "destroy is about to cancel the job", call("CancelCustomJob", "before"), deployed,
           destroy, recover=destroy, check=ended),
-    Point("F11", "replaced: the old job is gone, the new not sent", {**write(2, "after"),
-          "match": "2-1"}, deployed, up_changed, recover=up_changed, check=replaced),
+    Point("F11", "replaced: the old job is gone, the new not sent", {**write("SENDING", "after"),
+          "nth": 2, "match": "2-1"}, deployed, up_changed, recover=up_changed, check=replaced),
     Point("F12", "a second up beside it", call("CreateCustomJob", "after"),
           command=second_up_beside),
-    Point("F13", "and the state is lost", write(3, "after"), meanwhile=lose_state),
-    Point("F14", "and the control bucket fails", write(1, "before"), meanwhile=store_down),
+    Point("F13", "and the state is lost", write("DONE", "after"), meanwhile=lose_state),
+    Point("F14", "and the control bucket fails", write("INTENT", "before"), meanwhile=store_down),
     Point("F15", "and lists lag, fail and come in pages", call("CreateCustomJob", "after"),
           meanwhile=lists_lie),
     Point("F16", "in a refresh, and the record is gone", call("GetCustomJob", "before"), deployed,
           refresh, meanwhile=lose_record, recover=up_after_refresh, check=never_resubmitted),
     Point("F17", "in up --replace", call("CancelCustomJob", "after"), deployed, replace,
           recover=up_again, check=run_again),
-    Point("F18", "and the next machine's clock is 5 minutes ahead", write(2, "after"),
+    Point("F18", "and the next machine's clock is 5 minutes ahead", write("SENDING", "after"),
           recover=up_with_skew),
+    Point("F19", "and the job is edited, then the one there is cancelled",
+          call("CreateCustomJob", "after"), recover=up_edited_and_cancel, check=replaced),
+    Point("F20", "and the job is edited, then put back", call("CreateCustomJob", "after"),
+          recover=up_edited_and_put_back),
+    Point("F21", "the request is lost, and the job edited", call("CreateCustomJob", "before"),
+          dropped=True, recover=up_changed, check=replaced),
+    Point("F22", "the turn taken, and the job edited", write("turn", "after"), recover=up_changed,
+          check=replaced),
 )  # fmt: skip

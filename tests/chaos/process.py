@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from infra.customjob.bounds import Surroundings
 from infra.customjob.ports import (
     Conflict,
     InDoubt,
@@ -21,8 +22,8 @@ from infra.customjob.ports import (
     OperatorError,
     Record,
     Stored,
+    Turn,
 )
-from infra.customjob.submission import Surroundings
 from tests.chaos.cloud import DEADLINE, LAG, Cloud, Send
 
 
@@ -192,12 +193,26 @@ class Process:
         point = f"write {record.state}"
         self._read(point)
         stored = self.cloud.write(record, generation)
+        self._stored(point)
+        return stored
+
+    def turn(self, key: str) -> Turn | None:
+        """Whose turn it is, strongly consistent."""
+        self._read("turn")
+        return self.cloud.turns.get(key)
+
+    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+        """Compare-and-swap."""
+        self._read("take turn")
+        self.cloud.take_turn(key, request_id, generation)
+        self._stored("take turn")
+
+    def _stored(self, point: str) -> None:
         order = self.pause(f"{point} done")
         if order.fate is Fate.AGAIN:
             raise Conflict
         if order.fate is Fate.ERROR:
             raise OperatorError(f"{point}: the answer was lost")
-        return stored
 
     def now(self) -> float:
         """The store's own time."""

@@ -17,7 +17,7 @@ def test_each_mutant_still_applies_and_has_a_name_of_its_own():
 
 def test_every_step_of_the_protocol_has_mutants():
     steps = {mutant.step for mutant in MUTANTS}
-    assert steps >= {"claim", "look", "fence", "send", "settle", "audit", "record"}
+    assert steps >= {"claim", "look", "turn", "fence", "send", "settle", "audit", "record"}
 
 
 def test_a_mutant_whose_text_is_gone_is_an_error():

@@ -27,7 +27,8 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
 
 
 @pytest.mark.parametrize(
-    ("point", "way"), [("F3", "kill CLI"), ("F5", "interrupt twice"), ("F8", "kill provider")]
+    ("point", "way"),
+    [("F3", "kill CLI"), ("F5", "interrupt twice"), ("F8", "kill provider"), ("F19", "kill CLI")],
 )
 def test_killed_there_the_next_up_ends_with_one_job(arena: Arena, point: str, way: str) -> None:
     outcome = trial.run(arena, BY_NAME[point], way, f"{point.lower()}x:1:1")

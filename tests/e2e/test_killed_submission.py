@@ -6,6 +6,7 @@ nobody has been told. There the processes die.
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -158,3 +159,21 @@ def test_a_killed_engine_and_its_orphan_leave_one_job(checkout, proxy):
     while Path(f"/proc/{orphan}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not Path(f"/proc/{orphan}").exists()
+
+
+def test_a_job_edited_after_a_kill_waits_for_the_one_nobody_knows_to_be_cancelled(checkout, proxy):
+    ask_for_run(checkout, 3)
+    process = up_through(checkout, proxy)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+    proxy.release.set()
+    [unknown] = submissions(checkout, 3)
+    ask_for_run(checkout, 4)
+    refused = checkout.run("vt", "local", "up", "--no-wait", expect=None)
+    assert refused.returncode == 1
+    told = " ".join((refused.stdout + refused.stderr).split())
+    [command] = set(re.findall(rf"`vt (jobs cancel {unknown} --stack local)`", told))
+    assert not submissions(checkout, 4)
+    checkout.run("vt", *command.split(), "--yes")
+    checkout.run("vt", "local", "up", "--no-wait")
+    assert len(submissions(checkout, 4)) == 1

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from infra.customjob.ports import Conflict, JobRecord, Record, Request, Stored
-from infra.customjob.submission import Surroundings
+from infra.customjob.bounds import Surroundings
+from infra.customjob.ports import (
+    REQUEST_ID_LABEL,
+    Conflict,
+    JobRecord,
+    Record,
+    Request,
+    Stored,
+    Turn,
+)
 
 DIGEST = "d" * 64
-REQUEST = Request("projects/p/locations/r", "titanic", 3, "id1", "{}", DIGEST, {})
+REQUEST = Request("projects/p/locations/r", "dev", "titanic", 3, "id1", "{}", DIGEST, {})
+#: The same job with another file.
+EDITED = replace(REQUEST, request_id="id2", labels={REQUEST_ID_LABEL: "id2"})
 
 
 def job(name, state, *, created=1, digest=DIGEST[:20], error=""):
@@ -24,20 +34,33 @@ class World:
     """What outlives a process: the cloud, the bucket, the time."""
 
     jobs: dict[str, JobRecord] = field(default_factory=dict)
-    stored: Stored | None = None
+    records: dict[str, Stored] = field(default_factory=dict)
+    turns: dict[str, Turn] = field(default_factory=dict)
     time: float = 1000.0
     sent: int = 0
     list_lag: float = 0.0
     born: dict[str, float] = field(default_factory=dict)
+    requests: dict[str, str] = field(default_factory=dict)
+    """Request ids of jobs, where they are not ``REQUEST``'s."""
+
+    @property
+    def stored(self):
+        """The record of ``REQUEST``."""
+        return self.records.get(REQUEST.request_id)
+
+    @stored.setter
+    def stored(self, stored):
+        self.records[REQUEST.request_id] = stored
 
     def live(self):
         return [j for j in self.jobs.values() if j.state not in ("JOB_STATE_CANCELLED",)]
 
-    def create(self):
+    def create(self, request_id=REQUEST.request_id):
         self.sent += 1
         new = job(f"job-{self.sent}", "PENDING", created=100 + self.sent)
         self.jobs[new.name] = new
         self.born[new.name] = self.time
+        self.requests[new.name] = request_id
         return new
 
 
@@ -64,7 +87,8 @@ class Process:
     # --- job service
     def create(self, parent, body, labels):
         def act():
-            made = self.world.create() if self.lands else None
+            request_id = labels.get(REQUEST_ID_LABEL, REQUEST.request_id)
+            made = self.world.create(request_id) if self.lands else None
             if self.answer is not None:
                 raise self.answer
             return made
@@ -74,7 +98,12 @@ class Process:
     def find(self, parent, request_id):
         def act():
             seen = self.world.time - self.world.list_lag
-            return [j for j in self.world.jobs.values() if self.world.born.get(j.name, 0) <= seen]
+            return [
+                found
+                for found in self.world.jobs.values()
+                if self.world.requests.get(found.name, REQUEST.request_id) == request_id
+                and self.world.born.get(found.name, 0) <= seen
+            ]
 
         return self._call("find", act)
 
@@ -92,17 +121,30 @@ class Process:
 
     # --- intent store
     def read(self, request_id):
-        return self._call("read", lambda: self.world.stored)
+        return self._call("read", lambda: self.world.records.get(request_id))
 
     def write(self, record: Record, generation):
         def act():
-            current = self.world.stored.generation if self.world.stored else 0
-            if current != generation:
+            current = self.world.records.get(record.request_id)
+            if (current.generation if current else 0) != generation:
                 raise Conflict
-            self.world.stored = Stored(record, current + 1, self.world.time)
-            return self.world.stored
+            written = Stored(record, generation + 1, self.world.time)
+            self.world.records[record.request_id] = written
+            return written
 
         return self._call(f"write {record.state}", act)
+
+    def turn(self, key):
+        return self._call("turn", lambda: self.world.turns.get(key))
+
+    def take_turn(self, key, request_id, generation):
+        def act():
+            current = self.world.turns.get(key)
+            if (current.generation if current else 0) != generation:
+                raise Conflict
+            self.world.turns[key] = Turn(request_id, generation + 1)
+
+        self._call("take turn", act)
 
     def now(self):
         return self._call("now", lambda: self.world.time)

@@ -62,16 +62,33 @@ def test_of_many_writers_at_once_one_wins(intents):
     assert winners == [intents.read("id1").record.owner]
 
 
+def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
+    assert intents.turn("r/titanic") is None
+    intents.take_turn("r/titanic", "id1", 0)
+    turn = intents.turn("r/titanic")
+    with pytest.raises(Conflict):
+        intents.take_turn("r/titanic", "id2", 0)
+    intents.take_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
+    with pytest.raises(Conflict):
+        intents.take_turn("r/titanic", "id2", turn.generation)
+    assert intents.turn("r/titanic").request_id == "id1"
+    assert intents.turn("r/iris") is None
+
+
 def test_the_stores_time_is_that_of_its_records(intents):
     written = intents.write(record(), 0)
     assert 0 <= intents.now() - written.updated < 30
 
 
-def test_what_somebody_else_put_there_is_refused(intents, emulator):
-    client = storage.Client(project="local-x")
-    client.bucket(intents._name).blob("submissions/id1.json").upload_from_string("{}")
+@pytest.mark.parametrize("content", ["{}", "[]", "no JSON", '{"format": 2, "requestId": "id1"}'])
+def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
+    bucket = storage.Client(project="local-x").bucket(intents._name)
+    bucket.blob("submissions/id1.json").upload_from_string(content)
     with pytest.raises(OperatorError, match="is no record of a submission; nothing was sent"):
         intents.read("id1")
+    bucket.blob("turns/r/titanic.json").upload_from_string(content)
+    with pytest.raises(OperatorError, match=r"titanic\.json is no record of a job's turn; nothing"):
+        intents.turn("r/titanic")
 
 
 def test_a_missing_bucket_is_said_and_nothing_is_sent(emulator, monkeypatch):

@@ -10,7 +10,7 @@ from pulumi.output import Unknown
 
 from infra.customjob import provider as module
 from infra.customjob import spec
-from infra.customjob.ports import JobRecord, OperatorError, State, Stored
+from infra.customjob.ports import JobRecord, OperatorError, State, Stored, Turn
 from infra.customjob.provider import CustomJobProvider
 
 BODY = json.dumps(
@@ -53,7 +53,13 @@ class Service:
 
 class Intents:
     def __init__(self):
-        self.stored = None
+        self.stored = self.whose = None
+
+    def turn(self, key):
+        return self.whose
+
+    def take_turn(self, key, request_id, generation):
+        self.whose = Turn(request_id, generation + 1)
 
     def read(self, request_id):
         return self.stored
@@ -104,6 +110,14 @@ def test_create_labels_the_job_with_its_identity(service):
         "request-id": "id1",
         "request-digest": spec.digest_of(BODY)[:20],
     }
+
+
+def test_no_label_of_a_stack_file_hides_which_stack_and_job_it_is(service):
+    own = {"stack": "mine", "job": "x", "run": "7", "request-id": "y", "team": "ml"}
+    PROVIDER.create(PROPS | {"labels": own})
+    [(_, _, labels)] = service.created
+    expected = {"stack": "dev", "job": "titanic", "run": "1", "request-id": "id1", "team": "ml"}
+    assert labels == expected | {"request-digest": spec.digest_of(BODY)[:20]}
 
 
 def test_a_second_create_adopts_the_first_ones_job(service):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob import submission, withdrawal
+from infra.customjob.bounds import Timing
 from infra.customjob.ports import InDoubt, NotAllowed, NotSubmitted, OperatorError, Refused, State
-from infra.customjob.submission import Timing
 from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
 
 TIMING = Timing()

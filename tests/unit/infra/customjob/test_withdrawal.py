@@ -70,7 +70,8 @@ def test_a_record_that_names_another_job_by_now_is_left_alone():
 
 
 def test_only_a_finished_submission_is_freed():
-    world = World(stored=Stored(Record("id1", State.SENDING, "other", "job-1"), 1, 1000.0))
+    world = World()
+    world.stored = Stored(Record("id1", State.SENDING, "other", "job-1"), 1, 1000.0)
     withdrawal.release(Process(world), "id1", "job-1")
     assert world.stored.record.state is State.SENDING
 
