@@ -66,7 +66,7 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 	$(BIN)/lint-imports
 	@$(PYTHON) tools/actionlint.py
 	$(BIN)/actionlint
-	$(BIN)/zizmor --offline --pedantic --no-progress --quiet .
+	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .
 
 format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from vt.proxies import spare_loopback
+from vt.user import name_user
 
 ROOT = Path(__file__).parents[1]
 
 # Tests call and start what `vt` would have prepared for.
 spare_loopback(os.environ)
+name_user(os.environ)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts background commands deaf to SIGINT, and so would be all

@@ -26,6 +26,7 @@ from vt.render.command import render
 from vt.review.command import review
 from vt.up.command import CONTEXT as UP_CONTEXT
 from vt.up.command import up
+from vt.user import name_user
 
 app = typer.Typer(
     name="vt",
@@ -58,6 +59,7 @@ def main() -> None:
             # A log may hold what this terminal cannot show: no reason to end in the middle of it.
             stream.reconfigure(errors="replace")
     spare_loopback(os.environ)
+    name_user(os.environ)
 
 
 if __name__ == "__main__":

@@ -121,20 +121,24 @@ def salt_of(home: str, project: str, stack: str) -> str | None:
 
 def make_stack(
     pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
-) -> None:
-    """`pulumi stack init` in a folder of its own; of two at once, one makes it."""
+) -> str:
+    """`pulumi stack init` in a folder of its own; of two at once, one makes it.
+
+    Returns what it said on stderr: why there is no stack, if there is none afterwards.
+    """
     import subprocess
 
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "Pulumi.yaml"), "w", encoding="utf-8") as file:
         file.write(f"name: {project}\nruntime: python\n")
-    subprocess.run(
+    done = subprocess.run(
         [pulumi, "-C", folder, "stack", "init", stack, "--no-select", "--non-interactive"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
         env=env,
     )
+    return done.stderr.decode(errors="replace")
 
 
 def selected_stack(pulumi: str, cwd: str) -> str | None:
@@ -167,11 +171,13 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
     if not os.path.isfile(committed):
         return args
     folder = os.path.join(home, "stacks", project[1])
+    said = ""
     if salt_of(home, project[1], stack) is None:
-        make_stack(pulumi, folder, project[1], stack)
+        said = make_stack(pulumi, folder, project[1], stack)
     salt = salt_of(home, project[1], stack)
     if salt is None:
-        return args  # the engine says why there is no such stack
+        sys.stderr.write(said)  # the engine goes on to say no more than that there is none
+        return args
     target = os.path.join(folder, f"Pulumi.{stack}.yaml")
     os.makedirs(folder, exist_ok=True)
     with open(committed, encoding="utf-8") as file:

@@ -137,3 +137,19 @@ def test_without_a_pulumi_it_says_what_to_do(home: Home, tmp_path: Path) -> None
     )  # fmt: skip
     assert done.returncode == 127
     assert done.stderr == "vt: there is no pulumi on PATH. Hint: run `make setup`.\n"
+
+
+def test_a_stack_that_cannot_be_made_is_told_with_the_reason(
+    home: Home, engine: Path, project: Path
+) -> None:
+    reason = "error: could not create stack: no room"
+    engine.write_text(
+        f'#!/bin/sh\ncase "$*" in *init*) echo \'{reason}\' >&2; exit 1 ;; *) echo "$*" ;; esac\n'
+    )
+    install_tools(home)
+    path = os.pathsep.join([str(home.bin), str(engine.parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [str(home.bin / "pulumi"), "preview", "-s", "dev"], cwd=project, text=True,
+        env={"VT_LOCAL_HOME": str(home.root), "PATH": path}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("preview -s dev\n", f"{reason}\n")

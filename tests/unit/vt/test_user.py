@@ -1,0 +1,34 @@
+"""A user that the system does not know gets a name; anybody else keeps theirs."""
+
+import pytest
+
+from vt.user import name_user
+
+
+@pytest.fixture
+def unknown(monkeypatch):
+    def nobody(_number):
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.setattr("os.getuid", lambda: 54321)
+
+
+@pytest.mark.usefixtures("unknown")
+def test_an_unknown_user_is_called_by_the_number():
+    environment = {"HOME": ""}
+    name_user(environment)
+    assert environment == {"USER": "54321", "HOME": "/"}
+
+
+@pytest.mark.usefixtures("unknown")
+def test_what_is_set_stays():
+    environment = {"USER": "runner", "HOME": "/work"}
+    name_user(environment)
+    assert environment == {"USER": "runner", "HOME": "/work"}
+
+
+def test_a_known_user_is_left_alone():
+    environment = {}
+    name_user(environment)
+    assert environment == {}
