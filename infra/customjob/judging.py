@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from infra.customjob import hints, rules, shape
 from infra.customjob.document import MAX_PROBLEMS, Document, Path, dotted
 from infra.customjob.rules import Finding, Job
+from infra.customjob.secret_patterns import withheld
 from infra.errors import Problem, nearest
 
 #: Characters of a hint; the longest of our own names all regions.
@@ -42,8 +43,8 @@ def _findings(parsed: Document, job: Job) -> Iterator[Problem]:
                 path = path[1:]
             where = parsed.where(_as_written(parsed, path))
             what = f"{dotted(path)}: {finding.what}" if path else finding.what
-            hint = finding.hint[:MAX_HINT]  # it may quote a value of the file, of any length
-            yield Problem(where, what, finding.got, hint, rule.id, rule.level)
+            hint = withheld(finding.hint)[:MAX_HINT]  # it may quote a value of any length
+            yield Problem(where, what, withheld(finding.got), hint, rule.id, rule.level)
 
 
 def _hidden(finding: Finding, damaged: tuple[Path, ...]) -> bool:

@@ -18,10 +18,49 @@ HARMLESS = re.compile(
     r"projects/[^/]+/secrets/.*|\$\(.*\)|\$\{?\w+\}?|/.*|gs://.*|[A-Za-z]:\\.*|<.*>|true|false|[0-9.]*",
     re.IGNORECASE | re.DOTALL,
 )
-#: Forms of well-known tokens, wherever they stand.
+#: Forms of well-known tokens, wherever they stand, and a password in an address.
 TOKEN = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{20}|sk-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|"
     r"github_pat_[A-Za-z0-9_]{30}|glpat-[A-Za-z0-9_-]{20}|AIza[A-Za-z0-9_-]{35}|"
     r"AKIA[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{10}|ya29\.[A-Za-z0-9_-]{20}|"
-    r"eyJ[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10})|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----"
+    r"eyJ[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10})|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----|"
+    r"://[^\s/:@]{0,100}:[^\s/@$<{*]{3,200}@"
 )
+#: Any of these to its end, with what stands before a password.
+_WHOLE = re.compile(
+    r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)|"
+    r"(://[^\s/:@]{0,100}:)[^\s/@$<{*]{3,200}(?=@)|"
+    rf"(?:{TOKEN.pattern})[A-Za-z0-9_.-]*",
+    re.DOTALL,
+)
+
+
+def withheld(text: str, instead: str = "[secret]") -> str:
+    """``text`` with ``instead`` for every part that has the form of a secret.
+
+    >>> withheld("git clone https://me:hunter2@example.com/x.git")
+    'git clone https://me:[secret]@example.com/x.git'
+    """
+    return _WHOLE.sub(lambda match: (match[1] or "") + instead, text)
+
+
+#: What follows a secret's name in YAML or on a command line, unless it only refers to one.
+_NAMED = re.compile(
+    r"((?:PASSWORD|PASSWD|SECRET|CREDENTIALS?|API_?KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN)[\"']?\s*[,:=]"
+    r"\s*(?:value\s*:\s*)?)(?![\"']?\$)([^\s,}\]]{1,200})",
+    re.IGNORECASE,
+)
+
+
+def blanked(line: str) -> str:
+    """A line of a file with asterisks for what looks like a secret; as long as it was.
+
+    >>> blanked("env: [{name: DB_PASSWORD, value: hunter2}]")
+    'env: [{name: DB_PASSWORD, value: *******}]'
+    """
+
+    def stars(match: re.Match[str]) -> str:
+        kept = match[1] or ""
+        return kept + "*" * (len(match[0]) - len(kept))
+
+    return _NAMED.sub(stars, _WHOLE.sub(stars, line))

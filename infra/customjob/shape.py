@@ -13,9 +13,12 @@ from typing import Any
 from infra.customjob import hints, references
 from infra.customjob.document import MAX_PROBLEMS, UNREADABLE, Document, Path, Value, dotted
 from infra.customjob.hints import messages
+from infra.customjob.secret_patterns import withheld
 from infra.errors import Problem
 
 DURATION = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
+#: Nothing from below this field is repeated in a message.
+IN_ENV = "env"
 LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
@@ -129,6 +132,8 @@ class Shaper:
             if isinstance(value.content, dict | list):
                 return self._wrong(path, "must be text", value, "write one value")
             hint = hints.not_text(value.content, value.text)
+            if IN_ENV in path and not isinstance(value.content, bool):
+                hint = "put it in quotes"
             return self._add("not-text-value", path, "must be text", value.text, hint)
         try:
             text = references.resolve(value.content, self.table)
@@ -212,8 +217,10 @@ class Shaper:
         self._damage(path)
         where = self.document.where(path, key=key)
         what = f"{dotted(path) or 'the file'} {what}"
+        if IN_ENV in path:
+            got = ""  # it may be a secret at the wrong place
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(where, what, got, hint, rule))
+            self.problems.append(Problem(where, what, withheld(got), hint, rule))
 
     def _damage(self, path: Path) -> None:
         place = [camel(part) if isinstance(part, str) else part for part in path]

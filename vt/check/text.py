@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
+from infra.customjob.secret_patterns import blanked
 from vt.check.report import Finding, Report
 
 #: Characters of a source line that are shown, at most.
 WIDTH = 100
+#: Characters on both sides of that in which a secret is looked for; a line may have megabytes.
+NEAR = 400
+#: Findings below `env`, as their message begins.
+_IN_ENV = re.compile(r"^\S*\.env\b")
 RED, YELLOW, BOLD, DIM, RESET = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -41,12 +47,14 @@ def headline(finding: Finding, paint: Painter) -> str:
 
 
 def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator[str]:
-    """The source line and a caret line below it."""
+    """The source line and a caret line below it; none of a line that may hold a secret."""
+    if finding.rule.startswith("secret-") or _IN_ENV.search(finding.what):
+        return
     if not 0 < finding.line <= len(source) or not source[finding.line - 1].strip():
         return
     line, start = source[finding.line - 1], finding.column - 1
     cut = max(0, start - WIDTH // 2) if len(line) > WIDTH else 0
-    shown, more = line[cut : cut + WIDTH], len(line) > cut + WIDTH
+    shown, more = _window(line, cut), len(line) > cut + WIDTH
     before = plain(shown[: start - cut])
     width = sum(map(cells, plain(shown[start - cut : finding.end_column - 1 - cut]))) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
@@ -55,6 +63,12 @@ def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator
     padding = " " * (len(number) + len(lead) + sum(map(cells, before)))
     mark = "^" * min(width, WIDTH)
     yield padding + paint(mark, RED if finding.level == "error" else YELLOW)
+
+
+def _window(line: str, cut: int) -> str:
+    """What is shown of a line from ``cut`` on. A secret may begin before it, and end behind."""
+    begin = max(0, cut - NEAR)
+    return blanked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
 
 def summary(reports: Sequence[Report]) -> str:

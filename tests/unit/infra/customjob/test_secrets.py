@@ -1,0 +1,70 @@
+"""No secret is repeated in what is said of a file, wherever in it the secret stands."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.customjob import secret_patterns
+from infra.customjob.secret_patterns import blanked, withheld
+from vt.cli import app
+from vt.review.values import shown
+
+SECRET = "canary-hunter2"
+TOKENS = [
+    "hf_" + "abcdEFGH12" * 4,
+    "sk-" + "abcdEFGH12" * 5,
+    "ghp_" + "abcdEFGH12" * 4,
+    "eyJabcdefghijk.eyJabcdefghijk.signature_of-it",
+    "-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIabc",
+]
+ENV = "workerPoolSpecs:\n- containerSpec:\n    imageUri: a.b/c\n    env: %s"
+
+
+def test_examples():
+    assert doctest.testmod(secret_patterns).failed == 0
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_is_withheld_to_its_end(token):
+    assert withheld(f"a {token} b") in ("a [secret] b", "a [secret]")
+    assert shown({"description": token}) == {"description": "[secret]"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://host:8080/x", "gs://b/x:y@z", "http://${USER}:${PASS}@h", "a@b.c", "me:x@host",
+     "https://h/p?q=a:b@c"],
+)  # fmt: skip
+def test_an_address_without_a_password_is_shown(text):
+    assert withheld(text) == blanked(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENV % f"[{{name: DB_PASSWORD, value: {SECRET}}}]",
+        ENV % f"{{DB_PASSWORD: {SECRET}}}",
+        ENV % f"[DB_PASSWORD={SECRET}]",
+        ENV % f"[{SECRET}]",
+        ENV % f"[{{name: A, valu: {SECRET}}}]",
+        ENV % f"[{{name: A-B, value: {SECRET}}}]",
+        ENV % f"[{{name: A_TOKEN, value: [{SECRET}]}}]",
+        (ENV % "[{name: PIN, value: 48151623}]"),
+        f"workerPoolSpecs: [{{containerSpec: {{imageUri: https://me:{SECRET}@host/x}}}}]",
+        f"workerPoolSpecs: [{{containerSpec: {{args: ['--db=pg://me:{SECRET}@host/x']}}}}]",
+        f"password: {SECRET}",
+        f"env: [{{name: DB_PASSWORD, value: {SECRET}: x}}",
+    ],
+)
+@pytest.mark.parametrize("format_", ["text", "json", "github", "sarif"])
+def test_a_refused_file_is_told_without_the_secret(tmp_path: Path, text, format_):
+    file = tmp_path / "job.yaml"
+    file.write_text(f"{text}\n")
+    done = CliRunner().invoke(app, ["check", str(file), "--format", format_])
+    assert done.exit_code == 1
+    assert "job.yaml" in done.output
+    assert SECRET not in done.output
+    assert "48151623" not in done.output
