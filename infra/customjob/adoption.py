@@ -24,7 +24,8 @@ def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
     if other:
         raise Refused(
             f"{other[0].name} carries request id {request.request_id} but is another request. "
-            f"Set run: {request.run + 1} on job '{request.job}' to submit a new one."
+            f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit a new "
+            "one."
         )
     usable = [job for job in found if job.state not in FAILED and job.state != CANCELLING]
     if not usable:
@@ -33,7 +34,7 @@ def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
         raise Refused(
             f"run {request.run} of job '{request.job}' is {_words(ended.state)} ({ended.name})"
             f"{reason}. Nothing was submitted. "
-            f"Set run: {request.run + 1} on the job to submit it once more."
+            f"Set run: {request.run + 1} on it in the stack file to submit it once more."
         )
     return earliest(usable)
 

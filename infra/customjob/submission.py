@@ -217,7 +217,7 @@ class _Attempt:
             raise Refused(
                 f"run {self.request.run} of job '{self.request.job}' was submitted as {name}, and "
                 "that record was deleted since. Nothing was submitted. "
-                f"Set run: {self.request.run + 1} on the job to submit it once more."
+                f"Set run: {self.request.run + 1} on it in the stack file to submit it once more."
             )
         return adopt([job], self.request)
 

@@ -81,7 +81,8 @@ async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -
         if record is None:
             raise NotReached(
                 f"the record of job '{wanted.job}' ({name}) was deleted, so nobody can tell how "
-                f"it ended. Set run: {wanted.run + 1} to submit it once more, or remove wait."
+                f"it ended. Set run: {wanted.run + 1} in the stack file to submit it once more, or "
+                "remove wait."
             )
         now = outlook.monotonic()
         if record.state != said or now - said_at >= pace.heartbeat:
@@ -107,7 +108,7 @@ async def _how_it_ended(wanted: Wait, record: JobRecord, outlook: Outlook) -> st
     reason = f": {record.error.rstrip('.')}" if record.error else ""
     told = (
         f"job '{wanted.job}' is {_word(record.state)} ({record.name}){reason}. "
-        f"Mend it, or set run: {wanted.run + 1} to submit it once more unchanged."
+        f"Mend it, or set run: {wanted.run + 1} in the stack file to submit it once more."
     )
     try:
         lines = await asyncio.to_thread(outlook.tail, record.name, TAIL_LINES)

@@ -77,7 +77,7 @@ def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_lo
     assert isinstance(outcome, NotReached)
     assert str(outcome) == (
         f"job 'train' is {state} ({NAME}): exit code 1. "
-        "Mend it, or set run: 3 to submit it once more unchanged.\n"
+        "Mend it, or set run: 3 in the stack file to submit it once more.\n"
         "The last 2 lines of its log:\n  epoch 1\n  out of memory"
     )
     assert asked == [(NAME, 20)]

@@ -1,0 +1,12 @@
+"""The command as a whole."""
+
+import pytest
+from typer.testing import CliRunner
+
+from vt.cli import app
+
+
+def test_help_is_folded_to_the_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, ["up", "--help"]).stdout
+    assert "a live one, or one of another \n machine, is respected. After an up" in shown
