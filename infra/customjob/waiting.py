@@ -77,7 +77,7 @@ async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -
     said_at, said = began, ""
     pause = pace.first
     while True:
-        record = await asyncio.to_thread(outlook.look, name)
+        record = await _look(wanted, name, outlook)
         if record is None:
             raise NotReached(
                 f"the record of job '{wanted.job}' ({name}) was deleted, so nobody can tell how "
@@ -97,6 +97,17 @@ async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -
             raise TimeIsUp(_late(wanted, record))
         await outlook.sleep(min(pause, left))
         pause = min(pause * 1.5, pace.longest)
+
+
+async def _look(wanted: Wait, name: str, outlook: Outlook) -> JobRecord | None:
+    """The job. Raises OperatorError that says which job is meant, and that nothing became of it."""
+    try:
+        return await asyncio.to_thread(outlook.look, name)
+    except OperatorError as error:
+        raise OperatorError(
+            f"job '{wanted.job}' ({name}) cannot be looked at, and goes on; to wait for it again "
+            f"is safe. {error}"
+        ) from None
 
 
 def _progress(wanted: Wait, record: JobRecord, waited: float) -> str:

@@ -199,6 +199,10 @@ def _confirm(names: list[str]) -> None:
     if not sys.stdin.isatty():
         say("nobody can be asked here: add --yes. Nothing was cancelled.")
         raise typer.Exit(REFUSED)
-    if not typer.confirm(f"Cancel {', '.join(names)}?", err=True):
+    try:
+        agreed = typer.confirm(f"Cancel {', '.join(names)}?", err=True)
+    except typer.Abort:  # Ctrl-C at the question
+        raise KeyboardInterrupt from None
+    if not agreed:
         say("nothing was cancelled")
         raise typer.Exit(1)

@@ -38,7 +38,8 @@ def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: floa
         return [line.text for line in found]
 
     async def one(job: CustomJob, say: Callable[[str], None]) -> OperatorError | None:
-        run = int(job.labels.get("run") or 1)
+        number = job.labels.get("run", "")  # another's job may have any text there
+        run = int(number) if number.isdecimal() else 1
         try:
             await wait(
                 Wait(view.title(job), run, goal, deadline),

@@ -112,7 +112,7 @@ def test_a_service_that_does_not_answer_ends_the_wait_with_its_words():
 
     clock = Clock()
     outlook = Outlook(look, lambda *_: [], print, clock.sleep, clock.now)
-    with pytest.raises(OperatorError, match="UNAVAILABLE: try later"):
+    with pytest.raises(OperatorError, match=r"'train' \(.*goes on; .*UNAVAILABLE: try later"):
         asyncio.run(wait(Wait("train", 1, "running", 60), NAME, outlook))
 
 

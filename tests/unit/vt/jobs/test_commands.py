@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -204,6 +205,35 @@ def test_cancelling_asks_and_leaves_ended_jobs_alone(vt: Vt, cloud: Cloud) -> No
     record = cloud.jobs.get(done(cloud, live))
     assert record
     assert record.state is State.CANCELLED
+
+
+def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -> None:
+    job_id = until_running(cloud, submit(cloud, "sleep 600", "long"))
+    terminal, its_end = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "vt.cli", "jobs", "cancel", "--stack", "local", "long"],
+        stdin=its_end, stderr=subprocess.PIPE, text=True,
+    ) as asking:  # fmt: skip
+        assert asking.stderr
+        told = ""
+        while "? [y/N]" not in told:
+            told += asking.stderr.read(1)
+        os.write(terminal, b"\x04")  # Ctrl-D; Ctrl-C is told by the same exception
+        assert asking.wait(60) == 130
+        assert "Traceback" not in asking.stderr.read()
+    os.close(terminal)
+    os.close(its_end)
+    record = cloud.jobs.get(job_id)
+    assert record
+    assert record.state is State.RUNNING
+    cloud.jobs.move(job_id, State.CANCELLING)
+    cloud.scheduler.cancel(job_id)
+
+
+def test_another_ones_job_may_have_any_labels(vt: Vt, cloud: Cloud) -> None:
+    body = {**command_job("true"), "labels": {"run": "nightly"}}
+    job_id = done(cloud, cloud.submit(body).name.rpartition("/")[2])
+    assert "SUCCEEDED" in vt("wait", job_id).stderr
 
 
 def test_a_real_project_is_not_looked_for_in_the_local_cloud(vt: Vt) -> None:
