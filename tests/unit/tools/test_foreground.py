@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,9 +28,9 @@ signal.pause()
 def step(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """What a runner starts for `run: exec tools/foreground make work`, with the worker ready."""
     (tmp_path / "worker.py").write_text(WORKER)
-    (tmp_path / "Makefile").write_text(f"work:\n\t@exec {sys.executable} worker.py\n")
+    (tmp_path / "Makefile").write_text(f"work:\n\t@exec {shlex.quote(sys.executable)} worker.py\n")
     script = tmp_path / "step.sh"
-    script.write_text(f"exec {ROOT / 'tools' / 'foreground'} make work\n")
+    script.write_text(f"exec {shlex.quote(str(ROOT / 'tools' / 'foreground'))} make work\n")
     process = subprocess.Popen(
         ["bash", "-e", script], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, start_new_session=True,

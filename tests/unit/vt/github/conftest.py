@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -43,7 +44,8 @@ class GitHub:
 def hub(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "gh").write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_IN} "$@"\n')
+    command = shlex.join([sys.executable, str(STAND_IN)])
+    (folder / "gh").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     (folder / "gh").chmod(0o755)
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     variables = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -62,8 +63,11 @@ def engine(tmp_path: Path) -> Path:
     """A `pulumi` that makes stacks as the file backend does, and else prints its arguments."""
     program = tmp_path / "real" / "pulumi"
     program.parent.mkdir()
-    program.write_text(
-        f"#!{sys.executable}\n"
+    script = tmp_path / "pulumi.py"
+    # Not as the first line of the script: a path there may not hold spaces.
+    command = shlex.join([sys.executable, str(script)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    script.write_text(
         "import json, os, sys\n"
         "args = sys.argv[1:]\n"
         "if 'init' in args:\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def test_the_process_prints_its_port_serves_and_leaves_quietly(ending: signal.Si
 
 def test_the_process_ends_when_its_engine_was_killed() -> None:
     # The shell stands for the engine: it starts the plugin, passes its port on, and is killed.
-    shell = f"{sys.executable} -m vt.local.gcp 127.0.0.1:1 & wait"
+    shell = f"{shlex.quote(sys.executable)} -m vt.local.gcp 127.0.0.1:1 & wait"
     engine = subprocess.Popen(["sh", "-c", shell], stdout=subprocess.PIPE, text=True)
     assert engine.stdout is not None
     assert int(engine.stdout.readline())
