@@ -55,6 +55,7 @@ def test_as_sent_has_the_labels_the_provider_sends(project, vt):
     _, _, verdict = requests.judged(stack, "train")
     props = {
         "labels": stack.settings.names.labels(stack.settings.labels),
+        "stack": "dev",
         "requestId": verdict.request.request_id,
         "requestDigest": verdict.request.digest,
         "job": "train",
