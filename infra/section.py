@@ -10,8 +10,6 @@ from pydantic.alias_generators import to_camel
 
 #: A name that a stack file gives to something: it becomes part of names everywhere.
 Key = Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$", max_length=40)]
-ProjectId = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$")]
-ProjectNumber = Annotated[str, Field(pattern=r"^[0-9]{6,19}$")]
 
 
 def form(pattern: str, example: str) -> AfterValidator:
@@ -24,6 +22,10 @@ def form(pattern: str, example: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+ProjectId = Annotated[str, form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "my-project-1")]
+ProjectNumber = Annotated[str, form(r"[0-9]{6,19}", '"210987654321"')]
 
 
 class Section(BaseModel):

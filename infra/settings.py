@@ -8,7 +8,7 @@ import pydantic
 from pydantic import Field
 
 from infra.naming import Names
-from infra.section import Key, ProjectId, ProjectNumber, Section
+from infra.section import Key, ProjectId, ProjectNumber, Section, form
 from infra.settings_capacity import Reservation
 from infra.settings_limits import Limits
 from infra.settings_network import Network, SharedVpc
@@ -75,7 +75,7 @@ class Image(Section):
 
     context: str | None = None
     """Folder with a Dockerfile, below the checkout."""
-    digest: Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
     tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")] | None = None
 
     @pydantic.model_validator(mode="after")
@@ -107,7 +107,7 @@ class Job(Section):
     """Whether the record of an ended job is kept when it leaves the stack."""
     wait: Literal["running", "succeeded"] | None = None
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
-    deadline: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,5}[smhd]$")] | None = None
+    deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
     """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
 
     @property
@@ -128,7 +128,7 @@ class Settings(Section):
 
     stack: str
     project: ProjectId
-    region: Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$")]
+    region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
     project_number: ProjectNumber
     labels: dict[str, str] = {}
     submitters: list[str] = []

@@ -146,7 +146,7 @@ def test_a_wait_that_cannot_be_meant_is_refused(checkout):
     assert len(told) == 3
     assert "jobs.a.wait" in told[0]
     assert "wait is not set" in told[1]
-    assert "jobs.c.deadline" in told[2]
+    assert "jobs.c.deadline: must look like 90s, 30m, 2h or 1d" in told[2]
 
 
 def test_an_encrypted_value_is_refused_and_never_shown(checkout, monkeypatch):
