@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob import submission, withdrawal
-from infra.customjob.ports import OperatorError, Record, State, Stored
+from infra.customjob.ports import OperatorError, Record, Refused, State, Stored
 from tests.unit.infra.customjob.fakes import REQUEST, Process, World, job
 
 
@@ -60,6 +60,16 @@ def test_a_withdrawn_and_deleted_job_may_be_submitted_again():
     second, adopted = submit(Process(world))
     assert (world.sent, adopted) == (2, False)
     assert second.name != first.name
+
+
+def test_a_freed_record_still_names_its_job_which_a_list_that_lags_does_not_show():
+    world = World(list_lag=3600.0)
+    first, _ = submit(Process(world))
+    withdrawal.withdraw(Process(world), first.name, delete_record=False, sleep=lambda _: None)
+    withdrawal.release(Process(world), "id1", first.name)
+    with pytest.raises(Refused, match=f"CANCELLED \\({first.name}\\)"):
+        submit(Process(world))
+    assert world.sent == 1
 
 
 def test_a_record_that_names_another_job_by_now_is_left_alone():
