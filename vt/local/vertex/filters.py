@@ -44,6 +44,18 @@ def parse(text: str) -> Predicate:
     return test
 
 
+def label(text: str) -> tuple[str, str] | None:
+    """Key and value of a filter that asks for one label; None if it asks for anything else.
+
+    A table of a thousand jobs answers that by itself, hundreds of times faster than the test.
+    """
+    match _tokens(text):
+        case [_Token("word", field), _Token("op", "="), _Token("word" | "string", value)]:
+            return (field.removeprefix("labels."), value) if field.startswith("labels.") else None
+        case _:
+            return None
+
+
 def _tokens(text: str) -> list[_Token]:
     found: list[_Token] = []
     position = 0

@@ -124,13 +124,21 @@ class JobTable:
             row = db.execute("SELECT * FROM custom_jobs WHERE job_id = ?", (job_id,)).fetchone()
         return _record(row) if row else None
 
-    def list(self, number: str | None = None, region: str | None = None) -> list[JobRecord]:
-        """Jobs of a project and a region (None: of any), newest first."""
+    def list(
+        self,
+        number: str | None = None,
+        region: str | None = None,
+        label: tuple[str, str] | None = None,
+    ) -> list[JobRecord]:
+        """Jobs of a project and a region (None: of any) with a label, newest first."""
+        key, value = label or (None, None)
         with self._connect() as db:
             rows = db.execute(
                 "SELECT * FROM custom_jobs WHERE (?1 IS NULL OR number = ?1)"
-                " AND (?2 IS NULL OR region = ?2) ORDER BY create_time DESC, job_id DESC",
-                (number, region),
+                " AND (?2 IS NULL OR region = ?2)"
+                " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
+                " ORDER BY create_time DESC, job_id DESC",
+                (number, region, key, value),
             ).fetchall()
         return [_record(row) for row in rows]
 

@@ -96,7 +96,9 @@ class JobService:
         after = _read_token(request.page_token, query)
         found = [
             job
-            for job in self.jobs.list(project_number(project), region)
+            for job in self.jobs.list(
+                project_number(project), region, filters.label(request.filter)
+            )
             if test(job) and (after is None or (job.create_time, job.job_id) < after)
         ]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)

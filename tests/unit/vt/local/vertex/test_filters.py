@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vt.local.vertex.filters import FilterError, parse
+from vt.local.vertex.filters import FilterError, label, parse
 from vt.local.vertex.records import JobRecord, State
 
 
@@ -66,3 +66,11 @@ def test_a_filter_keeps_the_job_out(text: str) -> None:
 def test_a_broken_filter_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(FilterError, match="Invalid filter"):
         parse(text)
+
+
+def test_a_filter_for_one_label_is_known_as_such_and_no_other() -> None:
+    assert (
+        label("labels.request-id=abc") == label('labels.request-id="abc"') == ("request-id", "abc")
+    )
+    others = ("", "state=abc", "labels.a:*", "labels.a!=b", "-labels.a=b", "labels.a=b OR state=c")
+    assert {label(text) for text in others} == {None}
