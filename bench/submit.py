@@ -9,11 +9,11 @@ job of the measurement takes processor time:
   official client, in turns; and ``CustomJob.submit`` of the high-level SDK, per job and from the
   start of a process
 - ``pulumi up`` of N jobs over N trivial dynamic resources whose ``create`` does nothing (the
-  floor), and bytes of state per job
+  floor), and bytes of state per job, each over the same stack without any
+- bytes of state of the job of this repository's own local stack
 
-Exits 1 if a job takes more than 2 kB of state. Of what it takes (3.4 kB when first measured, and
-the floor 1.8 kB) 1.2 kB are a stack trace that the SDK (3.272.0) adds to every resource and no
-option leaves out; it is longer the deeper in the program a resource is declared.
+Exits 1 if a goal is missed, and names it. What was measured, and why a goal is missed:
+docs/submission-cost.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Bytes of state a job may take.
 MAX_STATE = 2000
+#: Jobs -> how long their ``up`` may take, as a part of the floor's.
+MAX_RATIO = {100: 1.0, 1000: 1.0}
 SHELL = {"imageUri": "shell", "command": ["true"]}
 POOL = {
     "machineSpec": {"machineType": "n1-standard-4"},
@@ -125,13 +128,13 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
 def by_provider(module: Any, name: str) -> None:
     """One submission as the engine asks for it."""
     from infra.customjob.provider import CustomJobProvider
-    from infra.customjob.spec import canonical, digest_of
+    from infra.customjob.spec import canonical
 
     body = canonical({"displayName": name, "jobSpec": {"workerPoolSpecs": [POOL]}})
     CustomJobProvider().create(
         {
             "project": module.PROJECT, "region": module.REGION, "stack": "bench", "job": name,
-            "run": 1, "requestId": name, "requestDigest": digest_of(body), "request": body,
+            "run": 1, "requestId": name, "request": body,
             "labels": {}, "controlBucket": module.CONTROL, "onDelete": "keep",
         }
     )  # fmt: skip
@@ -170,22 +173,48 @@ def engine(module: Any, project: Any, size: int) -> dict[str, float]:
     program = project.path / "__main__.py"
     (project.path / "floor.py").write_text(FLOOR_PROVIDER)
     found: dict[str, float] = {}
+    saved = project.path / "empty.json"
     for kind, text in (("jobs", module.PROGRAM), ("floor", FLOOR)):
         program.write_text(text)
         project.want()
         project.up()  # the empty stack: what a stack costs in any case
+        project.pulumi(f"stack export -s local --file {saved}")
         empty = state_bytes(project)
         project.want(**{f"job-{size}-{n}": {"script": "true"} for n in range(size)})
         found[kind] = timed(project.up)
         found[f"{kind}: bytes"] = (state_bytes(project) - empty) / size
-        project.want()
-        empty_again(project)
+        empty_again(project, saved)
     return found
 
 
-def empty_again(project: Any) -> None:
-    """Empty the stack for the next measurement."""
-    project.pulumi("destroy -s local --yes --skip-preview")
+def real_job(project: Any) -> int:
+    """Bytes of state of the job that this repository's local stack declares."""
+    env = project.env
+    command = "pulumi up -s local --yes --skip-preview --non-interactive"
+    subprocess.run(
+        ["vt", "local", "shell", "-c", command], cwd=ROOT, env=env, check=True, capture_output=True
+    )
+    file = project.home.pulumi / ".pulumi" / "stacks" / "vertex-training" / "local.json"
+    resources = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
+    [job] = [each for each in resources if each["type"].endswith(":CustomJob")]
+    return len(json.dumps(job, separators=(",", ":")))
+
+
+def missed(report: dict[str, Any]) -> list[str]:
+    """Goals that were not met, one line each."""
+    lines = []
+    for size, row in report["engine"].items():
+        if row["jobs: bytes"] > MAX_STATE:
+            lines.append(f"{size} jobs: {row['jobs: bytes']:.0f} bytes a job, goal {MAX_STATE}")
+        ratio = row["jobs"] / row["floor"]
+        if ratio > MAX_RATIO.get(size, ratio):
+            lines.append(f"{size} jobs: {ratio:.2f} times the floor, goal {MAX_RATIO[size]}")
+    return lines
+
+
+def empty_again(project: Any, empty: Path) -> None:
+    """Empty the stack for the next measurement; to end each job first is another one's time."""
+    project.pulumi(f"stack import -s local --force --file {empty}")
 
 
 def state_bytes(project: Any) -> int:
@@ -200,7 +229,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    del sys.argv[1:]  # a provider takes a last argument that is a number for its engine's address
+    began = time.perf_counter()
     sys.path.insert(0, str(ROOT))
     module = only_jobs()
     report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
@@ -217,9 +246,15 @@ def main() -> int:
         for size in map(int, given.sizes.split(",")):
             report["engine"][size] = engine(module, project, size)
             show_engine(size, report["engine"][size])
+        report["real job: bytes"] = real_job(project)
+        print(f"the job of the local stack: {report['real job: bytes']} bytes of state", flush=True)
+    report["missed"] = missed(report)
+    report["minutes"] = (time.perf_counter() - began) / 60
+    print(*(f"missed: {line}" for line in report["missed"]), sep="\n")
+    print(f"{report['machine']}, {report['minutes']:.0f} minutes")
     if given.json:
         given.json.write_text(json.dumps(report, indent=2))
-    return int(any(row["jobs: bytes"] > MAX_STATE for row in report["engine"].values()))
+    return int(bool(report["missed"]))
 
 
 def show_calls(found: dict[str, float]) -> None:
