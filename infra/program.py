@@ -220,6 +220,6 @@ def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]
         "requestDigest": request.digest,
         "artifacts": request.output_directory,
         "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
-        "console": job.consoleUrl,
-        "logs": job.logUrl,
+        "console": job.console_url,
+        "logs": job.log_url,
     }

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pulumi
 
+from infra.components import needs
 from infra.customjob.ports import JobService, OperatorError
 from infra.customjob.resource import CustomJob
 from infra.customjob.spec import JobRequest
@@ -34,8 +35,14 @@ class Training(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``after``: everything a job may need; none is submitted before all of it is there."""
+        """``after``: everything a job may need; none is submitted before all of it is there.
+
+        The component waits for it and jobs wait for the component, so that the long list of what
+        all that is stands in the state once and not once a job (docs/adr/0012).
+        """
+        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", name, None, opts)
+        needed = needs.as_wholes(after)
         self.jobs = {
             key: CustomJob(
                 f"{name}-{key}",
@@ -43,11 +50,11 @@ class Training(pulumi.ComponentResource):
                 labels=labels,
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=needed),
             )
             for key, request in requests.items()
         }
-        self.register_outputs({"jobs": {key: job.name for key, job in self.jobs.items()}})
+        self.register_outputs({})
         if not pulumi.runtime.is_dry_run():
             self._wait(requests, jobs)
 

@@ -6,8 +6,10 @@ functions: loading them takes over a second, and most operations on a stack subm
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +62,20 @@ READ_HINTS = {
 }
 
 
+_one_at_a_time = threading.Lock()
+
+
 def connect(project: str, region: str) -> VertexJobs:
-    """The job service of a project's region; see :func:`client`."""
+    """The job service of a project's region, the same one for all threads; see :func:`client`.
+
+    A client of its own for each submission would open a connection and ask for a token each time.
+    """
+    with _one_at_a_time:
+        return _connected(project, region, local_address(project))
+
+
+@functools.lru_cache(maxsize=16)
+def _connected(project: str, region: str, _address: str | None) -> VertexJobs:
     return VertexJobs(client(project, region))
 
 

@@ -7,8 +7,10 @@ that those who deploy need no right to.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,20 +26,33 @@ TIMEOUT = 20
 FORMAT = 1
 
 
+_one_at_a_time = threading.Lock()
+
+
 def connect(project: str, bucket: str) -> BucketIntents:
     """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
+
+    One client serves all threads, which its documentation allows (docs/index.rst of
+    googleapis/python-storage): one for each submission would connect and ask for a token each time.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
+    address = os.environ.get(EMULATOR)
+    if project.startswith("local-") != bool(address):
+        place = "outside of" if address else "in"
+        raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
+    with _one_at_a_time:
+        return BucketIntents(_client(project, address), bucket)
+
+
+@functools.lru_cache(maxsize=16)
+def _client(project: str, _address: str | None) -> storage.Client:
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 
-    if project.startswith("local-") != bool(os.environ.get(EMULATOR)):
-        place = "outside of" if os.environ.get(EMULATOR) else "in"
-        raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
     try:
-        return BucketIntents(storage.Client(project=project), bucket)
+        return storage.Client(project=project)
     except DefaultCredentialsError:
         raise OperatorError(
             "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 from pulumi import dynamic
 from pulumi.output import Unknown
 
-from infra.customjob import links
 from infra.customjob.bounds import Surroundings, Timing
 from infra.customjob.ports import (
     DIGEST_LABEL,
@@ -28,15 +27,15 @@ from infra.customjob.ports import (
     OperatorError,
     Request,
 )
-from infra.customjob.spec import digest_of, output_directory
+from infra.customjob.spec import digest_of
 from infra.customjob.submission import submit
 from infra.customjob.withdrawal import release, withdraw
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit it once more.
 RECORD_DELETED = "RECORD_DELETED"
-#: Inputs that make up a job's identity; a change of any of them is another job.
-IDENTITY = ("project", "region", "stack", "job", "run", "request")
+#: Inputs that make up a job's identity with its request; a change of any of them is another job.
+PLACE = ("project", "region", "stack", "job", "run")
 PROVIDER_KEY = "__provider"
 
 
@@ -67,7 +66,8 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """Another request is another job: jobs cannot be updated. Stack labels change nothing."""
         replaces = []
         if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
-            replaces = [key for key in IDENTITY if _changed(olds, news, key)] or ["request"]
+            # State keeps no copy of the request; where nothing else has changed, that has.
+            replaces = [key for key in PLACE if _changed(olds, news, key)] or ["request"]
         adjustable = ("onDelete", "controlBucket", PROVIDER_KEY)
         changes = bool(replaces) or any(_changed(olds, news, key) for key in adjustable)
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
@@ -81,7 +81,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
             run=int(props["run"]),
             request_id=props["requestId"],
             body=props["request"],
-            digest=props["requestDigest"],
+            digest=digest_of(props["request"]),
             labels=_labels(props),
         )
         around = Surroundings(engine_is_alive=_engine_is_alive)
@@ -117,15 +117,22 @@ def _intents(props: dict[str, Any]) -> IntentStore:
     return connect(props["project"], props["controlBucket"])
 
 
+#: The SDK's module that an engine starts as a provider's process: ``python -m pulumi.dynamic``.
+PROCESS = "pulumi.dynamic.__main__"
+
+
 def _engine_is_alive() -> bool:
     """Whether the engine that started this process still listens; its address is our argument.
 
     A provider outlives a killed engine and goes on with what it was doing. What it has not sent
     yet it must not send: the next ``pulumi up`` has begun, or will.
     """
+    started = getattr(sys.modules["__main__"], "__spec__", None)
+    if started is None or started.name != PROCESS:
+        return True  # no engine's process: a test, or a program that uses the provider itself
     host, _, port = sys.argv[-1].rpartition(":")
     if not port.isdecimal():
-        return True  # not started by an engine: a test, or an SDK that passes the address otherwise
+        return True  # an SDK that passes the address otherwise
     try:
         socket.create_connection((host or "127.0.0.1", int(port)), timeout=2.0).close()
     except OSError:
@@ -138,7 +145,7 @@ def _labels(props: dict[str, Any]) -> dict[str, str]:
         **props["labels"],  # first: what a job is found by is no stack file's to choose
         "stack": props["stack"],
         REQUEST_ID_LABEL: props["requestId"],
-        DIGEST_LABEL: props["requestDigest"][:DIGEST_LABEL_LENGTH],
+        DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
         "job": props["job"],
         "run": str(int(props["run"])),
     }
@@ -146,29 +153,20 @@ def _labels(props: dict[str, Any]) -> dict[str, str]:
 
 def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
     """What state keeps of a job: enough to find, refresh and end it, and nothing twice."""
-    project, region = props["project"], props["region"]
-    console, logs = links.of_job(project, region, record.name.rsplit("/", 1)[-1])
     return {
-        "name": record.name,
         "state": record.state,
-        "project": project,
-        "region": region,
+        "project": props["project"],
+        "region": props["region"],
         "stack": props["stack"],
         "job": props["job"],
         "run": int(props["run"]),
         "requestId": props["requestId"],
-        "requestDigest": props["requestDigest"],
         "onDelete": props["onDelete"],
         "controlBucket": props["controlBucket"],
-        "artifactUri": output_directory(props["request"]),
-        "consoleUrl": console,
-        "logUrl": logs,
     }
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
-    if key == "request":  # state keeps the digest in its place
-        key = "requestDigest"
     return olds.get(key) != news.get(key)
 
 
@@ -185,15 +183,9 @@ def _has_unknown(value: Any) -> bool:
 def _input_problems(news: dict[str, Any]) -> list[str]:
     """What no program of ours would pass, but a careless one could."""
     missing = [
-        key
-        for key in (*IDENTITY, "requestId", "requestDigest", "controlBucket")
-        if not news.get(key)
+        key for key in (*PLACE, "request", "requestId", "controlBucket") if not news.get(key)
     ]
-    if missing:
-        return [f"CustomJob: {', '.join(missing)} must not be empty"]
-    if digest_of(news["request"]) != news["requestDigest"]:
-        return ["CustomJob: requestDigest is not the digest of request"]
-    return []
+    return [f"CustomJob: {', '.join(missing)} must not be empty"] if missing else []
 
 
 def _show_operator_errors_plainly() -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pulumi
 from pulumi import dynamic
 
+from infra.customjob import links
 from infra.customjob.provider import CustomJobProvider
 from infra.customjob.spec import JobRequest
+
+#: Frames from where the SDK (3.272.0) looks at the stack up to our constructor, which it takes for
+#: the place a resource is declared at. With fewer, state would not say where that is.
+_FRAMES = 6
 
 
 class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
@@ -22,16 +29,9 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     # Without annotation, since those are outputs. Only tests that cannot wait have another.
     PROVIDER = CustomJobProvider
 
-    name: pulumi.Output[str]
-    """Resource name: ``projects/NUMBER/locations/REGION/customJobs/ID``."""
     state: pulumi.Output[str]
     """State when last looked at; ``pulumi refresh`` looks again."""
     requestId: pulumi.Output[str]
-    requestDigest: pulumi.Output[str]
-    artifactUri: pulumi.Output[str]
-    """``baseOutputDirectory`` of the job, empty if it has none."""
-    consoleUrl: pulumi.Output[str]
-    logUrl: pulumi.Output[str]
 
     def __init__(
         self,
@@ -56,14 +56,53 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
             "job": submission.job,
             "run": submission.run,
             "requestId": request.request_id,
-            "requestDigest": request.digest,
             "request": request.body,
             "labels": dict(labels),
             "controlBucket": control_bucket,
             "onDelete": on_delete,
         }
-        outputs = dict.fromkeys(("name", "state", "artifactUri", "consoleUrl", "logUrl"))
         opts = pulumi.ResourceOptions.merge(
             opts, pulumi.ResourceOptions(delete_before_replace=True)
         )
-        super().__init__(self.PROVIDER(), resource_name, {**inputs, **outputs}, opts)
+        with _short_stack_trace():
+            super().__init__(self.PROVIDER(), resource_name, {**inputs, "state": None}, opts)
+        self._place = (submission.project, submission.region)
+
+    # Made of what state keeps anyway, and therefore no outputs of the provider.
+
+    @property
+    def name(self) -> pulumi.Output[str]:
+        """Resource name: ``projects/NUMBER/locations/REGION/customJobs/ID``."""
+        return self.id
+
+    @property
+    def console_url(self) -> pulumi.Output[str]:
+        """Where a person looks at the job."""
+        return self.id.apply(lambda name: links.of_job(*self._place, _number(name))[0])
+
+    @property
+    def log_url(self) -> pulumi.Output[str]:
+        """Where a person reads the job's log."""
+        return self.id.apply(lambda name: links.of_job(*self._place, _number(name))[1])
+
+
+@contextmanager
+def _short_stack_trace() -> Iterator[None]:
+    """Let state keep the place a job is declared at, without the 15 frames that lead there.
+
+    The SDK gives every resource a stack trace, over 1 kB a job, and has no option for it. It takes
+    it with ``traceback.extract_stack()``, which obeys ``sys.tracebacklimit``.
+    """
+    before = getattr(sys, "tracebacklimit", None)
+    sys.tracebacklimit = _FRAMES
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.tracebacklimit
+        else:
+            sys.tracebacklimit = before
+
+
+def _number(name: str) -> str:
+    return name.rpartition("/")[2]

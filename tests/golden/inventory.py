@@ -34,7 +34,8 @@ def waits_for(preview: dict[str, Any]) -> dict[str, set[str]]:
     states = {step["newState"]["urn"]: step["newState"] for step in preview["steps"]}
 
     def ancestors(urn: str, seen: set[str]) -> set[str]:
-        for dependency in states[urn].get("dependencies", []):
+        state = states[urn]
+        for dependency in (*state.get("dependencies", []), state.get("parent")):
             if dependency in states and dependency not in seen:
                 seen.add(dependency)
                 ancestors(dependency, seen)
@@ -43,6 +44,27 @@ def waits_for(preview: dict[str, Any]) -> dict[str, set[str]]:
     return {
         _name(state): {_name(states[found]) for found in ancestors(urn, set())}
         for urn, state in states.items()
+    }
+
+
+def goes_before(preview: dict[str, Any]) -> dict[str, set[str]]:
+    """Resource name -> names of everything that the engine deletes only after it.
+
+    That is what it names itself, and what is inside of components among it.
+    """
+    states = {step["newState"]["urn"]: step["newState"] for step in preview["steps"]}
+
+    def inside(urn: str) -> set[str]:
+        children = [each for each, state in states.items() if state.get("parent") == urn]
+        return {urn}.union(*(inside(child) for child in children))
+
+    return {
+        _name(state): {
+            _name(states[found])
+            for dependency in state.get("dependencies", [])
+            for found in inside(dependency)
+        }
+        for state in states.values()
     }
 
 

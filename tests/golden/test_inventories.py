@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.golden.inventory import inventory, waits_for
+from tests.golden.inventory import goes_before, inventory, waits_for
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -68,6 +68,8 @@ def test_a_job_waits_for_every_api_grant_bucket_and_package(stack):
     before = set(resources) - set(jobs) - {"secrets-wandb-api-key"}
     for job in jobs:
         assert before <= waits_for(preview)[job]
+        hosts = {name for name in before if name.startswith("host-")}  # before the network
+        assert before - hosts <= goes_before(preview)[job]
 
 
 def test_a_grant_waits_for_the_account_it_is_for(stack):

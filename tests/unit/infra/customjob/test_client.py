@@ -6,6 +6,7 @@ import grpc
 import pytest
 from google.api_core import grpc_helpers
 from google.auth.credentials import AnonymousCredentials
+from google.auth.exceptions import DefaultCredentialsError
 from google.cloud import aiplatform_v1
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
@@ -173,6 +174,27 @@ def test_local_projects_and_the_emulator_belong_together(monkeypatch):
         client.connect("acme-ml-prod", "us-central1")
 
 
+def test_all_threads_share_one_client_of_a_region_and_address(jobs, monkeypatch):
+    with futures.ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: client.connect("local-x", "us-central1"), range(16)))
+    assert {id(each) for each in found} == {id(jobs)}
+    assert client.connect("local-x", "europe-west4") is not jobs
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
+    assert client.connect("local-x", "us-central1") is not jobs
+
+
+def test_who_signs_in_after_a_refusal_is_let_in(monkeypatch):
+    def nobody(*_, **__):
+        raise DefaultCredentialsError
+
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    monkeypatch.setattr("google.auth.default", nobody)
+    with pytest.raises(OperatorError, match="gcloud auth application-default login"):
+        client.connect("acme-ml-signed-out", "us-central1")
+    monkeypatch.setattr("google.auth.default", lambda *_, **__: (AnonymousCredentials(), "x"))
+    assert client.connect("acme-ml-signed-out", "us-central1")
+
+
 def test_a_request_that_is_no_custom_job_is_not_sent(server, jobs):
     with pytest.raises(NotSubmitted, match="nothing was sent"):
         jobs.create(PARENT, '{"nonsense":1}', {})
@@ -201,7 +223,7 @@ def test_the_channel_to_google_resends_nothing(monkeypatch):
         return original(host, **settings)
 
     monkeypatch.setattr(grpc_helpers, "create_channel", create_channel)
-    client.connect("acme-ml-dev", "us-central1")
+    client.client("acme-ml-dev", "us-central1")
     [(host, options)] = made
     assert host == "us-central1-aiplatform.googleapis.com:443"
     assert ("grpc.enable_retries", 0) in options

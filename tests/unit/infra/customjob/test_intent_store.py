@@ -75,6 +75,15 @@ def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
     assert intents.turn("r/iris") is None
 
 
+def test_all_threads_share_one_client_of_a_project_and_address(intents, monkeypatch):
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: intent_store.connect("local-x", f"b{n}"), range(16)))
+    assert {id(each._bucket.client) for each in found} == {id(intents._bucket.client)}
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
+    moved = intent_store.connect("local-x", "b0")
+    assert moved._bucket.client is not intents._bucket.client
+
+
 def test_the_stores_time_is_that_of_its_records(intents):
     written = intents.write(record(), 0)
     assert 0 <= intents.now() - written.updated < 30

@@ -1,8 +1,12 @@
 import base64
+import importlib.machinery
+import importlib.util
 import json
+import socket
 import sys
 import traceback
 import types
+from pathlib import Path
 
 import dill
 import pytest
@@ -24,7 +28,6 @@ PROPS = {
     "run": 1.0,  # the engine hands numbers over as floats
     "requestId": "id1",
     "request": BODY,
-    "requestDigest": spec.digest_of(BODY),
     "labels": {"stack": "dev"},
     "controlBucket": "control",
     "onDelete": "keep",
@@ -125,12 +128,9 @@ def test_a_second_create_adopts_the_first_ones_job(service):
     assert len(service.created) == 1
 
 
-def test_outputs_lead_a_person_to_the_job_and_do_not_repeat_the_request(service):
-    outs = outputs(service)
-    assert outs["artifactUri"] == "gs://a/x"
-    assert outs["consoleUrl"].endswith("/locations/us-central1/training/42?project=acme-ml-dev")
-    assert "job_id%3D%2242%22" in outs["logUrl"]
-    assert BODY not in outs.values()
+def test_outputs_are_what_finds_and_ends_the_job_and_tells_another_from_this_one(service):
+    kept = {key: value for key, value in PROPS.items() if key not in ("request", "labels")}
+    assert outputs(service) == kept | {"state": "JOB_STATE_PENDING"}
 
 
 def test_an_unchanged_job_has_no_diff(service):
@@ -141,7 +141,7 @@ def test_an_unchanged_job_has_no_diff(service):
 @pytest.mark.parametrize(
     ("change", "replaces"),
     [
-        ({"request": "{}", "requestDigest": spec.digest_of("{}"), "requestId": "id2"}, ["request"]),
+        ({"request": "{}", "requestId": "id2"}, ["request"]),
         ({"run": 2.0, "requestId": "id2"}, ["run"]),
         ({"requestId": Unknown(), "request": Unknown()}, ["request"]),
     ],
@@ -193,10 +193,10 @@ def test_delete_ends_the_job_and_frees_the_record_of_its_submission(service, int
     assert service.record is None
 
 
-def test_check_guards_the_digest_and_names_no_property():
-    [failure] = PROVIDER.check({}, PROPS | {"request": "{}"}).failures
+def test_check_misses_what_makes_a_job_and_names_no_property():
+    [failure] = PROVIDER.check({}, PROPS | {"request": ""}).failures
     assert failure.property == ""
-    assert "requestDigest" in failure.reason
+    assert "request must not be empty" in failure.reason
     assert not PROVIDER.check({}, PROPS).failures
 
 
@@ -219,3 +219,39 @@ def test_errors_for_people_come_without_a_traceback(monkeypatch):
     assert told(OperatorError("run 1 ended FAILED")) == "run 1 ended FAILED"
     assert told(ValueError("bug")).startswith("Traceback")
     assert traceback.format_exc is not main.traceback.format_exc
+
+
+def as_main(monkeypatch, module_name, *arguments):
+    """Let this process look like one that was started as ``python -m MODULE ARGUMENTS``."""
+    main = types.ModuleType("__main__")
+    main.__spec__ = module_name and importlib.machinery.ModuleSpec(module_name, None)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr(sys, "argv", ["command", *arguments])
+
+
+@pytest.fixture
+def engine():
+    """An engine's address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_provider_that_an_engine_started_asks_whether_that_engine_still_listens(
+    monkeypatch, engine
+):
+    as_main(monkeypatch, "pulumi.dynamic.__main__", engine)
+    assert module._engine_is_alive()
+    as_main(monkeypatch, "pulumi.dynamic.__main__", "127.0.0.1:1")
+    assert not module._engine_is_alive()
+
+
+@pytest.mark.parametrize("name", [None, "pytest.__main__"])
+def test_a_number_given_to_another_program_is_no_engine(monkeypatch, name):
+    as_main(monkeypatch, name, "1")
+    assert module._engine_is_alive()
+
+
+def test_the_sdks_provider_process_is_the_module_we_know_it_by():
+    assert importlib.util.find_spec("pulumi.dynamic.__main__") is not None
+    started = Path(sys.executable).parent / "pulumi-resource-pulumi-python"
+    assert "-m pulumi.dynamic $@" in started.read_text()

@@ -1,0 +1,125 @@
+"""What the engine keeps of a job, and that it still knows what a job needs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import Project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+JOB = "pulumi-python:dynamic/vertex:CustomJob"
+#: What stands in for everything a stack puts around its jobs. It refuses to go while a job runs,
+#: which it would meet if the two went at once: a job takes longer to end.
+THINGS = """\
+import os
+from pathlib import Path
+from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider
+from vt.local.vertex.records import JobTable
+class Provider(ResourceProvider):
+    def create(self, props):
+        return CreateResult("thing", props)
+    def diff(self, id, olds, news):
+        changed = olds["text"] != news["text"]
+        return DiffResult(changes=changed, replaces=["text"] if changed else [])
+    def delete(self, id, props):
+        jobs = JobTable(Path(os.environ["VT_LOCAL_HOME"]) / "cloud.sqlite").list()
+        live = [job.labels["job"] for job in jobs if not job.state.terminal]
+        if set(live) & set(props["needed_by"]):
+            raise Exception(f"{live} still needs it")
+"""
+PLACES = """\
+from pulumi import ComponentResource, ResourceOptions
+from pulumi.dynamic import Resource
+from things import Provider
+class Thing(Resource, module="tests", name="Thing"):
+    def __init__(self, name, said, opts):
+        super().__init__(Provider(), name, said, opts)
+class Place(ComponentResource):
+    def __init__(self, name, things):
+        super().__init__("tests:index:Place", name)
+        for key, said in things.items():
+            Thing(key, said, ResourceOptions(parent=self))
+around = Place("place", json.loads(Path("things.json").read_text()))
+"""
+BUSY = {"script": "exec sleep 600"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("state")) as made:
+        (made.path / "things.py").write_text(THINGS)
+        imports, _, rest = only_jobs.PROGRAM.partition("\njobs, requests")
+        program = f"{imports}\n{PLACES}\njobs, requests{rest}"
+        (made.path / "__main__.py").write_text(program.replace("after=[]", "after=[around]"))
+        yield made
+
+
+def around(project: Project, text: str, *things: str) -> None:
+    """What there is beside the jobs; another ``text`` replaces it."""
+    said = {key: {"text": text, "needed_by": ["busy"]} for key in things}
+    (project.path / "things.json").write_text(json.dumps(said))
+
+
+def resource(project: Project, name: str) -> dict[str, Any]:
+    """One resource of the state, by its name."""
+    [found] = [r for r in project.state()["resources"] if r["urn"].endswith(f"::{name}")]
+    return found
+
+
+def test_a_job_takes_less_than_two_kilobytes_and_says_where_it_is_declared(
+    project: Project,
+) -> None:
+    around(project, "a", "network", "account")
+    project.want(busy=BUSY)
+    project.up()
+    job = resource(project, "training-busy")
+    assert len(json.dumps(job, separators=(",", ":"))) < 2000
+    assert job["sourcePosition"].partition("#")[0] == "project:///" + _relative(project)
+    assert job["stackTrace"] == [{"sourcePosition": job["sourcePosition"]}]
+    assert job["id"] not in json.dumps(job["outputs"])
+
+
+def test_a_job_names_the_parts_it_needs_and_its_component_all_that_is_in_them(
+    project: Project,
+) -> None:
+    job, training = resource(project, "training-busy"), resource(project, "training")
+    assert job["parent"] == training["urn"]  # by which the job waits for what its parent waits for
+    assert job["dependencies"] == [resource(project, "place")["urn"]]
+    assert set(training["dependencies"]) == {
+        resource(project, name)["urn"] for name in ("network", "account")
+    }
+
+
+def test_what_a_job_needs_may_be_replaced_and_the_job_goes_on(project: Project) -> None:
+    around(project, "b", "network", "account")
+    told = project.pulumi("preview -s local --diff")
+    assert "2 to replace" in told
+    assert JOB not in told
+
+
+def test_a_job_alone_is_not_submitted_without_what_it_needs(project: Project) -> None:
+    project.want(busy={**BUSY, "run": 2})
+    around(project, "a", "network", "account", "peering")
+    urn = resource(project, "training-busy")["urn"]
+    told = project.pulumi(f"up -s local --yes --skip-preview --target '{urn}'", code=None)
+    assert "::peering' which was was not specified in --target list" in told
+    assert [job.state.terminal for job in project.accepted("busy")] == [False]
+
+
+def test_a_job_goes_before_what_it_needs_goes_or_is_replaced(project: Project) -> None:
+    project.want()
+    around(project, "b", "account")
+    project.up()
+    assert [job.state.terminal for job in project.accepted("busy")] == [True]
+
+
+def _relative(project: Project) -> str:
+    """Where ``CustomJob`` calls the SDK, as the engine writes it: seen from the project."""
+    return os.path.relpath(only_jobs.ROOT / "infra/customjob/resource.py", project.path)

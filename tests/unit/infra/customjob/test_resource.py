@@ -1,0 +1,77 @@
+"""What a declared job says of itself, under Pulumi's mocks."""
+
+import asyncio
+import sys
+import traceback
+
+import pulumi
+import pytest
+
+from infra.customjob.resource import CustomJob
+from infra.customjob.spec import JobRequest, Submission
+
+NAME = "projects/1/locations/us-central1/customJobs/42"
+
+
+class Mocks(pulumi.runtime.Mocks):
+    """Answers as the provider does."""
+
+    def new_resource(self, args):
+        return NAME, dict(args.inputs) | {"state": "JOB_STATE_PENDING"}
+
+    def call(self, args):
+        raise AssertionError(args.token)
+
+
+def declared(project, **changes):
+    """Outputs of a job of this project, as a program would read them."""
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(Mocks(), "vertex-training", "dev")
+    found = {}
+
+    @pulumi.runtime.test
+    def run():
+        place = Submission(project, "us-central1", "dev", "titanic", 1)
+        job = CustomJob(
+            "titanic",
+            request=JobRequest(place, "id1", "{}", frozenset(), ()),
+            labels={},
+            control_bucket="control",
+            on_delete="keep",
+            opts=pulumi.ResourceOptions(),
+            **changes,
+        )
+        values = pulumi.Output.all(
+            name=job.name, state=job.state, console=job.console_url, logs=job.log_url
+        )
+        return values.apply(found.update)
+
+    run()
+    return found
+
+
+def test_a_job_leads_a_person_to_its_page_and_its_log():
+    job = declared("acme-ml-dev")
+    assert (job["name"], job["state"]) == (NAME, "JOB_STATE_PENDING")
+    assert job["console"].endswith("/locations/us-central1/training/42?project=acme-ml-dev")
+    assert "job_id%3D%2242%22" in job["logs"]
+
+
+def test_a_local_job_names_the_commands_that_show_it():
+    job = declared("local-training")
+    assert (job["console"], job["logs"]) == ("vt local status", "vt local logs 42")
+
+
+@pytest.mark.parametrize("before", [None, 3])
+def test_only_the_declaration_of_a_job_has_a_short_stack_trace(monkeypatch, before):
+    if before is None:
+        monkeypatch.delattr(sys, "tracebacklimit", raising=False)
+    else:
+        monkeypatch.setattr(sys, "tracebacklimit", before, raising=False)
+    declared("local-training")
+    assert getattr(sys, "tracebacklimit", None) == before
+    with pytest.raises(TypeError, match="nonsense"):
+        declared("local-training", nonsense=1)
+    assert getattr(sys, "tracebacklimit", None) == before
+    if before is None:
+        assert len(traceback.extract_stack()) > 6
