@@ -1,4 +1,4 @@
-"""What every job of a stack depends on, in a few words of state (docs/adr/0012)."""
+"""What every job of a stack depends on, in a few words of state (docs/adr/0013)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Training(pulumi.ComponentResource):
         """``after``: everything a job may need; none is submitted before all of it is there.
 
         The component waits for it and jobs wait for the component, so that the long list of what
-        all that is stands in the state once and not once a job (docs/adr/0012).
+        all that is stands in the state once and not once a job (docs/adr/0013).
         """
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", name, None, opts)

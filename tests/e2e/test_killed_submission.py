@@ -88,6 +88,13 @@ def ask_for_run(checkout, run):
     )
 
 
+def never_end(checkout):
+    """The job trains on for longer than any test waits."""
+    file = checkout.path / "jobs" / "titanic.yaml"
+    many = "--epochs=1000000\n        - --patience=1000000"
+    file.write_text(file.read_text().replace("--epochs=200", many))
+
+
 def up_through(checkout, proxy):
     """`pulumi up` against the proxy, running, its submission committed and not answered."""
     env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home), "PYTHONPATH": str(checkout.path)}
@@ -162,6 +169,7 @@ def test_a_killed_engine_and_its_orphan_leave_one_job(checkout, proxy):
 
 
 def test_a_job_edited_after_a_kill_waits_for_the_one_nobody_knows_to_be_cancelled(checkout, proxy):
+    never_end(checkout)
     ask_for_run(checkout, 3)
     process = up_through(checkout, proxy)
     os.kill(process.pid, signal.SIGKILL)
