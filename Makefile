@@ -57,7 +57,7 @@ test: setup ## run all tests: unit, golden, policy, browser, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; SEED=N)
-	@$(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED))
+	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED))
 
 check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
 	$(BIN)/ruff check

@@ -22,19 +22,26 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
     # At a terminal Ctrl-C reaches it by itself, and it may ask questions there. Elsewhere it gets
     # a process group of its own: a signal to us or to our group then reaches it once, through us.
     group = None if at_terminal else 0
-    with subprocess.Popen(command, cwd=cwd, env=dict(env), process_group=group) as process:
+    early: list[int] = []
+    process: subprocess.Popen[bytes] | None = None
 
-        def forward(number: int, _frame: FrameType | None) -> None:
-            if not (at_terminal and number == signal.SIGINT):
+    def forward(number: int, _frame: FrameType | None) -> None:
+        if process is None:
+            early.append(number)
+        elif not (at_terminal and number == signal.SIGINT):
+            process.send_signal(number)
+
+    # Before it is started: a signal that comes in between is for it as well.
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    try:
+        with subprocess.Popen(command, cwd=cwd, env=dict(env), process_group=group) as process:
+            for number in early:
                 process.send_signal(number)
-
-        before = {number: signal.signal(number, forward) for number in _FORWARDED}
-        try:
             code = process.wait()
             return code if code >= 0 else 128 - code  # as shells report a signal
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _in_foreground() -> bool:

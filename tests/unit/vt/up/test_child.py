@@ -66,3 +66,20 @@ def test_a_child_that_a_signal_ended_is_told_as_shells_do() -> None:
     process = start("import os; os.kill(os.getpid(), 9)")
     assert line(process) == "exit code 137"
     process.wait(60)
+
+
+def test_a_signal_that_comes_while_the_child_is_started_ends_it() -> None:
+    meddled = """\
+import os, signal, subprocess
+real = subprocess.Popen
+def slow(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return real(*args, **kwargs)
+subprocess.Popen = slow
+"""
+    sleeper = "import time; time.sleep(60)"
+    done = subprocess.run(
+        [sys.executable, "-c", meddled + PARENT, sleeper], cwd=ROOT, text=True, timeout=50,
+        capture_output=True, start_new_session=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "exit code 143", done.stderr
