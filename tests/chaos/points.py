@@ -72,7 +72,8 @@ def up_again(arena: Arena, job: str) -> subprocess.Popen[str]:
 
 
 def up_and_wait(arena: Arena, job: str) -> subprocess.Popen[str]:
-    return arena.up(job, env={"CHAOS_WAIT": "1"})
+    """It ends by itself: who waits is the program, and a dead provider does not disturb it."""
+    return arena.up(job, env={"CHAOS_WAIT": "10"})
 
 
 def up_after_refresh(arena: Arena, job: str) -> subprocess.Popen[str]:

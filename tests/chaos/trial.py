@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.chaos.arena import SECONDS, Arena, kill, wait_for
+from tests.chaos.arena import Arena, kill, wait_for
 from tests.chaos.ways import WAYS, answered
 
 RECOVERIES = 3
@@ -99,7 +99,7 @@ def _die(arena: Arena, point: Point, way: str, job: str) -> None:
     else:
         WAYS[way](arena, process)
         (arena.table.clear if point.dropped else arena.table.release)(held)
-    process.wait(SECONDS)
+    arena.finish(process)
 
 
 def _ended(arena: Arena, process: subprocess.Popen[str]) -> bool:

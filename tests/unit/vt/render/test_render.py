@@ -57,7 +57,7 @@ def test_as_sent_has_the_labels_the_provider_sends(project, vt):
         "labels": stack.settings.names.labels(stack.settings.labels),
         "stack": "dev",
         "requestId": verdict.request.request_id,
-        "requestDigest": verdict.request.digest,
+        "request": verdict.request.body,
         "job": "train",
         "run": 1.0,
     }
