@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,17 @@ def copy_checkout(target: Path) -> Checkout:
             shutil.copy2(ROOT / name, target / name)
     (target / ".venv").symlink_to(ROOT / ".venv")
     return Checkout(target, target / ".vt-local")
+
+
+@contextmanager
+def running_checkout(target: Path) -> Iterator[Checkout]:
+    """A copy whose local cloud runs, and is removed at the end: for stories that leave things."""
+    copy = copy_checkout(target)
+    copy.run("vt", "local", "start")
+    try:
+        yield copy
+    finally:
+        copy.run("vt", "local", "down", "--clean")
 
 
 @pytest.fixture(scope="session")

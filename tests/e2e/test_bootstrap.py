@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from tests.conftest import copy_checkout
+from tests.conftest import running_checkout
 
 pytestmark = pytest.mark.e2e
 
@@ -16,10 +16,8 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
     """A copy of its own: what bootstrap leaves in the local cloud would be in another's way."""
-    copy = copy_checkout(tmp_path_factory.mktemp("bootstrap"))
-    copy.run("vt", "local", "start")
-    yield copy
-    copy.run("vt", "local", "down", "--clean")
+    with running_checkout(tmp_path_factory.mktemp("bootstrap")) as copy:
+        yield copy
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 
 from infra import job_files, stack_yaml
 from infra.customjob import references
-from tests.conftest import copy_checkout
+from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.vt.local.conftest import wait_until
 from tests.unit.vt.local.vertex.estate import Estate
@@ -113,13 +113,11 @@ FITS = {"busy": job(**PEERED)}
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory):
     """A stack that is up, with a network, a reservation and a job that runs on the network."""
-    copied = copy_checkout(tmp_path_factory.mktemp("fit"))
-    copied.run("vt", "local", "start")
-    made = SmallStack(copied, "fit")
-    write(made, FITS)
-    made.up()
-    yield made
-    copied.run("vt", "local", "down", "--clean")
+    with running_checkout(tmp_path_factory.mktemp("fit")) as copied:
+        made = SmallStack(copied, "fit")
+        write(made, FITS)
+        made.up()
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from tests.conftest import copy_checkout
+from tests.conftest import running_checkout
 
 pytestmark = [
     pytest.mark.e2e,
@@ -59,10 +59,8 @@ def _routing(context):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    copy = copy_checkout(tmp_path_factory.mktemp("killed"))
-    copy.run("vt", "local", "start")
-    yield copy
-    copy.run("vt", "local", "down", "--clean")
+    with running_checkout(tmp_path_factory.mktemp("killed")) as copy:
+        yield copy
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ anything.
 
 import pytest
 
-from tests.conftest import copy_checkout
+from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 from vt.local.store import project_number
 from vt.local.vertex.records import State
@@ -29,10 +29,8 @@ INTERFACE = {"pscInterfaceConfig": "${network.interface}"}
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    copy = copy_checkout(tmp_path_factory.mktemp("networks"))
-    copy.run("vt", "local", "start")
-    yield copy
-    copy.run("vt", "local", "down", "--clean")
+    with running_checkout(tmp_path_factory.mktemp("networks")) as copy:
+        yield copy
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import copy_checkout
+from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from vt.local.vertex.records import State
 
@@ -11,10 +11,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory):
-    copy = copy_checkout(tmp_path_factory.mktemp("reservations"))
-    copy.run("vt", "local", "start")
-    yield SmallStack(copy, "reserved")
-    copy.run("vt", "local", "down", "--clean")
+    with running_checkout(tmp_path_factory.mktemp("reservations")) as copy:
+        yield SmallStack(copy, "reserved")
 
 
 def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):
