@@ -26,8 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
+
+from arms import in_turns, ratio, run
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES, JOBS = 1000, 50
@@ -145,17 +147,6 @@ def write_jobs(folder: Path, count: int) -> list[Path]:
     return files
 
 
-def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> tuple[float, str]:
-    """Seconds a command takes, and what it prints; ends the benchmark if it fails."""
-    start = time.perf_counter()
-    done = subprocess.run(
-        command, cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(command[:4])} exited with {done.returncode}:\n{done.stdout[-3000:]}")
-    return time.perf_counter() - start, done.stdout
-
-
 def vt_check(arguments: list[str], cwd: Path) -> tuple[float, float, float]:
     """Seconds, processor seconds and peak memory in MB of one ``vt check``."""
     code = "import sys; from vt.cli import app; app(['check', *sys.argv[1:]])"
@@ -208,34 +199,29 @@ def make_project(folder: Path, *, checked: bool) -> None:
 def bench_preview(folder: Path, rounds: int) -> bool:
     """The same preview with and without validation, in turns."""
     env = pulumi_environment(folder)
-    arms = {"checked": folder / "checked", "unchecked": folder / "unchecked"}
-    for name, project in arms.items():
+    created: set[str] = set()
+
+    def arm(name: str) -> Callable[[], float]:
+        project, backend = folder / name, folder / f"state-{name}"
         make_project(project, checked=name == "checked")
-        backend = folder / f"state-{name}"
         backend.mkdir()
         arms_env = env | {"PULUMI_BACKEND_URL": f"file://{backend}"}
         run(["pulumi", "stack", "init", "bench", "--non-interactive"], project, arms_env)
-    times: dict[str, list[float]] = {name: [] for name in arms}
-    created: set[str] = set()
-    for turn in range(rounds + 1):
-        for name in sorted(arms, reverse=turn % 2 == 1):
-            arms_env = env | {"PULUMI_BACKEND_URL": f"file://{folder / f'state-{name}'}"}
+
+        def preview() -> float:
             command = ["pulumi", "preview", "-s", "bench", "--non-interactive"]
-            seconds, told = run(command, arms[name], arms_env)
+            seconds, told = run(command, project, arms_env)
             created.add(re.findall(r"([0-9]+) to create", told)[-1])
-            if turn:  # the first turn warms caches
-                times[name].append(seconds)
+            return seconds
+
+        return preview
+
+    both = {name: arm(name) for name in ("checked", "unchecked")}
+    times = in_turns(both, rounds, warm_up=1)
     if len(created) != 1:
         sys.exit(f"the two stacks are not the same: {created} resources")
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
-    for name, taken in times.items():
-        shown = " ".join(f"{seconds:.2f}" for seconds in taken)
-        print(f"preview of {JOBS} jobs, {name}: median {medians[name]:.2f} s ({shown})")
-    best = min(times["checked"]) / min(times["unchecked"])
-    ratio = medians["checked"] / medians["unchecked"]
-    print(f"{created.pop()} resources each; ratio of the fastest {best:.3f}")
-    print(f"ratio of the medians {ratio:.3f} (at most {MAX_RATIO:.2f})")
-    return ratio <= MAX_RATIO
+    print(f"previews of {JOBS} jobs, {created.pop()} resources each")
+    return ratio(times, "checked", "unchecked", MAX_RATIO)
 
 
 def pulumi_environment(folder: Path) -> dict[str, str]:

@@ -16,13 +16,11 @@ import json
 import os
 import platform
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from arms import in_turns, ratio, run
 
 from vt.review import runner
 
@@ -76,16 +74,6 @@ def make_project(folder: Path) -> None:
     (folder / ".venv").symlink_to(sys.prefix)
 
 
-def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> float:
-    """Seconds a command takes; ends the benchmark if it fails."""
-    start = time.perf_counter()
-    done = subprocess.run(command, cwd=cwd, env=env, text=True, capture_output=True)
-    if done.returncode:
-        told = f"{done.stdout[-1000:]}\n{done.stderr[-2000:]}"
-        sys.exit(f"{' '.join(command[:4])} exited with {done.returncode}:\n{told}")
-    return time.perf_counter() - start
-
-
 def bench(folder: Path, rounds: int) -> bool:
     """The preview and the review in turns; whether the bound is held."""
     project = folder / "project"
@@ -105,25 +93,11 @@ def bench(folder: Path, rounds: int) -> bool:
     # What `vt review` runs a preview in: both meet the same state and plugins.
     os.environ["VT_LOCAL_HOME"] = env["VT_LOCAL_HOME"]
     inside = {**env, **runner.place(project, "bench", offline=True).env}
-    arms = {"preview": (plain, inside), "review": (review, env)}
-    times: dict[str, list[float]] = {name: [] for name in arms}
-    for turn in range(rounds):
-        for name in sorted(arms, reverse=turn % 2 == 1):
-            times[name].append(run(arms[name][0], project, arms[name][1]))
-    return report(times)
-
-
-def report(times: Mapping[str, Sequence[float]]) -> bool:
-    """Print the figures; whether the bound is held."""
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
-    for name, taken in times.items():
-        shown = " ".join(f"{seconds:.1f}" for seconds in taken)
-        print(f"{name}: median {medians[name]:.1f} s ({shown})")
-    best = min(times["review"]) / min(times["preview"])
-    ratio = medians["review"] / medians["preview"]
-    print(f"ratio of the fastest {best:.3f}")
-    print(f"ratio of the medians {ratio:.3f} (at most {MAX_RATIO:.2f})")
-    return ratio <= MAX_RATIO
+    arms = {
+        "preview": lambda: run(plain, project, inside)[0],
+        "review": lambda: run(review, project, env)[0],
+    }
+    return ratio(in_turns(arms, rounds), "review", "preview", MAX_RATIO)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@
                           ``settings_network`` and ``settings_capacity``
 ``stack_file``            reads and judges it; the only reader of the config
 ``stack_yaml``            the same from the files alone, for tools without an engine
+``stack_names``           which stacks a project has
 ``stack_places``          where in the stack's file a mistake stands
 ``stack_facts``           who runs jobs, and who reads and writes what: for the rules
 ``naming``                names and labels of everything, with their limits

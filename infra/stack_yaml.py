@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from infra import stack_file, stack_places
+from infra import stack_file, stack_names, stack_places
 from infra.errors import ConfigError, Problem
 from infra.settings import Settings
 
@@ -20,27 +20,14 @@ PROJECT_FILE = "Pulumi.yaml"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class NoSuchStack(Exception):
-    """There is no file of that stack. The message says which there are."""
-
-
-def names(root: Path) -> list[str]:
-    """Stacks that have a file in ``root``."""
-    files = (file.name for file in root.glob("Pulumi.*.yaml"))
-    return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
-
-
 def read(root: Path, stack: str) -> Settings:
     """Read and check the config of ``stack`` from its file in ``root``.
 
     Raises:
-        NoSuchStack: ``root`` has no such file.
+        stack_names.NoSuchStack: ``root`` has no such file.
         ConfigError: with every mistake found, at its line and column.
     """
-    if stack not in names(root):  # also keeps a name like ../x from naming another file
-        known = ", ".join(names(root)) or "none"
-        raise NoSuchStack(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {known})")
-    config = _defaults(root) | _config(root / f"Pulumi.{stack}.yaml")
+    config = _defaults(root) | _config(stack_names.file_of(root, stack))
     raw: dict[str, Any] = {"stack": stack}
     for full, value in config.items():
         namespace, _, key = full.partition(":")

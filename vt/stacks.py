@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from infra import stack_names
 from vt.errors import CommandError
 from vt.local.pulumi_shim import find_project, selected_stack
 
@@ -53,9 +54,7 @@ def place(stack: str | None, start: Path | None = None) -> Place:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        from infra import stack_yaml  # with it comes pydantic: only where something is wrong
-
-        known = stack_yaml.names(root)
+        known = stack_names.names(root)
         hint = f"there are: {', '.join(known)}." if known else ""
         raise CommandError(f"there is no stack {name!r}: {file.name} is missing.", hint) from None
     except UnicodeDecodeError:

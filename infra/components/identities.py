@@ -49,7 +49,10 @@ class TrainingAccount(pulumi.ComponentResource):
             description=account.description or None,
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
-        self.email = self._account.email
+        self.email, project = self._account.email, names.project
+        # Not `_account.name`, which is the same but unknown before the account exists: a preview
+        # is to say on what a right will be.
+        self._path = self.email.apply(lambda email: f"projects/{project}/serviceAccounts/{email}")
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
         for bucket in dict.fromkeys(reads):
             if bucket not in account.writes:  # writing includes reading
@@ -77,7 +80,7 @@ class TrainingAccount(pulumi.ComponentResource):
     def _on_secret(self, secret: str, secrets: Secrets) -> None:
         gcp.secretmanager.SecretIamMember(
             f"{self._name}-reads-secret-{secret}",
-            secret_id=secrets.secrets[secret].id,
+            secret_id=secrets.paths[secret],
             role=grants.READ_SECRET,
             member=self._account.member,
             opts=self._child,
@@ -95,7 +98,7 @@ class TrainingAccount(pulumi.ComponentResource):
     def _act_as(self, member: str) -> None:
         gcp.serviceaccount.IAMMember(
             f"{self._name}-submitter-{member}",
-            service_account_id=self._account.name,
+            service_account_id=self._path,
             role=grants.ACT_AS,
             member=member,
             opts=self._child,

@@ -18,7 +18,9 @@ from infra.settings import Secret
 class Secrets(pulumi.ComponentResource):
     """All secrets of a stack, replicated in its region only."""
 
-    secrets: dict[str, gcp.secretmanager.Secret]
+    paths: dict[str, pulumi.Output[str]]
+    """``projects/P/secrets/S``: as the id of each, but known before it exists, so that a preview
+    says on what a right will be."""
 
     def __init__(
         self,
@@ -32,7 +34,7 @@ class Secrets(pulumi.ComponentResource):
     ) -> None:
         super().__init__("vertextraining:secrets:Secrets", name, None, opts)
         replica = gcp.secretmanager.SecretReplicationUserManagedReplicaArgs(location=names.region)
-        self.secrets = {
+        made = {
             key: gcp.secretmanager.Secret(
                 f"{name}-{key}",
                 project=names.project,
@@ -48,4 +50,8 @@ class Secrets(pulumi.ComponentResource):
             )
             for key, secret in secrets.items()
         }
-        self.register_outputs({"secrets": {k: s.id for k, s in self.secrets.items()}})
+        self.paths = {
+            key: secret.secret_id.apply(lambda id_: f"projects/{names.project}/secrets/{id_}")
+            for key, secret in made.items()
+        }
+        self.register_outputs({"secrets": self.paths})

@@ -102,12 +102,12 @@ def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
     Raises:
         CannotRun: there is no such stack.
     """
-    from infra import stack_yaml
+    from infra import stack_names
     from vt.check import stack
 
     try:
         return stack.load(root, stack_name)
-    except stack_yaml.NoSuchStack as missing:
+    except stack_names.NoSuchStack as missing:
         raise CannotRun(str(missing)) from None
     except ConfigError as failed:
         return _of_stack_file(root, stack_name, failed.problems)

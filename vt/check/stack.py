@@ -56,7 +56,7 @@ def load(root: Path, name: str) -> Stack:
     """Read and check a stack's file, and build its packages in memory.
 
     Raises:
-        stack_yaml.NoSuchStack: it has no file.
+        infra.stack_names.NoSuchStack: it has no file.
         ConfigError: with every mistake in it.
     """
     settings = stack_yaml.read(root, name)

@@ -53,7 +53,7 @@ def diff(
 
 def _stack(name: str) -> Stack:
     """Raises ConfigError if its file has mistakes; ends the command if there is none."""
-    from infra import stack_yaml
+    from infra import stack_names
     from vt.check import stack as stacks
     from vt.project import root_of
 
@@ -62,7 +62,7 @@ def _stack(name: str) -> Stack:
     if root is not None:
         try:
             return stacks.load(root, name)
-        except stack_yaml.NoSuchStack as missing:
+        except stack_names.NoSuchStack as missing:
             reason = str(missing)
     print(f"vt diff: {reason}", file=sys.stderr)
     raise typer.Exit(TROUBLE)

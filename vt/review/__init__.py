@@ -4,7 +4,6 @@
 ``command``        the command line: options, exit codes
 ``runner``         runs ``pulumi preview`` and reads the engine's events
 ``events``         the events -> a plan: steps, diagnostics, policy results
-``goals``          what new things will be called, where events only say "not known yet"
 ``values``         what may be shown of a value: secrets, unknowns, files
 ``fields``         two values -> the fields that differ
 ``jobs``           jobs: what happens to them, what they run on, what they can cost

@@ -119,21 +119,23 @@ def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
 
 
 def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool) -> Report:
-    from infra import stack_yaml
+    from infra import stack_names
     from vt import project
-    from vt.review import report
 
     root = project.root_of(Path.cwd())
     if root is None:
         raise _Refused("there is no Pulumi.yaml here or above")
-    if stack not in stack_yaml.names(root):
-        known = ", ".join(stack_yaml.names(root)) or "none"
-        raise _Refused(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {known})")
+    try:
+        stack_names.file_of(root, stack)
+    except stack_names.NoSuchStack as missing:
+        raise _Refused(str(missing)) from None
     if expect and not DIGEST.match(expect):
         raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
     paths = [str(Path(pack).absolute()) for pack in packs]
     plan, source = _plan(root, stack, paths, offline=offline, refresh=refresh)
     problems = () if plan.succeeded else _problems(root, stack)
+    from vt.review import report  # loaded by now, beside the preview
+
     return report.build(plan, source=source, expected=expect, problems=problems)
 
 
@@ -142,7 +144,7 @@ def _plan(
 ) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
     from vt.local.errors import LocalError
-    from vt.review import events, goals, runner
+    from vt.review import events, runner
 
     try:
         place = runner.place(root, stack, offline=offline, live=refresh)
@@ -154,7 +156,7 @@ def _plan(
             told = runner.preview(
                 root, stack, place.env, policy_packs=packs, refresh=refresh, seen=seen
             )
-        plan = goals.named(events.parse(told.lines, stack), told.goals)
+        plan = events.parse(told.lines, stack)
     except (runner.CannotPreview, events.NotEvents) as failed:
         return events.failed(stack, str(failed)), place.source
     if told.exit_code and not plan.errors and not plan.violations:
@@ -166,7 +168,8 @@ def _load_the_rest() -> None:
     """Load what a report needs while the engine works: a review takes hardly longer than it."""
     from vt.review import html, machine, markdown, report
 
-    del html, machine, markdown, report
+    del machine, markdown, report
+    html.template()
 
 
 @contextmanager

@@ -52,8 +52,6 @@ class Step:
     """Inputs that force the replacement, as far as the provider says."""
     paths: tuple[str, ...] = ()
     """Properties that the provider says will change."""
-    refers: Mapping[str, str] = field(default_factory=dict)
-    """Inputs not known yet: the name of the new thing each refers to (``goals``)."""
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from vt.review.verdict import totals, verdict
 
 def render(report: Report) -> str:
     """The page. Every value is escaped by the template engine, and nothing is left out."""
-    return _template().render(
+    return template().render(
         report=report,
         verdict=verdict(report),
         told=[job for job in report.jobs if job.action != "keep"],
@@ -29,7 +29,8 @@ def render(report: Report) -> str:
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def template() -> jinja2.Template:
+    """The page's template, compiled."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("vt.review", "."),
         autoescape=True,

@@ -77,8 +77,8 @@ def of(step: Step, state: State | None) -> Iterator[Right]:
     inputs = state.inputs
     key = _place(inputs)
     kind, target = KINDS.get(key, key), str(inputs.get(key, ""))
-    if target == UNKNOWN:  # where nothing tells what the new thing is called, the grant's own name
-        target = step.refers.get(key) or f"new, see {step.name}"
+    if target == UNKNOWN:  # something new: the grant's own name tells what
+        target = f"new, see {step.name}"
     role = str(inputs.get("role") or "a whole policy")
     condition = inputs.get("condition") or {}
     members = inputs.get("members") or [inputs.get("member") or "everybody named in it"]

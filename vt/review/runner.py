@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
 
-from vt.review import goals
-
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
 #: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
 STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 BACKEND = "PULUMI_BACKEND_URL"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class CannotPreview(Exception):
@@ -45,8 +43,6 @@ class Outcome:
     exit_code: int
     said: str
     """What was printed beside them."""
-    goals: goals.Goals = field(default_factory=dict)
-    """From what each property was made; of a preview that failed, nothing."""
 
 
 def place(root: Path, stack: str, *, offline: bool, live: bool = False) -> Place:
@@ -94,17 +90,16 @@ def preview(
     """Preview ``stack``; ``seen`` is called with the number of events so far.
 
     Raises:
-        CannotPreview: no event came, there is no pulumi, or its plan file makes no sense.
+        CannotPreview: no event came, or there is no pulumi.
     """
     command = [_pulumi(env), "preview", "--stack", stack, "--json", "--non-interactive"]
     options = [word for pack in policy_packs for word in ("--policy-pack", pack)]
     options += ["--refresh"] if refresh else []
     lines: list[str] = []
     with (
-        tempfile.TemporaryDirectory(prefix="vt-review-") as folder,
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
         subprocess.Popen(
-            [*command, "--save-plan", f"{folder}/plan.json", *options],
+            [*command, *options],
             cwd=root,
             env={**env, STREAMING: "true"},
             stdout=subprocess.PIPE,
@@ -122,10 +117,9 @@ def preview(
         exit_code = process.wait()
         said.seek(0)
         told = said.read().strip()
-        made_from = _goals(Path(folder) / "plan.json")
     if not lines:
         raise CannotPreview(told or f"pulumi preview ended with exit code {exit_code}")
-    return Outcome(tuple(lines), exit_code, told, made_from)
+    return Outcome(tuple(lines), exit_code, told)
 
 
 def _pulumi(env: Mapping[str, str]) -> str:
@@ -136,20 +130,10 @@ def _pulumi(env: Mapping[str, str]) -> str:
     return pulumi
 
 
-def _goals(file: Path) -> goals.Goals:
-    """What the plan file says; nothing if the preview came to no plan."""
-    if not file.exists():
-        return {}
-    try:
-        return goals.read(json.loads(file.read_bytes()))
-    except (ValueError, AttributeError) as failed:
-        raise CannotPreview(f"the engine's plan file makes no sense: {failed}") from None
-
-
 def _project(root: Path, stack: str) -> str:
     """The project a stack file names; empty if it cannot be read, which the preview will tell."""
     try:
-        content = yaml.safe_load((root / f"Pulumi.{stack}.yaml").read_bytes())
+        content = yaml.load((root / f"Pulumi.{stack}.yaml").read_bytes(), Loader=_LOADER)
         return str(content["config"]["gcp:project"])
     except (OSError, yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         return ""

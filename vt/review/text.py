@@ -16,6 +16,8 @@ def visible(value: str) -> str:
     'a b\\\\u202e'
     """
     line = " ".join(value.split())
+    if line.isprintable():  # tens of thousands of values, hardly one of which is not
+        return line
     return "".join(_spelt(character) for character in line)
 
 

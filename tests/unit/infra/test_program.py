@@ -15,12 +15,16 @@ def test_an_account_gets_exactly_the_rights_it_asks_for():
         (trainer, "roles/storage.objectViewer", "acme-ml-dev-data-dev"),
         (trainer, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
         (trainer, "roles/storage.objectUser", "acme-ml-dev-artifacts-dev"),
-        (trainer, "roles/secretmanager.secretAccessor", "secrets-wandb-api-key-id"),
+        (
+            trainer,
+            "roles/secretmanager.secretAccessor",
+            "projects/acme-ml-dev/secrets/wandb-api-key-dev",
+        ),
         (trainer, "roles/logging.logWriter", "acme-ml-dev"),
         (
             "group:ml-engineers@example.com",
             "roles/iam.serviceAccountUser",
-            "trainer-dev@acme-ml-dev.iam.gserviceaccount.com",
+            "projects/acme-ml-dev/serviceAccounts/trainer-dev@acme-ml-dev.iam.gserviceaccount.com",
         ),
     }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra import stack_yaml
+from infra import stack_names, stack_yaml
 from infra.errors import ConfigError
 
 PROJECT = """\
@@ -69,5 +69,5 @@ def test_what_is_no_config_is_one_plain_mistake(checkout, text):
 
 @pytest.mark.parametrize("name", ["prod", "../dev", ""])
 def test_a_stack_without_a_file_is_not_guessed(checkout, name):
-    with pytest.raises(stack_yaml.NoSuchStack, match="stacks here: dev"):
+    with pytest.raises(stack_names.NoSuchStack, match="stacks here: dev"):
         stack_yaml.read(checkout, name)

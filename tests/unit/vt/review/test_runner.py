@@ -75,32 +75,3 @@ def test_events_are_counted_as_they_come(root: Path) -> None:
     (path / "pulumi").chmod(0o755)
     told = runner.preview(root, "dev", {"PATH": f"{path}:/bin"}, seen=counted.append)
     assert (counted, told.exit_code, told.said) == ([1, 2], 3, "told")
-
-
-PLAN = (
-    '{"resourcePlans": {"urn:x": {"goal": {"propertyDependencies": {"a": ["urn:y"], "b": null}}}}}'
-)
-
-
-def writes_plan(root: Path, plan: str) -> dict[str, str]:
-    """A pulumi that writes this plan file, and where it was told to put it."""
-    path = root / "bin"
-    path.mkdir()
-    script = (
-        f"for file; do :; done\necho '{plan}' > \"$file\"\necho $file > '{root}/where'\necho '{{}}'"
-    )
-    (path / "pulumi").write_text(f"#!/bin/sh\n{script}\n")
-    (path / "pulumi").chmod(0o755)
-    return {"PATH": f"{path}:/bin"}
-
-
-def test_the_plan_file_tells_what_refers_to_what_and_is_gone_afterwards(root: Path) -> None:
-    told = runner.preview(root, "dev", writes_plan(root, PLAN))
-    assert told.goals == {"urn:x": {"a": ("urn:y",), "b": ()}}
-    assert not Path((root / "where").read_text().strip()).parent.exists()
-
-
-@pytest.mark.parametrize("plan", ["", "{", "[1]", '{"resourcePlans": [1]}'])
-def test_a_plan_file_that_makes_no_sense_is_told(root: Path, plan: str) -> None:
-    with pytest.raises(runner.CannotPreview, match="plan file makes no sense"):
-        runner.preview(root, "dev", writes_plan(root, plan))

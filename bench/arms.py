@@ -1,0 +1,49 @@
+"""Two commands measured in turns in one run, and the ratio of their medians."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+
+def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[float, str]:
+    """Seconds a command takes, and what it prints; ends the benchmark if it fails."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        command, cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(command[:4])} exited with {done.returncode}:\n{done.stdout[-3000:]}")
+    return time.perf_counter() - start, done.stdout
+
+
+def in_turns(
+    arms: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
+) -> dict[str, list[float]]:
+    """Seconds of each arm, round by round, each round in the other order than the one before.
+
+    ``warm_up``: rounds that come first and do not count.
+    """
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    for turn in range(warm_up + rounds):
+        for name in sorted(arms, reverse=turn % 2 == 1):
+            seconds = arms[name]()
+            if turn >= warm_up:
+                times[name].append(seconds)
+    return times
+
+
+def ratio(times: Mapping[str, Sequence[float]], of: str, over: str, at_most: float) -> bool:
+    """Print what was measured; whether the ratio of the two medians is held."""
+    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    for name, taken in times.items():
+        shown = " ".join(f"{seconds:.2f}" for seconds in taken)
+        print(f"{name}: median {medians[name]:.2f} s ({shown})")
+    print(f"ratio of the fastest {min(times[of]) / min(times[over]):.3f}")
+    found = medians[of] / medians[over]
+    print(f"ratio of the medians {found:.3f} (at most {at_most:.2f})")
+    return found <= at_most
