@@ -25,8 +25,8 @@ from infra.customjob.ports import (
 
 if TYPE_CHECKING:
     import grpc
-    from google.cloud import aiplatform_v1
-    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+
+    from infra.customjob import vertex_api
 
 #: host:port of a stand-in for the job service; obeyed for projects named ``local-…`` only.
 EMULATOR = "VERTEX_EMULATOR_HOST"
@@ -102,7 +102,7 @@ def local_address(project: str) -> str | None:
     return None
 
 
-def client(project: str, region: str) -> aiplatform_v1.JobServiceClient:
+def client(project: str, region: str) -> vertex_api.JobServiceClient:
     """The official client: of Google's service, or of the local cloud's for ``local-…``.
 
     Raises:
@@ -110,41 +110,44 @@ def client(project: str, region: str) -> aiplatform_v1.JobServiceClient:
     """
     from google.api_core.client_options import ClientOptions
     from google.auth.exceptions import DefaultCredentialsError
-    from google.cloud import aiplatform_v1
+
+    from infra.customjob import vertex_api
 
     if address := local_address(project):
         return _local_client(address)
     options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
     try:
-        return aiplatform_v1.JobServiceClient(client_options=options, transport=_transport)
+        return vertex_api.JobServiceClient(client_options=options, transport=_transport)
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
 
 
-def _local_client(address: str) -> aiplatform_v1.JobServiceClient:
+def _local_client(address: str) -> vertex_api.JobServiceClient:
     import grpc
-    from google.cloud import aiplatform_v1
-    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+
+    from infra.customjob import vertex_api
 
     channel = grpc.insecure_channel(address, options=[NO_RESEND])
-    return aiplatform_v1.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+    return vertex_api.JobServiceClient(
+        transport=vertex_api.JobServiceGrpcTransport(channel=channel)
+    )
 
 
-def _transport(**arguments: Any) -> JobServiceGrpcTransport:
+def _transport(**arguments: Any) -> vertex_api.JobServiceGrpcTransport:
     """The client's usual transport to Google, on a channel that resends nothing."""
-    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+    from infra.customjob import vertex_api
 
     def channel(host: str, **settings: Any) -> grpc.Channel:
         settings["options"] = [*settings.get("options", ()), NO_RESEND]
-        return JobServiceGrpcTransport.create_channel(host, **settings)
+        return vertex_api.JobServiceGrpcTransport.create_channel(host, **settings)
 
-    return JobServiceGrpcTransport(channel=channel, **arguments)
+    return vertex_api.JobServiceGrpcTransport(channel=channel, **arguments)
 
 
 class VertexJobs:
     """``ports.JobService`` over the official client."""
 
-    def __init__(self, client: aiplatform_v1.JobServiceClient) -> None:
+    def __init__(self, client: vertex_api.JobServiceClient) -> None:
         self._client = client
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
@@ -187,7 +190,7 @@ class VertexJobs:
         """All jobs labelled with the request id."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
-        def list_custom_jobs(**arguments: Any) -> list[aiplatform_v1.CustomJob]:
+        def list_custom_jobs(**arguments: Any) -> list[vertex_api.CustomJob]:
             return list(self._client.list_custom_jobs(**arguments))  # a later page may fail, too
 
         request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
@@ -254,21 +257,22 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
         ) from None
 
 
-def _to_proto(body: str, labels: Mapping[str, str]) -> aiplatform_v1.CustomJob:
-    from google.cloud import aiplatform_v1
+def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
     from google.protobuf.json_format import ParseDict, ParseError
+
+    from infra.customjob import vertex_api
 
     message = json.loads(body)
     message["labels"] = {**message.get("labels", {}), **labels}
-    job = aiplatform_v1.CustomJob()
+    job = vertex_api.CustomJob()
     try:
-        ParseDict(message, aiplatform_v1.CustomJob.pb(job))
+        ParseDict(message, vertex_api.CustomJob.pb(job))
     except ParseError as error:
         raise NotSubmitted(f"the request is no CustomJob, nothing was sent: {error}") from None
     return job
 
 
-def _record(job: aiplatform_v1.CustomJob) -> JobRecord:
+def _record(job: vertex_api.CustomJob) -> JobRecord:
     message = type(job).pb(job)
     return JobRecord(
         name=job.name,

@@ -15,7 +15,7 @@ from vt.jobs import view
 from vt.jobs.service import Jobs
 
 if TYPE_CHECKING:
-    from google.cloud.aiplatform_v1 import CustomJob
+    from infra.customjob.vertex_api import CustomJob
 
 #: Seconds between two looks. Cloud Logging allows 60 reads a minute in a project.
 CLOUD_PAUSE, LOCAL_PAUSE = 5.0, 0.5

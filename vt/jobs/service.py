@@ -13,7 +13,7 @@ from vt.errors import CommandError
 from vt.stacks import Place
 
 if TYPE_CHECKING:
-    from google.cloud.aiplatform_v1 import CustomJob
+    from infra.customjob.vertex_api import CustomJob
 
 PREFIX = "JOB_STATE_"
 _NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")

@@ -14,12 +14,12 @@ from vt.local.console import console, show_facts, table
 from vt.stacks import Place
 
 if TYPE_CHECKING:
-    from google.cloud.aiplatform_v1 import CustomJob
+    from infra.customjob.vertex_api import CustomJob
 
 
 def known_state(text: str) -> str:
     """A state as the API names it, without its prefix. Raises CommandError if it is none."""
-    from google.cloud.aiplatform_v1 import JobState
+    from infra.customjob.vertex_api import JobState
 
     word = text.upper().removeprefix("JOB_STATE_")
     known = [state.name.removeprefix("JOB_STATE_") for state in JobState]

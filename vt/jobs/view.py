@@ -11,7 +11,7 @@ from infra.customjob.ports import TERMINAL
 from infra.customjob.waiting import readable
 
 if TYPE_CHECKING:
-    from google.cloud.aiplatform_v1 import CustomJob
+    from infra.customjob.vertex_api import CustomJob
 
 #: Columns of `vt jobs list`, and keys of a row of its JSON.
 COLUMNS = ("job", "run", "state", "created", "duration", "id")

@@ -16,7 +16,7 @@ from vt.jobs import view
 from vt.jobs.service import Jobs
 
 if TYPE_CHECKING:
-    from google.cloud.aiplatform_v1 import CustomJob
+    from infra.customjob.vertex_api import CustomJob
 
 
 @dataclass(frozen=True)

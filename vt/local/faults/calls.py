@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-from google.cloud.aiplatform_v1 import types
 
+from infra.customjob import vertex_api
 from vt.local.faults.connection import cut
 from vt.local.faults.lists import rewrite
 from vt.local.faults.model import LISTS, OF_JOBS, Fault, Kind, Service
@@ -109,7 +109,7 @@ class CallFaults:
         return [request.name, *(_texts(record) if record else ())]
 
 
-def _texts(job: JobRecord | types.CustomJob) -> list[str]:
+def _texts(job: JobRecord | vertex_api.CustomJob) -> list[str]:
     return [job.display_name, *job.labels.values()]
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import grpc
-from google.cloud.aiplatform_v1 import types
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
+from infra.customjob import vertex_api
 from vt.local.errors import LocalError
 from vt.local.vertex.errors import ApiError
 from vt.local.vertex.service import JobService
@@ -86,27 +86,31 @@ def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.Generic
 
     operation = operations_pb2.Operation.SerializeToString
     empty = empty_pb2.Empty.SerializeToString
-    write_job = types.CustomJob.serialize
+    write_job = vertex_api.CustomJob.serialize
     jobs = {
         "CreateCustomJob": (
             service.create_custom_job,
-            types.CreateCustomJobRequest.deserialize,
+            vertex_api.CreateCustomJobRequest.deserialize,
             write_job,
         ),
-        "GetCustomJob": (service.get_custom_job, types.GetCustomJobRequest.deserialize, write_job),
+        "GetCustomJob": (
+            service.get_custom_job,
+            vertex_api.GetCustomJobRequest.deserialize,
+            write_job,
+        ),
         "ListCustomJobs": (
             service.list_custom_jobs,
-            types.ListCustomJobsRequest.deserialize,
-            types.ListCustomJobsResponse.serialize,
+            vertex_api.ListCustomJobsRequest.deserialize,
+            vertex_api.ListCustomJobsResponse.serialize,
         ),
         "CancelCustomJob": (
             service.cancel_custom_job,
-            types.CancelCustomJobRequest.deserialize,
+            vertex_api.CancelCustomJobRequest.deserialize,
             empty,
         ),
         "DeleteCustomJob": (
             service.delete_custom_job,
-            types.DeleteCustomJobRequest.deserialize,
+            vertex_api.DeleteCustomJobRequest.deserialize,
             operation,
         ),
     }

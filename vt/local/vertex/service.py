@@ -16,10 +16,10 @@ import threading
 from typing import Protocol
 
 import grpc
-from google.cloud.aiplatform_v1 import types
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2, empty_pb2, json_format
 
+from infra.customjob import vertex_api
 from vt.local.store import Store, project_number
 from vt.local.vertex import filters
 from vt.local.vertex.checks import check_custom_job, resolve_parent
@@ -53,9 +53,9 @@ class JobService:
         self._operations: dict[str, operations_pb2.Operation] = {}
         self._operations_lock = threading.Lock()
 
-    def create_custom_job(self, request: types.CreateCustomJobRequest) -> types.CustomJob:
+    def create_custom_job(self, request: vertex_api.CreateCustomJobRequest) -> vertex_api.CustomJob:
         project, region = resolve_parent(self.store, request.parent)
-        sent = json_format.MessageToDict(types.CustomJob.pb(request.custom_job))
+        sent = json_format.MessageToDict(vertex_api.CustomJob.pb(request.custom_job))
         body = {key: value for key, value in sent.items() if key not in _OUTPUT_ONLY}
         check_custom_job(self.store, self.jobs, body, project, region)
         time = now()
@@ -79,12 +79,12 @@ class JobService:
         self.scheduler.submit(record.job_id)
         return to_message(record)
 
-    def get_custom_job(self, request: types.GetCustomJobRequest) -> types.CustomJob:
+    def get_custom_job(self, request: vertex_api.GetCustomJobRequest) -> vertex_api.CustomJob:
         return to_message(self._find(request.name))
 
     def list_custom_jobs(
-        self, request: types.ListCustomJobsRequest
-    ) -> types.ListCustomJobsResponse:
+        self, request: vertex_api.ListCustomJobsRequest
+    ) -> vertex_api.ListCustomJobsResponse:
         project, region = resolve_parent(self.store, request.parent)
         try:
             test = filters.parse(request.filter)
@@ -103,12 +103,12 @@ class JobService:
         ]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
         page, more = found[:size], len(found) > size
-        return types.ListCustomJobsResponse(
+        return vertex_api.ListCustomJobsResponse(
             custom_jobs=[to_message(job) for job in page],
             next_page_token=_write_token(page[-1], query) if more else "",
         )
 
-    def cancel_custom_job(self, request: types.CancelCustomJobRequest) -> empty_pb2.Empty:
+    def cancel_custom_job(self, request: vertex_api.CancelCustomJobRequest) -> empty_pb2.Empty:
         job = self._find(request.name)
         # A job that ended, or is being cancelled, stays as it is: repeating is no error.
         waiting = tuple(state for state in LIVE if state is not State.CANCELLING)
@@ -116,7 +116,9 @@ class JobService:
             self.scheduler.cancel(job.job_id)
         return empty_pb2.Empty()
 
-    def delete_custom_job(self, request: types.DeleteCustomJobRequest) -> operations_pb2.Operation:
+    def delete_custom_job(
+        self, request: vertex_api.DeleteCustomJobRequest
+    ) -> operations_pb2.Operation:
         job = self._find(request.name)
         if not job.state.terminal:
             # Not described by the API. Refusing keeps a running job findable.
@@ -128,7 +130,9 @@ class JobService:
             name=f"{parent}/operations/{10**18 + secrets.randbelow(8 * 10**18)}",
             done=True,
             response=_any(empty_pb2.Empty()),
-            metadata=_any(types.DeleteOperationMetadata.pb(types.DeleteOperationMetadata())),
+            metadata=_any(
+                vertex_api.DeleteOperationMetadata.pb(vertex_api.DeleteOperationMetadata())
+            ),
         )
         with self._operations_lock:
             self._operations[operation.name] = operation
@@ -156,9 +160,9 @@ class JobService:
         return job
 
 
-def to_message(record: JobRecord) -> types.CustomJob:
+def to_message(record: JobRecord) -> vertex_api.CustomJob:
     """The record as the API's CustomJob."""
-    job = types.CustomJob()
+    job = vertex_api.CustomJob()
     body = {
         **record.request,
         "name": record.name,
@@ -172,7 +176,7 @@ def to_message(record: JobRecord) -> types.CustomJob:
         body["endTime"] = record.end_time
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
-    json_format.ParseDict(body, types.CustomJob.pb(job))
+    json_format.ParseDict(body, vertex_api.CustomJob.pb(job))
     return job
 
 
