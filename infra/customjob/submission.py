@@ -131,13 +131,14 @@ class _Attempt:
                 return self._write(State.INTENT, stored.generation)
             self.around.sleep(self.timing.interval)
 
-    def _look(self) -> list[JobRecord]:
-        """Step 2: every job that carries the request id.
+    def _look(self, but: str = "") -> list[JobRecord]:
+        """Step 2: every job that carries the request id, but the one with this name.
 
         Each is read by its name: a list that lags shows deleted jobs, and states of the past.
         """
         found = self.jobs.find(self.request.parent, self.request.request_id)
-        return [now for job in found if (now := self.jobs.get(job.name)) is not None]
+        names = [job.name for job in found if job.name != but]
+        return [now for name in names if (now := self.jobs.get(name)) is not None]
 
     def _take_turn(self, claim: Stored) -> None:
         """Step 3. Refused or unable to look, the claim is given back."""
@@ -232,9 +233,9 @@ class _Attempt:
     def _audit(self, created: JobRecord) -> JobRecord:
         """Step 7: had a request taken effect after its lease, keep one job, cancel the others."""
         try:
-            live = [job for job in self._look() if job.state not in FAILED]
-            kept = earliest([*live, created])
-            for job in live:
+            others = [job for job in self._look(but=created.name) if job.state not in FAILED]
+            kept = earliest([*others, created])
+            for job in (*others, created):
                 if job.name != kept.name and job.state not in TERMINAL:
                     self.jobs.cancel(job.name)
         except OperatorError:

@@ -86,8 +86,8 @@ _LOOK = of(
     ),
     (
         "a list is believed as it is",
-        "        return [now for job in found if (now := self.jobs.get(job.name)) is not None]",
-        "        return found",
+        "        return [now for name in names if (now := self.jobs.get(name)) is not None]",
+        "        return [job for job in found if job.name != but]",
     ),
 )
 _TURN = of(
@@ -262,8 +262,8 @@ _AUDIT = of(
     ("no audit", "        job = self._audit(job)\n", ""),
     (
         "the audit keeps the newest",
-        "            kept = earliest([*live, created])",
-        "            kept = max([*live, created], key=lambda job: job.created)",
+        "            kept = earliest([*others, created])",
+        "            kept = max([*others, created], key=lambda job: job.created)",
     ),
     (
         "the audit cancels nothing",
