@@ -9,7 +9,9 @@ job of the measurement takes processor time:
   official client, in turns; and ``CustomJob.submit`` of the high-level SDK, per job and from the
   start of a process
 - ``pulumi up`` of N jobs over N trivial dynamic resources whose ``create`` does nothing (the
-  floor), and bytes of state per job, each over the same stack without any
+  floor), and bytes of state per job, each over the same stack without any; and between the two, N
+  of the trivial resources whose ``create`` is the bare call and nothing else: the least that
+  something which submits can take
 - bytes of state of the job of this repository's own local stack
 
 Exits 1 if a goal is missed, and names it. What was measured, and why a goal is missed:
@@ -47,19 +49,31 @@ FLOOR = """\
 import json
 from pathlib import Path
 from pulumi.dynamic import Resource
-from floor import Nothing
+from floor import {provider}
 class Trivial(Resource, module="bench", name="Trivial"):
     def __init__(self, name):
-        super().__init__(Nothing(), name, {"text": name})
+        super().__init__({provider}(), name, {{"text": name}})
 for key in json.loads(Path("jobs.json").read_text()):
     Trivial(key)
 """
-FLOOR_PROVIDER = """\
+FLOOR_PROVIDERS = """\
 from pulumi.dynamic import CreateResult, ResourceProvider
 class Nothing(ResourceProvider):
     serialize_as_secret_always = False
     def create(self, props):
         return CreateResult(props["text"], props)
+class Bare(ResourceProvider):
+    serialize_as_secret_always = False
+    def create(self, props):
+        from infra.customjob.client import connect
+        from infra.customjob.vertex_api import CustomJob
+        pool = {{"machine_spec": {{"machine_type": "n1-standard-4"}}, "replica_count": 1,
+                "container_spec": {{"image_uri": "shell", "command": ["true"]}}}}
+        job = connect("{project}", "{region}")._client.create_custom_job(
+            parent="projects/{project}/locations/{region}",
+            custom_job=CustomJob(display_name=props["text"],
+                                 job_spec={{"worker_pool_specs": [pool]}}))
+        return CreateResult(job.name, props)
 """
 #: The high-level SDK reaches the local service by a client without TLS; it makes none of its own,
 #: which it would do anew at each call.
@@ -133,9 +147,13 @@ def by_provider(module: Any, name: str) -> None:
     body = canonical({"displayName": name, "jobSpec": {"workerPoolSpecs": [POOL]}})
     CustomJobProvider().create(
         {
-            "project": module.PROJECT, "region": module.REGION, "stack": "bench", "job": name,
-            "run": 1, "requestId": name, "request": body,
-            "labels": {}, "controlBucket": module.CONTROL, "onDelete": "keep",
+            "submission": {
+                "project": module.PROJECT, "region": module.REGION,
+                "stack": "bench", "job": name, "run": 1,
+            },
+            "requestId": name,
+            "request": body,
+            "options": {"labels": {}, "controlBucket": module.CONTROL, "onDelete": "keep"},
         }
     )  # fmt: skip
 
@@ -169,12 +187,19 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
 
 
 def engine(module: Any, project: Any, size: int) -> dict[str, float]:
-    """Seconds of `pulumi up` of so many jobs and of the floor, and bytes of state per job."""
+    """Seconds of `pulumi up` of so many jobs, of the bare call and of the floor, and bytes of
+    state per job."""
     program = project.path / "__main__.py"
-    (project.path / "floor.py").write_text(FLOOR_PROVIDER)
+    place = {"project": module.PROJECT, "region": module.REGION}
+    (project.path / "floor.py").write_text(FLOOR_PROVIDERS.format(**place))
     found: dict[str, float] = {}
     saved = project.path / "empty.json"
-    for kind, text in (("jobs", module.PROGRAM), ("floor", FLOOR)):
+    programs = {
+        "jobs": module.PROGRAM,
+        "bare": FLOOR.format(provider="Bare"),
+        "floor": FLOOR.format(provider="Nothing"),
+    }
+    for kind, text in programs.items():
         program.write_text(text)
         project.want()
         project.up()  # the empty stack: what a stack costs in any case
@@ -265,8 +290,9 @@ def show_calls(found: dict[str, float]) -> None:
 
 def show_engine(size: int, found: dict[str, float]) -> None:
     print(
-        f"{size:5} jobs: up {found['jobs']:.1f} s, floor {found['floor']:.1f} s, ratio "
-        f"{found['jobs'] / found['floor']:.2f}; state {found['jobs: bytes']:.0f} bytes a job, "
+        f"{size:5} jobs: up {found['jobs']:.1f} s, bare call {found['bare']:.1f} s, floor "
+        f"{found['floor']:.1f} s, ratio {found['jobs'] / found['floor']:.2f}, of the bare call "
+        f"{found['bare'] / found['floor']:.2f}; state {found['jobs: bytes']:.0f} bytes a job, "
         f"floor {found['floor: bytes']:.0f}",
         flush=True,
     )

@@ -34,8 +34,10 @@ from infra.customjob.withdrawal import release, withdraw
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit it once more.
 RECORD_DELETED = "RECORD_DELETED"
-#: Inputs that make up a job's identity with its request; a change of any of them is another job.
+#: What ``submission`` says: with the request, a job's identity.
 PLACE = ("project", "region", "stack", "job", "run")
+#: Of ``options``, what state keeps: what the end of a job takes. Labels only matter to its start.
+KEPT = ("controlBucket", "onDelete")
 PROVIDER_KEY = "__provider"
 
 
@@ -67,18 +69,22 @@ class CustomJobProvider(dynamic.ResourceProvider):
         replaces = []
         if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
             # State keeps no copy of the request; where nothing else has changed, that has.
-            replaces = [key for key in PLACE if _changed(olds, news, key)] or ["request"]
-        adjustable = ("onDelete", "controlBucket", PROVIDER_KEY)
-        changes = bool(replaces) or any(_changed(olds, news, key) for key in adjustable)
+            replaces = ["submission" if _changed(olds, news, "submission") else "request"]
+        changes = (
+            bool(replaces)
+            or _changed(olds, news, PROVIDER_KEY)
+            or olds["options"] != _kept(news["options"])
+        )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Submit the job, or adopt the one that exists. Returns at once, it never waits for it."""
+        place = props["submission"]
         request = Request(
-            parent=f"projects/{props['project']}/locations/{props['region']}",
-            stack=props["stack"],
-            job=props["job"],
-            run=int(props["run"]),
+            parent=f"projects/{place['project']}/locations/{place['region']}",
+            stack=place["stack"],
+            job=place["job"],
+            run=int(place["run"]),
             request_id=props["requestId"],
             body=props["request"],
             digest=digest_of(props["request"]),
@@ -96,25 +102,26 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Only what is kept in state can change; the job itself is left alone."""
-        changed = {key: news[key] for key in ("onDelete", "controlBucket")}
+        changed = {"options": _kept(news["options"])}
         return dynamic.UpdateResult({**_without_provider(olds), **changed})
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
         """Cancel the job, wait for its end within a bound; its record is kept unless asked."""
-        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")
+        delete_record = props["options"]["onDelete"] == "delete"
+        withdraw(_service(props), id_, delete_record=delete_record)
         release(_intents(props), props["requestId"], id_)
 
 
 def _service(props: dict[str, Any]) -> JobService:
     from infra.customjob.client import connect  # loads Google's client
 
-    return connect(props["project"], props["region"])
+    return connect(props["submission"]["project"], props["submission"]["region"])
 
 
 def _intents(props: dict[str, Any]) -> IntentStore:
     from infra.customjob.intent_store import connect  # loads Google's client
 
-    return connect(props["project"], props["controlBucket"])
+    return connect(props["submission"]["project"], props["options"]["controlBucket"])
 
 
 #: The SDK's module that an engine starts as a provider's process: ``python -m pulumi.dynamic``.
@@ -141,13 +148,14 @@ def _engine_is_alive() -> bool:
 
 
 def _labels(props: dict[str, Any]) -> dict[str, str]:
+    place = props["submission"]
     return {
-        **props["labels"],  # first: what a job is found by is no stack file's to choose
-        "stack": props["stack"],
+        **props["options"]["labels"],  # first: what a job is found by is no stack file's to choose
+        "stack": place["stack"],
         REQUEST_ID_LABEL: props["requestId"],
         DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
-        "job": props["job"],
-        "run": str(int(props["run"])),
+        "job": place["job"],
+        "run": str(int(place["run"])),
     }
 
 
@@ -155,15 +163,14 @@ def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
     """What state keeps of a job: enough to find, refresh and end it, and nothing twice."""
     return {
         "state": record.state,
-        "project": props["project"],
-        "region": props["region"],
-        "stack": props["stack"],
-        "job": props["job"],
-        "run": int(props["run"]),
+        "submission": props["submission"],
         "requestId": props["requestId"],
-        "onDelete": props["onDelete"],
-        "controlBucket": props["controlBucket"],
+        "options": _kept(props["options"]),
     }
+
+
+def _kept(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in KEPT}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
@@ -182,8 +189,11 @@ def _has_unknown(value: Any) -> bool:
 
 def _input_problems(news: dict[str, Any]) -> list[str]:
     """What no program of ours would pass, but a careless one could."""
+    place, options = news.get("submission") or {}, news.get("options") or {}
     missing = [
-        key for key in (*PLACE, "request", "requestId", "controlBucket") if not news.get(key)
+        *(f"submission.{key}" for key in PLACE if not place.get(key)),
+        *(key for key in ("request", "requestId") if not news.get(key)),
+        *(f"options.{key}" for key in KEPT if not options.get(key)),
     ]
     return [f"CustomJob: {', '.join(missing)} must not be empty"] if missing else []
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from guardrails.buckets import BUCKET
 from guardrails.jobs import CUSTOM_JOB, job_spec
-from guardrails.policy import Resource, Unknown, inside, policy, text
+from guardrails.policy import Resource, Unknown, inside, mapping, policy, text
 from guardrails.registry import REPOSITORY
 
 SECRET: Final = "gcp:secretmanager/secret:Secret"
@@ -27,7 +27,8 @@ def _keys(resource: Resource) -> list[tuple[str, Any]]:
     if resource.type == SECRET:
         return list(_replicas(props.get("replication")))
     if resource.type == CUSTOM_JOB:
-        return [(text(props, "region"), _job_key(resource))] if job_spec(resource) else []
+        region = text(mapping(props, "submission"), "region")
+        return [(region, _job_key(resource))] if job_spec(resource) else []
     return []
 
 

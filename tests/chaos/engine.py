@@ -51,17 +51,16 @@ def inputs(run: int, command: str, on_delete: str) -> dict[str, Any]:
     who = ("acme-ml-dev", "r", "dev", JOB)
     submission = spec.Submission(*who, run)
     return {
-        "project": submission.project,
-        "region": submission.region,
-        "stack": submission.stack,
-        "job": JOB,
-        "run": float(run),  # the engine hands numbers over as floats
+        "submission": {
+            "project": submission.project,
+            "region": submission.region,
+            "stack": submission.stack,
+            "job": JOB,
+            "run": float(run),  # the engine hands numbers over as floats
+        },
         "requestId": spec._identity(submission, body),
-        "requestDigest": spec.digest_of(body),
         "request": body,
-        "labels": {},
-        "controlBucket": "control",
-        "onDelete": on_delete,
+        "options": {"labels": {}, "controlBucket": "control", "onDelete": on_delete},
     }
 
 

@@ -45,10 +45,10 @@ PROVIDER = of(
     "provider",
     (
         "the record is freed before the job has ended",
-        '        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")\n'
+        "        withdraw(_service(props), id_, delete_record=delete_record)\n"
         '        release(_intents(props), props["requestId"], id_)',
         '        release(_intents(props), props["requestId"], id_)\n'
-        '        withdraw(_service(props), id_, delete_record=props["onDelete"] == "delete")',
+        "        withdraw(_service(props), id_, delete_record=delete_record)",
     ),
     (
         "the record is never freed",
@@ -73,13 +73,13 @@ PROVIDER = of(
     ),
     (
         "a stack file chooses by what its jobs are found",
-        '        "stack": props["stack"],\n        REQUEST',
+        '        "stack": place["stack"],\n        REQUEST',
         "        REQUEST",
     ),
     (
         "a changed request is no change",
-        "            replaces = [key for",
-        "            replaces = [] and [key for",
+        '            replaces = ["submission',
+        '            replaces = [] and ["submission',
     ),
 )
 CLIENT = of(

@@ -25,8 +25,6 @@ ACTIONS: Mapping[str, Action] = {
 }
 #: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
-#: Inputs that follow from others, which the field diff shows.
-DERIVED = ("request", "requestDigest", "requestId", "labels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +86,10 @@ def _job(step: Step) -> Job:
     inputs = step.inputs
     message = request(inputs)
     spec = message.get("jobSpec", {})
-    region = str(inputs.get("region", ""))
+    region = str(_place(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     return Job(
-        name=str(inputs.get("job") or step.name),
+        name=name_of(step),
         action=ACTIONS[step.op],
         region=region,
         strategy=spec.get("scheduling", {}).get("strategy", "STANDARD"),
@@ -109,16 +107,23 @@ def _differences(step: Step) -> list[Field]:
     """What changed in the job itself: the request field by field, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
-    rest = [
-        {key: value for key, value in state.inputs.items() if key not in DERIVED}
-        for state in (step.old, step.new)
-    ]
-    labels = [{"labels": state.inputs.get("labels", {})} for state in (step.old, step.new)]
+    places = [_place(state.inputs) for state in (step.old, step.new)]
+    options = [state.inputs.get("options") or {} for state in (step.old, step.new)]
     return [
         *differ(_named(step.old.inputs), _named(step.new.inputs)),
-        *differ(*rest),
-        *differ(*labels),
+        *differ(*places),
+        *differ(*options),
     ]
+
+
+def name_of(step: Step) -> str:
+    """A job's name in the stack file."""
+    return str(_place(step.inputs).get("job") or step.name)
+
+
+def _place(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Which job it is: project, region, stack, name and run."""
+    return inputs.get("submission") or {}
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from vt.review import rights
 from vt.review.events import JOB, Plan, Step
 from vt.review.fields import Field, differ
-from vt.review.jobs import request
+from vt.review.jobs import name_of, request
 from vt.review.values import UNKNOWN
 
 Inputs = Mapping[str, Any]
@@ -90,7 +90,7 @@ def _job(step: Step) -> list[Door]:
 
     def doors(inputs: Inputs | None) -> set[str]:
         spec = request(inputs).get("jobSpec", {}) if inputs else {}
-        job, found = step.inputs.get("job", step.name), set[str]()
+        job, found = name_of(step), set[str]()
         if network := spec.get("network"):
             found.add(f"network {network} to job {job}")
         interface = spec.get("pscInterfaceConfig", {})

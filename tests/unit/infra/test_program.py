@@ -120,7 +120,7 @@ def test_the_secret_manager_api_is_on_only_where_there_are_secrets():
 
 def test_a_job_is_registered_with_its_whole_request_known():
     _, job = registered("dev")["training-titanic"]
-    assert job["project"] == "acme-ml-dev"
+    assert job["submission"]["project"] == "acme-ml-dev"
     assert "gs://acme-ml-dev-artifacts-dev/titanic/" + job["requestId"] in job["request"]
     assert "${" not in job["request"]
 

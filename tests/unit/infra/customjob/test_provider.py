@@ -20,18 +20,15 @@ from infra.customjob.provider import CustomJobProvider
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
 )
-PROPS = {
+PLACE = {
     "project": "acme-ml-dev",
     "region": "us-central1",
     "stack": "dev",
     "job": "titanic",
     "run": 1.0,  # the engine hands numbers over as floats
-    "requestId": "id1",
-    "request": BODY,
-    "labels": {"stack": "dev"},
-    "controlBucket": "control",
-    "onDelete": "keep",
 }
+OPTIONS = {"labels": {"stack": "dev"}, "controlBucket": "control", "onDelete": "keep"}
+PROPS = {"submission": PLACE, "requestId": "id1", "request": BODY, "options": OPTIONS}
 NAME = "projects/1/locations/us-central1/customJobs/42"
 
 
@@ -117,7 +114,7 @@ def test_create_labels_the_job_with_its_identity(service):
 
 def test_no_label_of_a_stack_file_hides_which_stack_and_job_it_is(service):
     own = {"stack": "mine", "job": "x", "run": "7", "request-id": "y", "team": "ml"}
-    PROVIDER.create(PROPS | {"labels": own})
+    PROVIDER.create(PROPS | {"options": OPTIONS | {"labels": own}})
     [(_, _, labels)] = service.created
     expected = {"stack": "dev", "job": "titanic", "run": "1", "request-id": "id1", "team": "ml"}
     assert labels == expected | {"request-digest": spec.digest_of(BODY)[:20]}
@@ -129,8 +126,12 @@ def test_a_second_create_adopts_the_first_ones_job(service):
 
 
 def test_outputs_are_what_finds_and_ends_the_job_and_tells_another_from_this_one(service):
-    kept = {key: value for key, value in PROPS.items() if key not in ("request", "labels")}
-    assert outputs(service) == kept | {"state": "JOB_STATE_PENDING"}
+    assert outputs(service) == {
+        "submission": PLACE,
+        "requestId": "id1",
+        "options": {"controlBucket": "control", "onDelete": "keep"},
+        "state": "JOB_STATE_PENDING",
+    }
 
 
 def test_an_unchanged_job_has_no_diff(service):
@@ -142,7 +143,7 @@ def test_an_unchanged_job_has_no_diff(service):
     ("change", "replaces"),
     [
         ({"request": "{}", "requestId": "id2"}, ["request"]),
-        ({"run": 2.0, "requestId": "id2"}, ["run"]),
+        ({"submission": PLACE | {"run": 2.0}, "requestId": "id2"}, ["submission"]),
         ({"requestId": Unknown(), "request": Unknown()}, ["request"]),
     ],
 )
@@ -153,16 +154,17 @@ def test_another_request_replaces_and_names_what_changed(service, change, replac
 
 
 def test_labels_of_the_stack_change_nothing(service):
-    assert not PROVIDER.diff(NAME, outputs(service), PROPS | {"labels": {"team": "x"}}).changes
+    others = PROPS | {"options": OPTIONS | {"labels": {"team": "x"}}}
+    assert not PROVIDER.diff(NAME, outputs(service), others).changes
 
 
 def test_a_moved_provider_and_on_delete_are_updates(service):
-    outs = outputs(service)
-    result = PROVIDER.diff(NAME, outs, PROPS | {"onDelete": "delete"})
+    outs, deleting = outputs(service), PROPS | {"options": OPTIONS | {"onDelete": "delete"}}
+    result = PROVIDER.diff(NAME, outs, deleting)
     assert (result.changes, result.replaces) == (True, [])
     assert PROVIDER.diff(NAME, outs, PROPS | {"__provider": "x"}).changes
-    updated = PROVIDER.update(NAME, outs, PROPS | {"onDelete": "delete"}).outs
-    assert updated == outs | {"onDelete": "delete"}
+    updated = PROVIDER.update(NAME, outs, deleting).outs
+    assert updated == outs | {"options": {"controlBucket": "control", "onDelete": "delete"}}
 
 
 def test_a_deleted_record_stays_in_the_stack(service):
@@ -189,7 +191,7 @@ def test_delete_ends_the_job_and_frees_the_record_of_its_submission(service, int
     PROVIDER.delete(NAME, outs)
     assert intents.stored.record.state is State.RELEASED
     assert service.record is not None
-    PROVIDER.delete(NAME, outs | {"onDelete": "delete"})
+    PROVIDER.delete(NAME, outs | {"options": outs["options"] | {"onDelete": "delete"}})
     assert service.record is None
 
 
@@ -197,6 +199,11 @@ def test_check_misses_what_makes_a_job_and_names_no_property():
     [failure] = PROVIDER.check({}, PROPS | {"request": ""}).failures
     assert failure.property == ""
     assert "request must not be empty" in failure.reason
+    [failure] = PROVIDER.check({}, {"submission": PLACE | {"job": ""}}).failures
+    assert failure.reason == (
+        "CustomJob: submission.job, request, requestId, options.controlBucket, options.onDelete "
+        "must not be empty"
+    )
     assert not PROVIDER.check({}, PROPS).failures
 
 

@@ -54,12 +54,10 @@ def test_as_sent_has_the_labels_the_provider_sends(project, vt):
     stack = stacks.load(project, "dev")
     _, _, verdict = requests.judged(stack, "train")
     props = {
-        "labels": stack.settings.names.labels(stack.settings.labels),
-        "stack": "dev",
+        "options": {"labels": stack.settings.names.labels(stack.settings.labels)},
         "requestId": verdict.request.request_id,
         "request": verdict.request.body,
-        "job": "train",
-        "run": 1.0,
+        "submission": {"stack": "dev", "job": "train", "run": 1.0},
     }
     assert json.loads(done.stdout)["labels"] == provider._labels(props)
 

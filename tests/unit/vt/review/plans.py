@@ -101,17 +101,20 @@ def job(name: str, *pools: Event, timeout: str = "3600s", run: int = 1, **spec: 
         },
     }
     return {
-        "project": "acme-ml-dev",
-        "region": "us-central1",
-        "stack": "dev",
-        "job": name,
-        "run": run,
+        "submission": {
+            "project": "acme-ml-dev",
+            "region": "us-central1",
+            "stack": "dev",
+            "job": name,
+            "run": run,
+        },
         "request": json.dumps(message),
         "requestId": f"id-of-{name}-{run}",
-        "requestDigest": "0" * 64,
-        "labels": {"stack": "dev"},
-        "controlBucket": "acme-ml-dev-control-dev",
-        "onDelete": "keep",
+        "options": {
+            "labels": {"stack": "dev"},
+            "controlBucket": "acme-ml-dev-control-dev",
+            "onDelete": "keep",
+        },
         "__provider": "gASVNQ",
     }
 

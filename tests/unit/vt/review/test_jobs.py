@@ -55,7 +55,8 @@ def test_the_difference_is_told_field_by_field_without_the_ids_that_follow() -> 
 
 
 def test_changed_labels_are_told() -> None:
-    old, new = plans.job("a"), plans.job("a") | {"labels": {"stack": "dev", "team": "ml"}}
+    old = plans.job("a")
+    new = old | {"options": old["options"] | {"labels": {"stack": "dev", "team": "ml"}}}
     told = only(change(old, new, op="update")).differences
     assert [(each.path, each.new) for each in told] == [("labels.team", "ml")]
 
