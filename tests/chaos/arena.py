@@ -23,6 +23,7 @@ from vt.local.home import Home
 from vt.local.orphans import end_orphans
 from vt.local.store import SERVICE, Store
 from vt.local.vertex.records import JobRecord, JobTable
+from vt.up import sidecar
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"
@@ -183,8 +184,9 @@ class Arena:
 
     # --- cleaning up
     def unlock(self) -> None:
-        """Remove locks of killed commands, as ``vt up`` does when their process is gone."""
+        """Remove what killed commands left, as ``vt up`` does when their process is gone."""
         shutil.rmtree(self.home.pulumi / ".pulumi" / "locks", ignore_errors=True)
+        sidecar.mend(f"file://{self.home.pulumi}", "chaos", STACK, say_nothing)
 
     def end_all(self) -> None:
         """End providers whose engine is gone, and what else a killed command left."""

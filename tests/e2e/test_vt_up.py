@@ -84,6 +84,17 @@ def test_after_a_kill_one_vt_up_leaves_one_job_and_a_clean_state(
     assert "vt:" not in again
 
 
+def test_a_state_whose_attributes_a_kill_cut_off_is_read_again(project: Project) -> None:
+    stacks = project.home.pulumi / ".pulumi" / "stacks" / "only-jobs"
+    (stacks / "local.json.attrs").write_text("")
+    assert "failed to load checkpoint" in project.up(code=None)
+
+    told = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
+
+    assert "a killed run left local.json.attrs cut off: removed" in told
+    assert len(project.accepted("train")) == 1
+
+
 def test_the_barrier_of_the_guide_ends_with_one_job(project: Project) -> None:
     guide = (only_jobs.ROOT / "docs" / "faults.md").read_text()
     script = guide.partition("## Barriers")[2].partition("```sh\n")[2].partition("```")[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vt.errors import CommandError
-from vt.up import child, locks, pending
+from vt.up import child, locks, pending, sidecar
 
 Say = Callable[[str], None]
 
@@ -58,8 +58,10 @@ def bring_up(
 
     Raises CommandError if the stack is in use, or `pulumi` cannot be asked.
     """
-    if locks.clear_dead(target.backend(), target.project, target.stack, say):
+    backend = target.backend()
+    if locks.clear_dead(backend, target.project, target.stack, say):
         cleared()
+    sidecar.mend(backend, target.project, target.stack, say)
     command = [target.pulumi, "up", "--stack", target.stack, *arguments]
     if code := child.run(command, target.folder, target.env):
         say(f"pulumi up ended with exit code {code}")

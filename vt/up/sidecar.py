@@ -1,0 +1,44 @@
+"""The file beside a state file: one that a kill cut off is removed.
+
+A file backend keeps an object's attributes as `STACK.json.attrs`. It replaces the state in one
+step, but writes this in place and first (gocloud.dev v0.46.1, blob/fileblob/attrs.go): killed
+there, every later `pulumi` says `failed to load checkpoint: EOF`. The state is whole, and nothing
+in the other file matters to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def mend(backend: str, project: str, stack: str, say: Callable[[str], None]) -> list[Path]:
+    """Remove what is cut off beside the stack's state in a `file://` backend; returns it.
+
+    Only while nobody works on the stack: a file that is being written looks the same.
+    """
+    parts = urlsplit(backend)
+    if parts.scheme != "file":
+        return []
+    folder = Path(unquote(parts.path)).expanduser() / ".pulumi" / "stacks" / project
+    found = [file for file in sorted(folder.glob("*.attrs")) if _is_of(file, stack) and _cut(file)]
+    for file in found:
+        file.unlink(missing_ok=True)
+        say(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
+    return found
+
+
+def _is_of(file: Path, stack: str) -> bool:
+    """Whether it is of the state itself, compressed or not."""
+    return file.name in (f"{stack}.json.attrs", f"{stack}.json.gz.attrs", f"{stack}.json.zst.attrs")
+
+
+def _cut(file: Path) -> bool:
+    try:
+        return not isinstance(json.loads(file.read_bytes()), dict)
+    except ValueError:
+        return True
+    except FileNotFoundError:
+        return False
