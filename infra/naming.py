@@ -55,6 +55,10 @@ class Names:
         """Address of a service account of this stack."""
         return f"{self.account_id(key)}@{self.project}.iam.gserviceaccount.com"
 
+    def account(self, key: str) -> str:
+        """Resource name of a service account of this stack, as IAM takes it."""
+        return f"projects/{self.project}/serviceAccounts/{self.account_email(key)}"
+
     def secret_id(self, key: str) -> str:
         """Id of a Secret Manager secret."""
         return f"{key}-{self.stack}"

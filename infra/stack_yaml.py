@@ -13,11 +13,11 @@ from typing import Any
 import yaml
 
 from infra import stack_file, stack_names, stack_places
+from infra.catalog import Loader
 from infra.errors import ConfigError, Problem
 from infra.settings import Settings
 
 PROJECT_FILE = "Pulumi.yaml"
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read(root: Path, stack: str) -> Settings:

@@ -49,10 +49,10 @@ class TrainingAccount(pulumi.ComponentResource):
             description=account.description or None,
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
-        self.email, project = self._account.email, names.project
+        self.email = self._account.email
         # Not `_account.name`, which is the same but unknown before the account exists: a preview
-        # is to say on what a right will be.
-        self._path = self.email.apply(lambda email: f"projects/{project}/serviceAccounts/{email}")
+        # is to say on what a right will be. `apply` keeps the grants after the account.
+        self._path = self._account.account_id.apply(lambda _: names.account(key))
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
         for bucket in dict.fromkeys(reads):
             if bucket not in account.writes:  # writing includes reading

@@ -50,8 +50,9 @@ class Secrets(pulumi.ComponentResource):
             )
             for key, secret in secrets.items()
         }
+        # `apply` keeps what uses a path after its secret.
         self.paths = {
-            key: secret.secret_id.apply(lambda id_: f"projects/{names.project}/secrets/{id_}")
+            key: secret.secret_id.apply(lambda _, key=key: names.secret(key))
             for key, secret in made.items()
         }
         self.register_outputs({"secrets": self.paths})

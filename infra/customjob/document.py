@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import yaml
 
+from infra.catalog import Loader
 from infra.customjob.values import (
     MAX_BYTES,
     MAX_DEPTH,
@@ -40,7 +41,6 @@ __all__ = [
 YAML_HINT = "indent with spaces, not tabs; close brackets and quotes; quote text with ': ' or ' #'"
 
 Path = tuple[str | int, ...]
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def dotted(path: Path) -> str:

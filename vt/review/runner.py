@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from infra.catalog import Loader
+
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
 #: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
 STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 BACKEND = "PULUMI_BACKEND_URL"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class CannotPreview(Exception):
@@ -133,7 +134,7 @@ def _pulumi(env: Mapping[str, str]) -> str:
 def _project(root: Path, stack: str) -> str:
     """The project a stack file names; empty if it cannot be read, which the preview will tell."""
     try:
-        content = yaml.load((root / f"Pulumi.{stack}.yaml").read_bytes(), Loader=_LOADER)
+        content = yaml.load((root / f"Pulumi.{stack}.yaml").read_bytes(), Loader=Loader)
         return str(content["config"]["gcp:project"])
     except (OSError, yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
         return ""

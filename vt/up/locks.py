@@ -66,12 +66,18 @@ def find(backend: str) -> list[StackLock]:
 
     Raises CommandError if the bucket cannot be read.
     """
+    if (folder := folder_of(backend)) is not None:
+        return in_folder(folder)
     parts = urlsplit(backend)
-    if parts.scheme == "file":
-        return in_folder(Path(unquote(parts.path)).expanduser())
     if parts.scheme == "gs":
         return _in_bucket(parts.netloc, parts.path.strip("/"))
     return []
+
+
+def folder_of(backend: str) -> Path | None:
+    """The folder of a ``file://`` backend; None for another kind."""
+    parts = urlsplit(backend)
+    return Path(unquote(parts.path)).expanduser() if parts.scheme == "file" else None
 
 
 def in_folder(folder: Path) -> list[StackLock]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+
+from vt.up import locks
 
 
 def mend(backend: str, project: str, stack: str, say: Callable[[str], None]) -> list[Path]:
@@ -19,20 +20,16 @@ def mend(backend: str, project: str, stack: str, say: Callable[[str], None]) -> 
 
     Only while nobody works on the stack: a file that is being written looks the same.
     """
-    parts = urlsplit(backend)
-    if parts.scheme != "file":
+    folder = locks.folder_of(backend)
+    if folder is None:
         return []
-    folder = Path(unquote(parts.path)).expanduser() / ".pulumi" / "stacks" / project
-    found = [file for file in sorted(folder.glob("*.attrs")) if _is_of(file, stack) and _cut(file)]
+    beside = folder / ".pulumi" / "stacks" / project
+    files = [beside / f"{stack}.json{compressed}.attrs" for compressed in ("", ".gz", ".zst")]
+    found = [file for file in files if _cut(file)]
     for file in found:
         file.unlink(missing_ok=True)
         say(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
     return found
-
-
-def _is_of(file: Path, stack: str) -> bool:
-    """Whether it is of the state itself, compressed or not."""
-    return file.name in (f"{stack}.json.attrs", f"{stack}.json.gz.attrs", f"{stack}.json.zst.attrs")
 
 
 def _cut(file: Path) -> bool:

@@ -72,6 +72,10 @@ def serve(
     return server, bound
 
 
+#: What answers a method, how its request is read and how its response is written.
+_Parts = tuple[Callable[[Any], Any], Callable[..., Any], Callable[..., bytes]]
+
+
 def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.GenericRpcHandler]:
     def unary(
         name: str, method: Callable[[Any], Any], read: Callable[..., Any], write: Callable[..., Any]
@@ -84,19 +88,28 @@ def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.Generic
             ),
         )
 
-    operation = operations_pb2.Operation.SerializeToString
-    empty = empty_pb2.Empty.SerializeToString
-    write_job = vertex_api.CustomJob.serialize
-    jobs = {
+    return [
+        grpc.method_handlers_generic_handler(
+            package, {name: unary(name, *parts) for name, parts in table.items()}
+        )
+        for package, table in (
+            ("google.cloud.aiplatform.v1.JobService", _jobs(service)),
+            ("google.longrunning.Operations", _operations(service)),
+        )
+    ]
+
+
+def _jobs(service: JobService) -> dict[str, _Parts]:
+    return {
         "CreateCustomJob": (
             service.create_custom_job,
             vertex_api.CreateCustomJobRequest.deserialize,
-            write_job,
+            vertex_api.CustomJob.serialize,
         ),
         "GetCustomJob": (
             service.get_custom_job,
             vertex_api.GetCustomJobRequest.deserialize,
-            write_job,
+            vertex_api.CustomJob.serialize,
         ),
         "ListCustomJobs": (
             service.list_custom_jobs,
@@ -106,35 +119,29 @@ def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.Generic
         "CancelCustomJob": (
             service.cancel_custom_job,
             vertex_api.CancelCustomJobRequest.deserialize,
-            empty,
+            empty_pb2.Empty.SerializeToString,
         ),
         "DeleteCustomJob": (
             service.delete_custom_job,
             vertex_api.DeleteCustomJobRequest.deserialize,
-            operation,
+            operations_pb2.Operation.SerializeToString,
         ),
     }
-    operations = {
+
+
+def _operations(service: JobService) -> dict[str, _Parts]:
+    return {
         "GetOperation": (
             service.get_operation,
             operations_pb2.GetOperationRequest.FromString,
-            operation,
+            operations_pb2.Operation.SerializeToString,
         ),
         "WaitOperation": (
             service.get_operation,
             operations_pb2.WaitOperationRequest.FromString,
-            operation,
+            operations_pb2.Operation.SerializeToString,
         ),
     }
-    return [
-        grpc.method_handlers_generic_handler(
-            package, {name: unary(name, *parts) for name, parts in table.items()}
-        )
-        for package, table in (
-            ("google.cloud.aiplatform.v1.JobService", jobs),
-            ("google.longrunning.Operations", operations),
-        )
-    ]
 
 
 def _answer(call: Call, method: Callable[[Any], Any], hooks: tuple[Hook, ...]) -> Any:
