@@ -18,7 +18,9 @@ from pathlib import Path
 import grpc
 import pytest
 
+from tests.chaos.ways import provider_of
 from tests.conftest import running_checkout
+from vt.local.home import Home
 
 pytestmark = [
     pytest.mark.e2e,
@@ -110,19 +112,11 @@ def up_through(checkout, proxy):
     return process
 
 
-def provider_of(checkout):
+def provider(checkout):
     """Process id of the dynamic provider of this checkout's engine."""
-    home = f"VT_LOCAL_HOME={checkout.home}".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"pulumi.dynamic" in words and home in (folder / "environ").read_bytes().split(
-                b"\0"
-            ):
-                return int(folder.name)
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue  # ended while we looked
-    raise AssertionError("no dynamic provider runs")
+    pid = provider_of(Home(checkout.home, checkout.path))
+    assert pid, "no dynamic provider runs"
+    return pid
 
 
 def submissions(checkout, run):
@@ -144,7 +138,7 @@ def next_up_adopts(checkout, run):
 def test_a_provider_killed_before_it_heard_the_answer_leaves_one_job(checkout, proxy):
     ask_for_run(checkout, 1)
     process = up_through(checkout, proxy)
-    os.kill(provider_of(checkout), signal.SIGKILL)
+    os.kill(provider(checkout), signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode != 0
     next_up_adopts(checkout, 1)
@@ -154,7 +148,7 @@ def test_a_provider_killed_before_it_heard_the_answer_leaves_one_job(checkout, p
 def test_a_killed_engine_and_its_orphan_leave_one_job(checkout, proxy):
     ask_for_run(checkout, 2)
     process = up_through(checkout, proxy)
-    orphan = provider_of(checkout)
+    orphan = provider(checkout)
     os.kill(process.pid, signal.SIGKILL)
     process.wait(timeout=30)
     proxy.release.set()  # the orphan hears the answer after all, and tells a dead engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 from tests.e2e.test_killed_submission import HoldingProxy
@@ -139,17 +141,43 @@ def test_an_interrupt_of_vt_up_is_one_interrupt_of_pulumi(project: Project) -> N
     assert not project.state().get("pending_operations")
 
 
+def test_a_job_renamed_after_its_provider_was_killed_is_told(
+    project: Project, proxy: HoldingProxy
+) -> None:
+    project.want(lost={"script": "sleep 600"})
+    process = project.start("env", f"VERTEX_EMULATOR_HOST=127.0.0.1:{proxy.port}", UP)
+    assert proxy.committed.wait(120)
+    provider = provider_of(project.home)
+    assert provider
+    os.kill(provider, signal.SIGKILL)
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert not project.state().get("pending_operations")  # nothing tells of it
+    project.want(found={"script": "true"})
+
+    told = project.vt("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
+
+    [lost] = project.accepted("lost")
+    assert f"customJobs/{lost.job_id}. A killed run submitted it, perhaps" in told
+    [command] = re.findall(r"`vt (jobs cancel [0-9]+ --stack local)`", told)
+    project.vt(*command.split(), "--yes")
+    again = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
+    assert "vt:" not in again
+
+
 def test_a_creation_that_nobody_repeated_is_explained_and_kept(
     project: Project, proxy: HoldingProxy
 ) -> None:
     train = {"script": "true"}
-    project.want(train=train, other={"script": "true"})
+    project.want(train=train, other={"script": "sleep 600"})
     killed_while_it_submitted(project, proxy)
     project.want(train=train)  # somebody changed his mind
     told = project.vt("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
     assert "a killed run was about to create training-other" in told
     assert "vt jobs list --stack local" in told
-    assert len(project.state()["pending_operations"]) == 1
+    assert "job other (run 1) is " in told
+    noted = [each["resource"]["urn"] for each in project.state()["pending_operations"]]
+    assert [urn for urn in noted if urn.endswith("::training-other")]
 
 
 def test_a_lock_of_another_machine_is_explained_and_kept(project: Project) -> None:

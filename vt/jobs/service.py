@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from infra.customjob.client import client, read
-from infra.customjob.ports import REQUEST_ID_LABEL, OperatorError
+from infra.customjob.ports import REQUEST_ID_LABEL, TERMINAL, OperatorError
 from infra.errors import did_you_mean
 from vt.errors import CommandError
 from vt.stacks import Place
@@ -30,13 +30,19 @@ class Jobs:
         self,
         *,
         everyones: bool = False,
+        unended: bool = False,
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
     ) -> list[CustomJob]:
-        """Jobs, newest first: those this stack submitted, or all of its project and region."""
+        """Jobs, newest first: those this stack submitted, or all of its project and region.
+
+        ``unended`` leaves those out that have ended: the service does, a stack may have thousands.
+        """
         terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
         if not everyones:
             terms += [f"labels.stack={self.where.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
+        if unended:
+            terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
         found = self._all(" AND ".join(terms))
@@ -62,15 +68,22 @@ class Jobs:
 
     def get(self, name: str) -> CustomJob:
         """The job of this resource name. Raises CommandError if there is none."""
-        from google.api_core.exceptions import NotFound
-
         hint = "`vt jobs list --all` shows those there are."
         if not _NAME.match(name):
             raise CommandError(f"{name!r} is no name of a job.", hint)
+        job = self.known(name)
+        if job is None:
+            raise CommandError(f"there is no job {name}.", hint)
+        return job
+
+    def known(self, name: str) -> CustomJob | None:
+        """The job of this resource name, or None if there is no record of it."""
+        from google.api_core.exceptions import NotFound
+
         try:
             return read(self._client.get_custom_job, name=name)
         except NotFound:
-            raise CommandError(f"there is no job {name}.", hint) from None
+            return None
 
     def cancel(self, job: CustomJob) -> None:
         """Ask for cancellation; a job that has ended meanwhile is left as it is."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
+from vt import stacks
 from vt.local import lifecycle, results, stack_state
 from vt.local.console import console, show_facts, table
-from vt.local.errors import LocalError
 from vt.local.home import Home
 from vt.local.orphans import end_orphans
-from vt.local.pulumi_shim import find_project
 from vt.local.shell import environment
 from vt.local.stack_state import StackJob, StackState
 from vt.local.vertex.records import JobRecord, JobTable, State
 from vt.local.watch import watch
+from vt.up import strays
 from vt.up.flow import Target, bring_up
 
 Say = Callable[[str], None]
@@ -23,19 +22,25 @@ Say = Callable[[str], None]
 def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
     """The exit code: pulumi's if it failed, 1 if a job did not succeed, else 0.
 
-    Raises LocalError if there is no project here, the cloud does not start, or the stack is in use.
+    Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
+    use.
     """
-    project = find_project(str(home.repo))
-    if project is None:
-        raise LocalError(f"there is no Pulumi.yaml in {home.repo} or above it.")
+    where = stacks.place(stack, home.repo)
     info = lifecycle.start(home, say)
-    target = Target(Path(project[0]), project[1], stack, environment(home, info.ports))
+    env = environment(home, info.ports)
+    target = Target(where.root, where.pulumi_project, where.stack, env)
     # No preview first: this is a rehearsal, and the preview would take as long again.
     # After a kill, a plugin of that run could go on beside the next one: `cleared` ends it.
     arguments = ["--yes", "--skip-preview"]
-    if code := bring_up(target, arguments, say, cleared=lambda: end_orphans(home)):
+    if code := bring_up(
+        target,
+        arguments,
+        say,
+        cleared=lambda: end_orphans(home),
+        ended=lambda deployment: strays.tell(where, deployment, say),
+    ):
         return code
-    state = stack_state.read(home, project[1], stack)
+    state = stack_state.read(home, where.pulumi_project, where.stack)
     jobs = JobTable(home.database)
     if wait:
         watch(home, jobs, state.jobs)

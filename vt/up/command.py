@@ -28,7 +28,9 @@ def up(
     """Run `pulumi up`, and put in order what a killed run left behind.
 
     Before: a lock whose process is gone is removed; a live one, or one of another machine, is
-    respected. After an `up` that ended well: pending creations that it settled are cleared.
+    respected. After an `up` that ended well: pending creations that it settled are cleared, and
+    jobs of the stack that run and that its state does not know are told.
+
     Everything else on the line goes to `pulumi up`: `vt up -s dev --yes`. A stack of the local
     cloud is taken there, and the cloud is started.
 
@@ -36,13 +38,19 @@ def up(
     """
     from vt import stacks
     from vt.errors import CommandError
-    from vt.up import flow
+    from vt.up import flow, strays
 
     try:
         where = stacks.place(stack)
         env = stacks.environment(where, say)
         target = flow.Target(where.root, where.pulumi_project, where.stack, env)
-        code = flow.bring_up(target, context.args, say, cleared=lambda: _end_orphans(where))
+        code = flow.bring_up(
+            target,
+            context.args,
+            say,
+            cleared=lambda: _end_orphans(where),
+            ended=lambda deployment: strays.tell(where, deployment, say),
+        )
     except CommandError as error:
         say(str(error))
         raise typer.Exit(1) from None

@@ -50,11 +50,17 @@ class Target:
 
 
 def bring_up(
-    target: Target, arguments: Sequence[str], say: Say, cleared: Callable[[], object] = lambda: None
+    target: Target,
+    arguments: Sequence[str],
+    say: Say,
+    *,
+    cleared: Callable[[], object],
+    ended: Callable[[Mapping[str, Any]], object],
 ) -> int:
     """The exit code of `pulumi up ARGUMENTS`, or of the refresh that cleared after it.
 
-    `cleared` is called when a dead lock was removed, before anything is run.
+    `cleared` is called when a dead lock was removed, before anything is run; `ended` with the
+    deployment (see `pulumi stack export`) that an `up` has left which ended well.
 
     Raises CommandError if the stack is in use, or `pulumi` cannot be asked.
     """
@@ -66,16 +72,20 @@ def bring_up(
     if code := child.run(command, target.folder, target.env):
         say(f"pulumi up ended with exit code {code}")
         return code
-    return clear_settled(target, arguments, say)
+    deployment = target.ask("stack", "export", "--stack", target.stack).get("deployment") or {}
+    code = clear_settled(target, arguments, deployment, say)
+    ended(deployment)
+    return code
 
 
-def clear_settled(target: Target, arguments: Sequence[str], say: Say) -> int:
+def clear_settled(
+    target: Target, arguments: Sequence[str], deployment: Mapping[str, Any], say: Say
+) -> int:
     """After an `up` that ended well: clear pending creations that it settled, explain the others.
 
     Returns the exit code of `pulumi refresh`, which clears them; 0 if there was nothing to clear.
     """
-    exported = target.ask("stack", "export", "--stack", target.stack)
-    found = pending.judge(exported.get("deployment") or {})
+    found = pending.judge(deployment)
     if found.open:
         say(pending.explanation(found, target.stack))
     if not found.clearable:

@@ -8,6 +8,7 @@ note says nothing any more.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ class Pending:
         return bool(self.settled) and not self.open
 
 
-def judge(deployment: dict[str, Any]) -> Pending:
+def judge(deployment: Mapping[str, Any]) -> Pending:
     """`deployment` is what `pulumi stack export` calls so."""
     resources = deployment.get("resources") or []
     there = {resource["urn"] for resource in resources if not resource.get("delete")}

@@ -1,0 +1,98 @@
+"""Which jobs `vt up` tells of after an `up`, by the official client against a service in this
+process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.customjob.vertex_api import CustomJob
+from tests.unit.vt.local.conftest import PROJECT, Cloud, command_job, wait_until
+from vt.jobs.service import Jobs
+from vt.local.vertex.grpc_front import serve
+from vt.local.vertex.records import State
+from vt.local.vertex.service import JobService
+from vt.stacks import Place
+from vt.up import strays
+
+Told = Callable[..., list[str]]
+
+
+@pytest.fixture
+def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
+    """What is told of stack `local` whose state holds the resources with these ids."""
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+
+    def tell(*ids: str) -> list[str]:
+        said: list[str] = []
+        where = Place(Path(), "demo", "local", PROJECT, "us-central1")
+        resources = [{"urn": "of the stack itself"}, *({"id": id_} for id_ in ids)]
+        strays.tell(where, {"resources": resources}, said.append)
+        return said
+
+    yield tell
+    server.stop(None).wait()
+
+
+def submit(cloud: Cloud, job: str, stack: str = "local", script: str = "sleep 600") -> str:
+    """Name of a job as the stack's provider labels it; it runs."""
+    labels = {"stack": stack, "job": job, "run": "2", "request-id": f"{job}-2"}
+    name = cloud.submit({**command_job("sh", "-c", script), "labels": labels}).name
+    wait_until(lambda: state(cloud, name) is not State.PENDING)
+    return name
+
+
+def state(cloud: Cloud, name: str) -> State:
+    record = cloud.jobs.get(name.rpartition("/")[2])
+    assert record
+    return record.state
+
+
+def test_a_job_that_the_state_does_not_know_is_told_with_the_ways_out(
+    told: Told, cloud: Cloud
+) -> None:
+    name = submit(cloud, "train")
+    [line] = told("projects/1/locations/us-central1/customJobs/1")
+    assert f"job train (run 2) is {state(cloud, name).word}" in line
+    assert f"stack local does not know it: {name}." in line
+    assert re.search(rf"`vt jobs cancel {name.rpartition('/')[2]} --stack local`", line)
+    assert "declare it as it was" in line
+
+
+def test_what_is_known_or_ended_or_anothers_is_not(told: Told, cloud: Cloud) -> None:
+    ended = submit(cloud, "short", script="true")
+    wait_until(lambda: state(cloud, ended).terminal)
+    known = submit(cloud, "train")
+    submit(cloud, "train", stack="other")
+    assert told(known) == []
+
+
+def test_a_list_that_lags_alarms_nobody(
+    told: Told, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = submit(cloud, "train")
+    before = Jobs(Place(Path(), "demo", "local", PROJECT, "us-central1")).list()
+    assert [job.name for job in before] == [name]
+    assert len(told()) == 1
+    cloud.scheduler.cancel(name.rpartition("/")[2])
+    wait_until(lambda: state(cloud, name).terminal)
+
+    def lagging(_self: Jobs, **_of: bool) -> list[CustomJob]:
+        return [*before, CustomJob(name=name + "9", state="JOB_STATE_RUNNING")]  # and a deleted one
+
+    monkeypatch.setattr(Jobs, "list", lagging)
+    assert told() == []
+
+
+def test_a_service_that_does_not_answer_is_told_and_no_failure(
+    told: Told, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST")
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path))
+    [line] = told()
+    assert line.startswith("it is not known whether jobs run that stack local does not know: ")
+    assert "the local cloud does not run" in line
