@@ -159,8 +159,12 @@ def test_a_job_renamed_after_its_provider_was_killed_is_told(
 
     [lost] = project.accepted("lost")
     assert f"customJobs/{lost.job_id}. A killed run submitted it, perhaps" in told
+    drift = project.vt("drift", "--stack", "local", code=7)
+    assert "lost \\(run 1\\) runs, and the stack does not know it" in drift
+    assert "local: drifted, 1 differ" in drift
     [command] = re.findall(r"`vt (jobs cancel [0-9]+ --stack local)`", told)
     project.vt(*command.split(), "--yes")
+    assert "is as declared" in project.vt("drift", "--stack", "local")
     again = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
     assert "vt:" not in again
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from vt.drift.findings import Drift
+    from infra.customjob.vertex_api import CustomJob
+    from vt.drift.findings import Difference, Drift
 
 
 def drift(
@@ -24,14 +25,17 @@ def drift(
 ) -> None:
     """Compare the cloud with what the stack declares; changes nothing, takes no lock.
 
+    Jobs of the stack that run and that its state does not know count as well.
+
     Exit code: 0 as declared, 7 it differs, 1 it could not be compared.
     """
+    from infra.customjob.ports import OperatorError
     from vt.drift import findings, report
     from vt.errors import CommandError
 
     try:
         found = _compared(stack)
-    except (CommandError, findings.NotAPreview) as reason:
+    except (CommandError, OperatorError, findings.NotAPreview) as reason:
         found = findings.Drift(stack, findings.Outcome.FAILED, errors=(str(reason),))
     if output is None:
         print(report.markdown(found), end="")
@@ -51,6 +55,7 @@ def _compared(stack: str) -> Drift:
     from vt.deploy import place
     from vt.drift import findings
     from vt.errors import CommandError
+    from vt.jobs import strays
 
     where = stacks.place(stack)
     env = place.environment(where)
@@ -63,4 +68,22 @@ def _compared(stack: str) -> Drift:
         )  # fmt: skip
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}.", "`make setup`") from None
-    return findings.read(stack, done.returncode, done.stdout, done.stderr)
+    found = findings.read(stack, done.returncode, done.stdout, done.stderr)
+    if found.outcome is findings.Outcome.FAILED:
+        return found
+    return found.and_also([_running(job, stack) for job in strays.find(where, found.ids)])
+
+
+def _running(job: CustomJob, stack: str) -> Difference:
+    """A job that runs, and that the stack does not know."""
+    from vt.drift import findings
+    from vt.jobs import strays, view
+
+    return findings.Difference(
+        findings.RUNS,
+        f"{view.title(job)} (run {job.labels.get('run', '')})",
+        "CustomJob",
+        job.name,
+        (findings.Field("state", view.state(job), ""),),
+        strays.way_out(job, stack),
+    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -24,6 +24,10 @@ MAX_SHOWN = 200
 _KEYS = ("config", "steps", "diagnostics", "changeSummary")
 _UNCHANGED = ("same", "refresh", "read", "discard")
 _PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
+
+
+#: What nothing in the stack stands for: `up` would do nothing about it.
+RUNS = "runs"
 
 
 class Outcome(IntEnum):
@@ -54,11 +58,13 @@ class Difference:
     """A resource that is not as declared."""
 
     op: str
-    """What `up` would do about it: create, update, replace, delete."""
+    """What `up` would do about it: create, update, replace, delete; or `RUNS`."""
     name: str
     type: str
     id: str
     fields: tuple[Field, ...] = ()
+    note: str = ""
+    """What else there is to know about it."""
 
     @property
     def told(self) -> str:
@@ -67,6 +73,7 @@ class Difference:
             "create": "is declared, and is not there",
             "delete": "is there, and is not declared",
             "update": "differs",
+            RUNS: "runs, and the stack does not know it",
         }.get(self.op, f"differs; `up` would {self.op} it")
 
 
@@ -78,6 +85,14 @@ class Drift:
     outcome: Outcome
     differences: tuple[Difference, ...] = ()
     errors: tuple[str, ...] = ()
+    ids: frozenset[str] = frozenset()
+    """Of everything in the state."""
+
+    def and_also(self, more: Sequence[Difference]) -> Drift:
+        """This, with what the engine could not see."""
+        if not more:
+            return self
+        return replace(self, outcome=Outcome.DRIFTED, differences=(*self.differences, *more))
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
@@ -97,7 +112,9 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         told = [d["message"].strip() for d in diagnostics if d.get("severity") == "error"]
         return Drift(stack, Outcome.FAILED, errors=tuple(told) or (stderr.strip(),))
     found = tuple(_difference(step) for step in steps if step["op"] not in _UNCHANGED)
-    return Drift(stack, Outcome(exit_code), tuple(sorted(found, key=lambda each: each.name)))
+    ids = frozenset(old["id"] for step in steps if (old := step.get("oldState") or {}).get("id"))
+    found = tuple(sorted(found, key=lambda each: each.name))
+    return Drift(stack, Outcome(exit_code), found, ids=ids)
 
 
 def _document(stdout: str) -> dict[str, Any] | None:

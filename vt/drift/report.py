@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 
-from vt.drift.findings import Difference, Drift, Outcome
+from vt.drift.findings import RUNS, Difference, Drift, Outcome
 
 VERSION = 1
 #: GitHub refuses a longer text in an issue or a comment.
@@ -39,7 +39,7 @@ def markdown(drift: Drift) -> str:
             text += f"\nToo much for one text: {left} more, in the workflow's log.\n"
             break
         text += part
-    return text + _way_out(drift.stack)
+    return text + (_way_out(drift.stack) if any(d.op != RUNS for d in drift.differences) else "")
 
 
 def _difference(difference: Difference) -> str:
@@ -50,7 +50,7 @@ def _difference(difference: Difference) -> str:
         for field in difference.fields:
             cells = (field.path, field.cloud, field.declared)
             text += "| " + " | ".join(_text(cell) or "(none)" for cell in cells) + " |\n"
-    return text
+    return text + (f"\n{_text(difference.note)}\n" if difference.note else "")
 
 
 def _way_out(stack: str) -> str:
@@ -74,4 +74,5 @@ def _text(text: str) -> str:
 def as_json(drift: Drift) -> str:
     """The report for programs."""
     found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
+    del found["ids"]
     return json.dumps({"version": VERSION, **found}, indent=2, ensure_ascii=False) + "\n"

@@ -13,7 +13,7 @@ from vt.local.shell import environment
 from vt.local.stack_state import StackJob, StackState
 from vt.local.vertex.records import JobRecord, JobTable, State
 from vt.local.watch import watch
-from vt.up import strays
+from vt.up import unseen
 from vt.up.flow import Target, bring_up
 
 Say = Callable[[str], None]
@@ -37,7 +37,7 @@ def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
         arguments,
         say,
         cleared=lambda: end_orphans(home),
-        ended=lambda deployment: strays.tell(where, deployment, say),
+        ended=lambda deployment: unseen.tell(where, deployment, say),
     ):
         return code
     state = stack_state.read(home, where.pulumi_project, where.stack)

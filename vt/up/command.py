@@ -38,7 +38,7 @@ def up(
     """
     from vt import stacks
     from vt.errors import CommandError
-    from vt.up import flow, strays
+    from vt.up import flow, unseen
 
     try:
         where = stacks.place(stack)
@@ -49,7 +49,7 @@ def up(
             context.args,
             say,
             cleared=lambda: _end_orphans(where),
-            ended=lambda deployment: strays.tell(where, deployment, say),
+            ended=lambda deployment: unseen.tell(where, deployment, say),
         )
     except CommandError as error:
         say(str(error))

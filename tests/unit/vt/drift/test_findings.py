@@ -37,6 +37,18 @@ def test_no_changes_are_no_drift():
     assert drift.differences == ()
 
 
+def test_what_the_engine_cannot_see_is_drift_as_well():
+    text = document(step("same", {"id": "a"}), step("create", new={}), step("same", {}))
+    clean = findings.read("dev", 0, text, "")
+    assert clean.ids == {"a"}
+    assert clean.and_also([]) is clean
+    running = findings.Difference(findings.RUNS, "train (run 1)", "CustomJob", "b")
+    found = clean.and_also([running])
+    assert found.outcome is findings.Outcome.DRIFTED
+    assert found.differences == (*clean.differences, running)
+    assert running.told == "runs, and the stack does not know it"
+
+
 def test_a_resource_that_is_gone_is_told_as_declared_and_not_there():
     new = {"type": "a:b:C", "inputs": {"name": "x"}}
     [gone] = findings.read("dev", 7, document(step("create", None, new)), "").differences

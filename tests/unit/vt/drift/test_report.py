@@ -6,11 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vt.drift import report
-from vt.drift.findings import Difference, Drift, Field, Outcome
+from vt.drift.findings import RUNS, Difference, Drift, Field, Outcome
 
 BUCKET = Difference(
     "update", "storage-data", "gcp:storage/bucket:Bucket", "acme-data",
     (Field("labels.owner", "mallory", ""),),
+)  # fmt: skip
+
+JOB = Difference(
+    RUNS, "train (run 1)", "CustomJob", "projects/1/locations/r/customJobs/7",
+    (Field("state", "RUNNING", ""),), "End it with jobs cancel 7",
 )  # fmt: skip
 
 
@@ -23,6 +28,15 @@ def test_a_difference_is_a_row_with_both_sides_and_the_way_out():
     assert "1 resource differs" in text
     assert "| labels.owner | mallory | (none) |" in text
     assert "make preview STACK=dev REFRESH=1" in text
+
+
+def test_a_job_that_nobody_knows_has_a_way_out_of_its_own():
+    text = report.markdown(drifted(JOB))
+    assert "### train \\(run 1\\) runs, and the stack does not know it" in text
+    assert "| state | RUNNING | (none) |" in text
+    assert "End it with jobs cancel 7" in text
+    assert "make preview" not in text  # would do nothing about it
+    assert "make preview" in report.markdown(drifted(JOB, BUCKET))
 
 
 def test_clean_and_failed_are_told_apart():
@@ -51,6 +65,7 @@ def test_no_value_breaks_out_of_its_cell_or_calls_anybody(value):
 
 def test_programs_get_the_same_with_a_version():
     found = json.loads(report.as_json(drifted(BUCKET)))
+    assert set(found) == {"version", "stack", "outcome", "differences", "errors"}
     assert found["version"] == report.VERSION
     assert found["outcome"] == "drifted"
     assert found["differences"][0]["fields"] == [

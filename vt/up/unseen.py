@@ -1,0 +1,30 @@
+"""After an `up` that ended well: the jobs of the stack that run unseen by its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from infra.customjob.ports import OperatorError
+from vt.errors import CommandError
+from vt.jobs import strays, view
+from vt.stacks import Place
+
+
+def tell(where: Place, deployment: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    """Name each of them, and the ways out. `deployment` is what `pulumi stack export` calls so.
+
+    Nothing is cancelled: who removed it may have wanted the job to go on. Where jobs cannot be
+    listed, that is told in its place; it is no reason to call an `up` failed that went well.
+    """
+    known = {resource.get("id", "") for resource in deployment.get("resources") or []}
+    try:
+        found = strays.find(where, known)
+    except (CommandError, OperatorError) as error:
+        say(f"it is not known whether jobs run that stack {where.stack} does not know: {error}")
+        return
+    for job in found:
+        say(
+            f"job {view.title(job)} (run {job.labels.get('run', '')}) is {view.state(job)}, and "
+            f"stack {where.stack} does not know it: {job.name}. {strays.way_out(job, where.stack)}"
+        )
