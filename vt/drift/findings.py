@@ -20,14 +20,12 @@ UNKNOWN = re.compile(r"04da6b54-80e4-46f7-96ec-b56ff0331ba9")
 SECRET_KEY = "4dabf18193072939515e22adb298388d"
 #: Longer values are cut: the whole of it is in the state.
 MAX_SHOWN = 200
+#: Of a job that nothing in the state stands for; `up` would do nothing about it.
+RUNS = "runs"
 
 _KEYS = ("config", "steps", "diagnostics", "changeSummary")
 _UNCHANGED = ("same", "refresh", "read", "discard")
 _PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
-
-
-#: What nothing in the stack stands for: `up` would do nothing about it.
-RUNS = "runs"
 
 
 class Outcome(IntEnum):
