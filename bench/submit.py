@@ -1,6 +1,6 @@
 """What a submission costs: in the provider, in the engine, and by other ways to submit.
 
-    .venv/bin/python bench/submit.py [--sizes 10,100,300,1000] [--calls N] [--json FILE]
+    .venv/bin/python bench/submit.py [--sizes 10,100] [--rounds N] [--calls N] [--json FILE]
 
 Everything is measured in one run against one local service, whose runner is kept busy so that no
 job of the measurement takes processor time:
@@ -186,30 +186,39 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
     }
 
 
-def engine(module: Any, project: Any, size: int) -> dict[str, float]:
+def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float]:
     """Seconds of `pulumi up` of so many jobs, of the bare call and of the floor, and bytes of
-    state per job."""
-    program = project.path / "__main__.py"
+    state per job: medians of so many rounds, in each of which they take turns."""
     place = {"project": module.PROJECT, "region": module.REGION}
     (project.path / "floor.py").write_text(FLOOR_PROVIDERS.format(**place))
-    found: dict[str, float] = {}
-    saved = project.path / "empty.json"
     programs = {
         "jobs": module.PROGRAM,
         "bare": FLOOR.format(provider="Bare"),
         "floor": FLOOR.format(provider="Nothing"),
     }
-    for kind, text in programs.items():
-        program.write_text(text)
-        project.want()
-        project.up()  # the empty stack: what a stack costs in any case
-        project.pulumi(f"stack export -s local --file {saved}")
-        empty = state_bytes(project)
-        project.want(**{f"job-{size}-{n}": {"script": "true"} for n in range(size)})
-        found[kind] = timed(project.up)
-        found[f"{kind}: bytes"] = (state_bytes(project) - empty) / size
-        empty_again(project, saved)
-    return found
+    found: dict[str, list[float]] = {}
+    for number in range(rounds):
+        for kind, text in programs.items():
+            seconds, state = one_up(project, text, f"job-{size}-{number}", size)
+            found.setdefault(kind, []).append(seconds)
+            found.setdefault(f"{kind}: bytes", []).append(state)
+    return {what: statistics.median(figures) for what, figures in found.items()}
+
+
+def one_up(project: Any, program: str, names: str, size: int) -> tuple[float, float]:
+    """Seconds of one `pulumi up` that makes ``size`` resources, and bytes of state of each."""
+    saved = project.path / "empty.json"
+    (project.path / "__main__.py").write_text(program)
+    project.want()
+    project.up()  # the empty stack: what a stack costs in any case
+    project.pulumi(f"stack export -s local --file {saved}")
+    empty = state_bytes(project)
+    # Names of its own each time: a request that was submitted before would be adopted.
+    project.want(**{f"{names}-{n}": {"script": "true"} for n in range(size)})
+    seconds = timed(project.up)
+    state = (state_bytes(project) - empty) / size
+    empty_again(project, saved)
+    return seconds, state
 
 
 def real_job(project: Any) -> int:
@@ -251,6 +260,7 @@ def state_bytes(project: Any) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description="What a submission costs.")
     parser.add_argument("--sizes", default="10,100,300,1000")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -269,13 +279,14 @@ def main() -> int:
         show_calls(report["calls"])
         report["engine"] = {}
         for size in map(int, given.sizes.split(",")):
-            report["engine"][size] = engine(module, project, size)
+            report["engine"][size] = engine(module, project, size, given.rounds)
             show_engine(size, report["engine"][size])
         report["real job: bytes"] = real_job(project)
         print(f"the job of the local stack: {report['real job: bytes']} bytes of state", flush=True)
     report["missed"] = missed(report)
     report["minutes"] = (time.perf_counter() - began) / 60
-    print(*(f"missed: {line}" for line in report["missed"]), sep="\n")
+    for line in report["missed"]:
+        print(f"missed: {line}")
     print(f"{report['machine']}, {report['minutes']:.0f} minutes")
     if given.json:
         given.json.write_text(json.dumps(report, indent=2))
