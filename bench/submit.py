@@ -21,7 +21,8 @@ docs/submission-cost.md.
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import functools
+import itertools
 import json
 import os
 import platform
@@ -30,9 +31,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from arms import in_turns
+from submit_programs import FLOOR, HIGH_LEVEL, PROVIDERS
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Bytes of state a job may take.
@@ -45,76 +49,24 @@ POOL = {
     "replicaCount": "1",
     "containerSpec": SHELL,
 }
-FLOOR = """\
-import json
-from pathlib import Path
-from pulumi.dynamic import Resource
-from floor import {provider}
-class Trivial(Resource, module="bench", name="Trivial"):
-    def __init__(self, name):
-        super().__init__({provider}(), name, {{"text": name}})
-for key in json.loads(Path("jobs.json").read_text()):
-    Trivial(key)
-"""
-FLOOR_PROVIDERS = """\
-from pulumi.dynamic import CreateResult, ResourceProvider
-class Nothing(ResourceProvider):
-    serialize_as_secret_always = False
-    def create(self, props):
-        return CreateResult(props["text"], props)
-class Bare(ResourceProvider):
-    serialize_as_secret_always = False
-    def create(self, props):
-        from infra.customjob.client import connect
-        from infra.customjob.vertex_api import CustomJob
-        pool = {{"machine_spec": {{"machine_type": "n1-standard-4"}}, "replica_count": 1,
-                "container_spec": {{"image_uri": "shell", "command": ["true"]}}}}
-        job = connect("{project}", "{region}")._client.create_custom_job(
-            parent="projects/{project}/locations/{region}",
-            custom_job=CustomJob(display_name=props["text"],
-                                 job_spec={{"worker_pool_specs": [pool]}}))
-        return CreateResult(job.name, props)
-"""
-#: The high-level SDK reaches the local service by a client without TLS; it makes none of its own,
-#: which it would do anew at each call.
-HIGH_LEVEL = """\
-import os, sys, time
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import aiplatform
-from google.cloud.aiplatform import initializer
-from infra.customjob.client import client
-local = client("{project}", "{region}")
-initializer.global_config.create_client = lambda *_, **__: local
-def submit(name):
-    pool = {{"machine_spec": {{"machine_type": "n1-standard-4"}}, "replica_count": 1,
-            "container_spec": {{"image_uri": "shell", "command": ["true"]}}}}
-    job = aiplatform.CustomJob(name, [pool], project="{project}", location="{region}",
-                               staging_bucket="gs://x", credentials=AnonymousCredentials())
-    job.submit()
-times = []
-for number in range(int(sys.argv[1])):
-    began = time.perf_counter()
-    submit(f"sdk-{{number}}")
-    times.append(time.perf_counter() - began)
-print(sorted(times)[len(times) // 2])
-"""
-
-
-def only_jobs() -> Any:
-    """The project that the end-to-end tests use: nothing but jobs."""
-    spec = importlib.util.spec_from_file_location("only_jobs", ROOT / "tests/e2e/only_jobs.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["only_jobs"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def timed(call: Callable[[], object]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+def medians(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    return {what: statistics.median(taken) for what, taken in figures.items()}
+
+
+def place(module: Any) -> dict[str, Any]:
+    """What the measured programs submit, and where."""
+    container = {"image_uri": "shell", "command": ["true"]}
+    machine = {"machine_type": "n1-standard-4"}
+    pool = {"machine_spec": machine, "replica_count": 1, "container_spec": container}
+    return {"project": module.PROJECT, "region": module.REGION, "pool": pool}
 
 
 def occupy_runner(module: Any, client: Any) -> None:
@@ -128,8 +80,9 @@ def occupy_runner(module: Any, client: Any) -> None:
 
 def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> None:
     """One submission by the bare client."""
-    from google.cloud.aiplatform_v1 import CustomJob
     from google.protobuf.json_format import ParseDict
+
+    from infra.customjob.vertex_api import CustomJob
 
     job = CustomJob()
     body = {"displayName": name, "jobSpec": {"workerPoolSpecs": [pool]}}
@@ -164,12 +117,16 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
 
     connected = client(module.PROJECT, module.REGION)
     occupy_runner(module, connected)
-    by_provider(module, "warm-up")
-    bare_times, provider_times = [], []
-    for number in range(count):
-        bare_times.append(timed(lambda n=number: bare(module, connected, f"bare-{n}")))
-        provider_times.append(timed(lambda n=number: by_provider(module, f"provider-{n}")))
-    script = HIGH_LEVEL.format(project=module.PROJECT, region=module.REGION)
+    numbers = itertools.count()
+    times = in_turns(
+        {
+            "bare client": lambda: timed(lambda: bare(module, connected, f"bare-{next(numbers)}")),
+            "provider": lambda: timed(lambda: by_provider(module, f"provider-{next(numbers)}")),
+        },
+        count,
+        warm_up=1,
+    )
+    script = HIGH_LEVEL.format(**place(module))
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def high_level(jobs: int) -> str:
@@ -179,8 +136,7 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
         ).stdout
 
     return {
-        "bare client": statistics.median(bare_times),
-        "provider": statistics.median(provider_times),
+        **medians(times),
         "high-level SDK": float(high_level(count).split()[-1]),
         "high-level SDK from process start": timed(lambda: high_level(1)),
     }
@@ -189,20 +145,23 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
 def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float]:
     """Seconds of `pulumi up` of so many jobs, of the bare call and of the floor, and bytes of
     state per job: medians of so many rounds, in each of which they take turns."""
-    place = {"project": module.PROJECT, "region": module.REGION}
-    (project.path / "floor.py").write_text(FLOOR_PROVIDERS.format(**place))
+    (project.path / "floor.py").write_text(PROVIDERS.format(**place(module)))
     programs = {
         "jobs": module.PROGRAM,
         "bare": FLOOR.format(provider="Bare"),
         "floor": FLOOR.format(provider="Nothing"),
     }
-    found: dict[str, list[float]] = {}
-    for number in range(rounds):
-        for kind, text in programs.items():
-            seconds, state = one_up(project, text, f"job-{size}-{number}", size)
-            found.setdefault(kind, []).append(seconds)
-            found.setdefault(f"{kind}: bytes", []).append(state)
-    return {what: statistics.median(figures) for what, figures in found.items()}
+    states: dict[str, list[float]] = {f"{kind}: bytes": [] for kind in programs}
+    numbers = itertools.count()
+
+    def arm(kind: str) -> float:
+        names = f"job-{size}-{next(numbers)}"
+        seconds, state = one_up(project, programs[kind], names, size)
+        states[f"{kind}: bytes"].append(state)
+        return seconds
+
+    times = in_turns({kind: functools.partial(arm, kind) for kind in programs}, rounds)
+    return medians(times | states)
 
 
 def one_up(project: Any, program: str, names: str, size: int) -> tuple[float, float]:
@@ -266,7 +225,8 @@ def main() -> int:
     given = parser.parse_args()
     began = time.perf_counter()
     sys.path.insert(0, str(ROOT))
-    module = only_jobs()
+    from tests.e2e import only_jobs as module
+
     report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:
         from vt.local.server import ServerInfo

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from unittest.mock import patch
 
@@ -51,13 +51,8 @@ def inputs(run: int, command: str, on_delete: str) -> dict[str, Any]:
     who = ("acme-ml-dev", "r", "dev", JOB)
     submission = spec.Submission(*who, run)
     return {
-        "submission": {
-            "project": submission.project,
-            "region": submission.region,
-            "stack": submission.stack,
-            "job": JOB,
-            "run": float(run),  # the engine hands numbers over as floats
-        },
+        # The engine hands numbers over as floats.
+        "submission": asdict(submission) | {"run": float(run)},
         "requestId": spec._identity(submission, body),
         "request": body,
         "options": {"labels": {}, "controlBucket": "control", "onDelete": on_delete},

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from concurrent import futures
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
@@ -65,10 +66,10 @@ def checkout(tmp_path_factory):
         yield copy
 
 
-@pytest.fixture
-def proxy(checkout):
-    port = json.loads((checkout.home / "server.json").read_text())["vertex_port"]
-    handler = HoldingProxy(f"127.0.0.1:{port}")
+@contextmanager
+def holding(vertex_port):
+    """A proxy before the job service at this port; it lets go of what it holds at the end."""
+    handler = HoldingProxy(f"127.0.0.1:{vertex_port}")
     server = grpc.server(futures.ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers([handler])
     handler.port = server.add_insecure_port("127.0.0.1:0")
@@ -76,6 +77,13 @@ def proxy(checkout):
     yield handler
     handler.release.set()
     server.stop(None)
+
+
+@pytest.fixture
+def proxy(checkout):
+    port = json.loads((checkout.home / "server.json").read_text())["vertex_port"]
+    with holding(port) as handler:
+        yield handler
 
 
 def ask_for_run(checkout, run):

@@ -9,16 +9,14 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from concurrent import futures
 from pathlib import Path
 
-import grpc
 import pytest
 
 from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
-from tests.e2e.test_killed_submission import HoldingProxy
+from tests.e2e.test_killed_submission import HoldingProxy, holding
 from vt.local import processes
 from vt.local.server import ServerInfo
 
@@ -40,22 +38,22 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def proxy(project: Project) -> Iterator[HoldingProxy]:
     info = ServerInfo.read(project.home.server_file)
     assert info
-    handler = HoldingProxy(f"127.0.0.1:{info.vertex_port}")
-    server = grpc.server(futures.ThreadPoolExecutor(8))
-    server.add_generic_rpc_handlers([handler])
-    handler.port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield handler
-    handler.release.set()
-    server.stop(None)
+    with holding(info.vertex_port) as handler:
+        yield handler
 
 
-def killed_while_it_submitted(project: Project, proxy: HoldingProxy) -> int:
-    """Process id of a `pulumi up` that was killed when its job existed and it had no answer."""
+def submitting(project: Project, proxy: HoldingProxy) -> subprocess.Popen[str]:
+    """A `pulumi up` whose job exists, and which has no answer."""
     process = project.start("env", f"VERTEX_EMULATOR_HOST=127.0.0.1:{proxy.port}", UP)
     if not proxy.committed.wait(120):
         process.kill()
         raise AssertionError(f"no submission arrived:\n{process.communicate()[0]}")
+    return process
+
+
+def killed_while_it_submitted(project: Project, proxy: HoldingProxy) -> int:
+    """Process id of a `pulumi up` that was killed when its job existed and it had no answer."""
+    process = submitting(project, proxy)
     process.kill()
     process.wait(60)
     return process.pid
@@ -145,8 +143,7 @@ def test_a_job_renamed_after_its_provider_was_killed_is_told(
     project: Project, proxy: HoldingProxy
 ) -> None:
     project.want(lost={"script": "sleep 600"})
-    process = project.start("env", f"VERTEX_EMULATOR_HOST=127.0.0.1:{proxy.port}", UP)
-    assert proxy.committed.wait(120)
+    process = submitting(project, proxy)
     provider = provider_of(project.home)
     assert provider
     os.kill(provider, signal.SIGKILL)

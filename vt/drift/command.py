@@ -81,7 +81,7 @@ def _running(job: CustomJob, stack: str) -> Difference:
 
     return findings.Difference(
         findings.RUNS,
-        f"{view.title(job)} (run {job.labels.get('run', '')})",
+        strays.told(job),
         "CustomJob",
         job.name,
         (findings.Field("state", view.state(job), ""),),

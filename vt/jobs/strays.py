@@ -36,6 +36,11 @@ def find(where: Place, known: Collection[str]) -> list[CustomJob]:
     return [job for job in found if not view.ended(job) and job.state.name != CANCELLING]
 
 
+def told(job: CustomJob) -> str:
+    """Its name in the stack, with its run."""
+    return f"{view.title(job)} (run {job.labels.get('run', '')})"
+
+
 def way_out(job: CustomJob, stack: str) -> str:
     """Where it comes from, and what can be done about it."""
     return (

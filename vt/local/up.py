@@ -13,7 +13,6 @@ from vt.local.shell import environment
 from vt.local.stack_state import StackJob, StackState
 from vt.local.vertex.records import JobRecord, JobTable, State
 from vt.local.watch import watch
-from vt.up import unseen
 from vt.up.flow import Target, bring_up
 
 Say = Callable[[str], None]
@@ -27,18 +26,11 @@ def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
     """
     where = stacks.place(stack, home.repo)
     info = lifecycle.start(home, say)
-    env = environment(home, info.ports)
-    target = Target(where.root, where.pulumi_project, where.stack, env)
+    target = Target(where, environment(home, info.ports))
     # No preview first: this is a rehearsal, and the preview would take as long again.
     # After a kill, a plugin of that run could go on beside the next one: `cleared` ends it.
     arguments = ["--yes", "--skip-preview"]
-    if code := bring_up(
-        target,
-        arguments,
-        say,
-        cleared=lambda: end_orphans(home),
-        ended=lambda deployment: unseen.tell(where, deployment, say),
-    ):
+    if code := bring_up(target, arguments, say, cleared=lambda: end_orphans(home)):
         return code
     state = stack_state.read(home, where.pulumi_project, where.stack)
     jobs = JobTable(home.database)

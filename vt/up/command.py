@@ -38,19 +38,13 @@ def up(
     """
     from vt import stacks
     from vt.errors import CommandError
-    from vt.up import flow, unseen
+    from vt.up import flow
 
     try:
         where = stacks.place(stack)
         env = stacks.environment(where, say)
-        target = flow.Target(where.root, where.pulumi_project, where.stack, env)
-        code = flow.bring_up(
-            target,
-            context.args,
-            say,
-            cleared=lambda: _end_orphans(where),
-            ended=lambda deployment: unseen.tell(where, deployment, say),
-        )
+        target = flow.Target(where, env)
+        code = flow.bring_up(target, context.args, say, cleared=lambda: _end_orphans(where))
     except CommandError as error:
         say(str(error))
         raise typer.Exit(1) from None

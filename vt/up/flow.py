@@ -7,22 +7,20 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vt.errors import CommandError
-from vt.up import child, locks, pending, sidecar
+from vt.stacks import Place
+from vt.up import child, locks, pending, sidecar, unseen
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A stack, and the environment in which `pulumi` finds it. `folder` holds Pulumi.yaml."""
+    """A stack, and the environment in which `pulumi` finds it."""
 
-    folder: Path
-    project: str
-    stack: str
+    where: Place
     env: Mapping[str, str]
 
     @property
@@ -37,7 +35,7 @@ class Target:
         """What a `pulumi` command that prints JSON says. Raises CommandError if it fails."""
         done = subprocess.run(
             [self.pulumi, *arguments, "--non-interactive"],
-            cwd=self.folder, env=dict(self.env), capture_output=True, text=True, check=False,
+            cwd=self.where.root, env=dict(self.env), capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode != 0:
             told = done.stderr.strip() or done.stdout.strip()
@@ -50,31 +48,25 @@ class Target:
 
 
 def bring_up(
-    target: Target,
-    arguments: Sequence[str],
-    say: Say,
-    *,
-    cleared: Callable[[], object],
-    ended: Callable[[Mapping[str, Any]], object],
+    target: Target, arguments: Sequence[str], say: Say, *, cleared: Callable[[], object]
 ) -> int:
     """The exit code of `pulumi up ARGUMENTS`, or of the refresh that cleared after it.
 
-    `cleared` is called when a dead lock was removed, before anything is run; `ended` with the
-    deployment (see `pulumi stack export`) that an `up` has left which ended well.
+    `cleared` is called when a dead lock was removed, before anything is run.
 
     Raises CommandError if the stack is in use, or `pulumi` cannot be asked.
     """
-    backend = target.backend()
-    if locks.clear_dead(backend, target.project, target.stack, say):
+    where, backend = target.where, target.backend()
+    if locks.clear_dead(backend, where.pulumi_project, where.stack, say):
         cleared()
-    sidecar.mend(backend, target.project, target.stack, say)
-    command = [target.pulumi, "up", "--stack", target.stack, *arguments]
-    if code := child.run(command, target.folder, target.env):
+    sidecar.mend(backend, where.pulumi_project, where.stack, say)
+    command = [target.pulumi, "up", "--stack", where.stack, *arguments]
+    if code := child.run(command, where.root, target.env):
         say(f"pulumi up ended with exit code {code}")
         return code
-    deployment = target.ask("stack", "export", "--stack", target.stack).get("deployment") or {}
+    deployment = target.ask("stack", "export", "--stack", where.stack).get("deployment") or {}
     code = clear_settled(target, arguments, deployment, say)
-    ended(deployment)
+    unseen.tell(where, deployment, say)
     return code
 
 
@@ -85,18 +77,18 @@ def clear_settled(
 
     Returns the exit code of `pulumi refresh`, which clears them; 0 if there was nothing to clear.
     """
-    found = pending.judge(deployment)
+    stack, found = target.where.stack, pending.judge(deployment)
     if found.open:
-        say(pending.explanation(found, target.stack))
+        say(pending.explanation(found, stack))
     if not found.clearable:
         return 0
     names = ", ".join(urn.rpartition("::")[2] for urn in found.settled)
     say(f"a killed run had begun to create {names}, which is there now: clearing its note")
-    command = [target.pulumi, "refresh", "--stack", target.stack, "--yes", "--skip-preview"]
+    command = [target.pulumi, "refresh", "--stack", stack, "--yes", "--skip-preview"]
     command += ["--non-interactive", "--clear-pending-creates", *_config_file(arguments)]
     for urn in found.settled:
         command += ["--target", urn]  # the others need not be read again
-    return child.run(command, target.folder, target.env)
+    return child.run(command, target.where.root, target.env)
 
 
 def _config_file(arguments: Sequence[str]) -> list[str]:

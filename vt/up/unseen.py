@@ -25,6 +25,6 @@ def tell(where: Place, deployment: Mapping[str, Any], say: Callable[[str], None]
         return
     for job in found:
         say(
-            f"job {view.title(job)} (run {job.labels.get('run', '')}) is {view.state(job)}, and "
-            f"stack {where.stack} does not know it: {job.name}. {strays.way_out(job, where.stack)}"
+            f"job {strays.told(job)} is {view.state(job)}, and stack {where.stack} does not know "
+            f"it: {job.name}. {strays.way_out(job, where.stack)}"
         )

@@ -3,17 +3,17 @@ process."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from infra.customjob.vertex_api import CustomJob
-from tests.unit.vt.local.conftest import PROJECT, Cloud, command_job, wait_until
+from tests.unit.vt.jobs.submitting import done, submit, until_running
+from tests.unit.vt.local.conftest import PROJECT, Cloud
 from vt.jobs.service import Jobs
 from vt.local.vertex.grpc_front import serve
-from vt.local.vertex.records import State
+from vt.local.vertex.records import JobRecord
 from vt.local.vertex.service import JobService
 from vt.stacks import Place
 from vt.up import unseen
@@ -38,51 +38,45 @@ def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
     server.stop(None).wait()
 
 
-def submit(cloud: Cloud, job: str, stack: str = "local", script: str = "sleep 600") -> str:
-    """Name of a job as the stack's provider labels it, once its code runs or has run."""
-    labels = {"stack": stack, "job": job, "run": "2", "request-id": f"{job}-2"}
-    name = cloud.submit({**command_job("sh", "-c", script), "labels": labels}).name
-    wait_until(lambda: state(cloud, name) is State.RUNNING or state(cloud, name).terminal)
-    return name
-
-
-def state(cloud: Cloud, name: str) -> State:
-    record = cloud.jobs.get(name.rpartition("/")[2])
+def running(cloud: Cloud, job: str, stack: str = "local") -> JobRecord:
+    """A job of the stack that runs."""
+    job_id = until_running(cloud, submit(cloud, "sleep 600", job, run=2, stack=stack))
+    record = cloud.jobs.get(job_id)
     assert record
-    return record.state
+    return record
 
 
 def test_a_job_that_the_state_does_not_know_is_told_with_the_ways_out(
     told: Told, cloud: Cloud
 ) -> None:
-    name = submit(cloud, "train")
+    job = running(cloud, "train")
     [line] = told("projects/1/locations/us-central1/customJobs/1")
     assert "job train (run 2) is RUNNING" in line
-    assert f"stack local does not know it: {name}." in line
-    assert re.search(rf"`vt jobs cancel {name.rpartition('/')[2]} --stack local`", line)
+    assert f"stack local does not know it: {job.name}." in line
+    assert f"`vt jobs cancel {job.job_id} --stack local`" in line
     assert "declare it as it was" in line
 
 
 def test_what_is_known_or_ended_or_anothers_is_not(told: Told, cloud: Cloud) -> None:
-    ended = submit(cloud, "short", script="true")
-    wait_until(lambda: state(cloud, ended).terminal)
-    known = submit(cloud, "train")
-    submit(cloud, "train", stack="other")
-    assert told(known) == []
+    done(cloud, submit(cloud, "true", "short"))
+    known = running(cloud, "train")
+    running(cloud, "train", stack="other")
+    assert told(known.name) == []
 
 
 def test_a_list_that_lags_alarms_nobody(
     told: Told, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = submit(cloud, "train")
+    job = running(cloud, "train")
     before = Jobs(Place(Path(), "demo", "local", PROJECT, "us-central1")).list()
-    assert [job.name for job in before] == [name]
+    assert [each.name for each in before] == [job.name]
     assert len(told()) == 1
-    cloud.scheduler.cancel(name.rpartition("/")[2])
-    wait_until(lambda: state(cloud, name).terminal)
+    cloud.scheduler.cancel(job.job_id)
+    done(cloud, job.job_id)
 
     def lagging(_self: Jobs, **_of: bool) -> list[CustomJob]:
-        return [*before, CustomJob(name=name + "9", state="JOB_STATE_RUNNING")]  # and a deleted one
+        deleted = CustomJob(name=job.name + "9", state="JOB_STATE_RUNNING")
+        return [*before, deleted]
 
     monkeypatch.setattr(Jobs, "list", lagging)
     assert told() == []
