@@ -23,6 +23,10 @@ ROOT = Path(__file__).parents[1]
 # Tests call and start what `vt` would have prepared for.
 spare_loopback(os.environ)
 name_user(os.environ)
+# Under `make test`, a `make` that a test starts would take itself for a part of that one and say
+# which folder it enters.
+for variable in [name for name in os.environ if name.startswith(("MAKE", "MFLAGS"))]:
+    del os.environ[variable]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell without job control starts background commands deaf to SIGINT, and so would be all

@@ -53,7 +53,7 @@ class Clone:
     def make(self, verb: str, expect: int = 0, **variables: str) -> str:
         """Run a verb; its exit code as `make` tells it (2 for any failure). What was said."""
         done = subprocess.run(
-            ["make", "--no-print-directory", "-o", "setup", verb],
+            ["make", "-o", "setup", verb],
             cwd=self.path, text=True, capture_output=True, check=False, timeout=600,
             env={**self.env, "STACK": "local", **variables},
         )  # fmt: skip
@@ -79,15 +79,7 @@ class World:
         self.hub.write_text(json.dumps({"comments": [], "issues": [], "pulls": [], "calls": []}))
         seed = copy_checkout(folder / "seed").path
         (seed / "Pulumi.local.yaml").write_text(STACK)
-        ambient = (
-            "PULUMI_",
-            "VT_",
-            "VERTEX_EMULATOR",
-            "STORAGE_EMULATOR",
-            "GITHUB_",
-            "GH_",
-            "MAKE",
-        )
+        ambient = ("PULUMI_", "VT_", "VERTEX_EMULATOR", "STORAGE_EMULATOR", "GITHUB_", "GH_")
         env = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
         bin_ = folder / "bin"
         bin_.mkdir()
