@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pulumi
 
-from infra import program, stack_file
+from infra import program
 from infra.errors import ConfigError
+from infra.settings import stack_file
 
 ROOT = Path(__file__).parent
 

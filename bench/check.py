@@ -112,9 +112,9 @@ from pathlib import Path
 
 import yaml
 
-from infra import job_files
-from infra.customjob import spec
-from infra.customjob.references import resolve
+from infra.plan import jobs as job_files
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.references import resolve
 
 
 def judge(settings, packages, root, shown=str):
@@ -229,7 +229,7 @@ def pulumi_environment(folder: Path) -> dict[str, str]:
     tools = folder / "bin"
     tools.mkdir()
     stand_in = tools / "pulumi-resource-gcp"
-    stand_in.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m vt.local.gcp "$@"\n')
+    stand_in.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m localcloud.gcp "$@"\n')
     stand_in.chmod(0o755)
     path = [str(tools), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from arms import in_turns, ratio, run
 
-from vt.review import runner
+from vt.engine import preview as runner
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS, BUCKETS, MAX_RATIO = 200, 395, 1.10

@@ -71,7 +71,7 @@ def place(module: Any) -> dict[str, Any]:
 
 def occupy_runner(module: Any, client: Any) -> None:
     """Fill every slot of the runner: what is submitted later waits, and costs nothing."""
-    from vt.local.runner.scheduler import SLOTS
+    from localcloud.runner.scheduler import SLOTS
 
     container = {**SHELL, "command": ["sleep", "86400"]}
     for number in range(SLOTS):
@@ -82,7 +82,7 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
     """One submission by the bare client."""
     from google.protobuf.json_format import ParseDict
 
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
 
     job = CustomJob()
     body = {"displayName": name, "jobSpec": {"workerPoolSpecs": [pool]}}
@@ -95,7 +95,7 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
 def by_provider(module: Any, name: str) -> None:
     """One submission as the engine asks for it."""
     from infra.customjob.provider import CustomJobProvider
-    from infra.customjob.spec import canonical
+    from infra.customjob.request.job_file import canonical
 
     body = canonical({"displayName": name, "jobSpec": {"workerPoolSpecs": [POOL]}})
     CustomJobProvider().create(
@@ -113,7 +113,7 @@ def by_provider(module: Any, name: str) -> None:
 
 def calls(module: Any, project: Any, count: int) -> dict[str, float]:
     """Seconds of one submission: medians, in turns."""
-    from infra.customjob.client import client
+    from infra.customjob.google.job_service import client
 
     connected = client(module.PROJECT, module.REGION)
     occupy_runner(module, connected)
@@ -229,7 +229,7 @@ def main() -> int:
 
     report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:
-        from vt.local.server import ServerInfo
+        from localcloud.server import ServerInfo
 
         info = ServerInfo.read(project.home.server_file)
         assert info

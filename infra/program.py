@@ -21,16 +21,7 @@ from pathlib import Path
 
 import pulumi
 
-from infra import (
-    advice,
-    costs,
-    host_duties,
-    job_files,
-    limits,
-    network_plan,
-    packaging,
-    reservation_plan,
-)
+from infra.catalog import costs
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
 from infra.components.identities import TrainingAccount
@@ -41,12 +32,28 @@ from infra.components.secrets import Secrets
 from infra.components.shared_vpc import HostProject
 from infra.components.storage import Storage
 from infra.components.training import Training
+from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
-from infra.customjob.spec import JobRequest
 from infra.errors import ConfigError
 from infra.naming import CONTROL, STAGING
-from infra.packaging import Package
-from infra.settings import Settings
+from infra.plan import (
+    external_grants as host_duties,
+)
+from infra.plan import (
+    jobs as job_files,
+)
+from infra.plan import (
+    network as network_plan,
+)
+from infra.plan import (
+    packages as packaging,
+)
+from infra.plan import (
+    reservations as reservation_plan,
+)
+from infra.plan.packages import Package
+from infra.settings.model import Settings
+from infra.stack_rules import advice, limits
 
 
 def deploy(settings: Settings, root: Path) -> None:

@@ -20,7 +20,7 @@ from vt.drift.command import drift
 from vt.github.command import github
 from vt.jobs.command import jobs
 from vt.local.commands import local
-from vt.local.faults.commands import fault
+from vt.local.fault_commands import fault
 from vt.proxies import spare_loopback
 from vt.render.command import render
 from vt.review.command import review

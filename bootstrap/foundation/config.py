@@ -13,8 +13,9 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from foundation.settings import Section, Settings
-from infra import naming, stack_places
+from infra import naming
 from infra.errors import ConfigError, Problem, did_you_mean
+from infra.settings import locations as stack_places
 
 NAMESPACE = "vertex-training-bootstrap"
 #: Written under ``gcp:`` and taken over; everything else is ours.

@@ -17,7 +17,7 @@ import pydantic
 import yaml
 from pydantic import ConfigDict, Field
 
-from infra import grants
+from infra.plan import grants
 
 #: What IAM takes in one ``hasOnly``: https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
 MAX_ROLES = 10

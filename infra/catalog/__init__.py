@@ -1,12 +1,14 @@
 """Facts about Google Cloud as data: each row names its source, code only reads them.
 
 ``apis.yaml``            APIs a stack enables, and for what
-``custom_job.json``      fields of the CustomJob message (generated: ``tools/job_schema.py``)
+``custom_job.json``      fields of the CustomJob message, from ``tools/generate/job_schema.py``
 ``wrong_fields.yaml``    fields that do not exist but are written often
 ``training_images.yaml`` prebuilt training images and the end of their availability
 ``bandwidth.yaml``       network bandwidth of machines, for reduction servers
 ``machines.yaml``        machine types, with ``accelerators.yaml``, ``regions.yaml`` and
-                         ``sources.yaml`` (written by ``tools/catalogue.py``; read ``machines``)
+                         ``sources.yaml``; ``tools/generate/catalogue.py`` writes them
+
+``machines`` reads the machines, ``costs`` works out what a job can cost.
 """
 
 from __future__ import annotations
@@ -18,8 +20,7 @@ from typing import Any
 
 import yaml
 
-# The safe loader in C reads the machines ten times as fast; not every build of PyYAML has it.
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from infra.located_yaml.loader import Loader
 
 
 @functools.cache

@@ -14,9 +14,9 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.components import rights
-from infra.network_plan import Right
-from infra.reservation_plan import ReservationPlan
-from infra.settings_capacity import Reservation
+from infra.plan.network import Right
+from infra.plan.reservations import ReservationPlan
+from infra.settings.reservations import Reservation
 
 Machine = gcp.compute.ReservationSpecificReservationInstancePropertiesArgs
 Gpus = gcp.compute.ReservationSpecificReservationInstancePropertiesGuestAcceleratorArgs

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from infra import grants
 from infra.components.secrets import Secrets
 from infra.components.storage import Storage
 from infra.naming import STAGING, Names
-from infra.settings import ServiceAccount
+from infra.plan import grants
+from infra.settings.model import ServiceAccount
 
 
 class TrainingAccount(pulumi.ComponentResource):

@@ -19,10 +19,10 @@ from infra.components import rights
 from infra.components.peering import Peering
 from infra.components.psc import PscInterface
 from infra.naming import Names
-from infra.network_plan import NetworkPlan, Right
-from infra.settings_network import Allow
-from infra.settings_network import Network as NetworkSettings
-from infra.settings_network import Subnet as SubnetSettings
+from infra.plan.network import NetworkPlan, Right
+from infra.settings.network import Allow
+from infra.settings.network import Network as NetworkSettings
+from infra.settings.network import Subnet as SubnetSettings
 
 
 class Network(pulumi.ComponentResource):

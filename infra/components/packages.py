@@ -8,8 +8,8 @@ from pathlib import Path
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.packaging import Package
-from infra.references import package_object
+from infra.plan.packages import Package
+from infra.plan.references import package_object
 
 
 class Packages(pulumi.ComponentResource):

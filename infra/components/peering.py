@@ -12,8 +12,8 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.naming import Names
-from infra.network_plan import NetworkPlan
-from infra.settings_network import IpRange, Network
+from infra.plan.network import NetworkPlan
+from infra.settings.network import IpRange, Network
 
 
 class Peering(pulumi.ComponentResource):

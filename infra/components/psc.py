@@ -12,7 +12,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.naming import Names
-from infra.settings_network import Attachment
+from infra.settings.network import Attachment
 
 
 class PscInterface(pulumi.ComponentResource):

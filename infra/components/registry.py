@@ -13,7 +13,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.naming import Names
-from infra.settings import Registry as RegistrySettings
+from infra.settings.model import Registry as RegistrySettings
 
 DAY = 24 * 3600
 

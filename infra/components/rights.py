@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pulumi
 import pulumi_gcp as gcp
 
-from infra import grants
-from infra.network_plan import Right
+from infra.plan import grants
+from infra.plan.network import Right
 
 
 def make(

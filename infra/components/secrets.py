@@ -12,7 +12,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from infra.naming import Names
-from infra.settings import Secret
+from infra.settings.model import Secret
 
 
 class Secrets(pulumi.ComponentResource):

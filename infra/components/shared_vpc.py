@@ -10,7 +10,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.settings_network import SharedVpc
+from infra.settings.network import SharedVpc
 
 
 class HostProject(pulumi.ComponentResource):

@@ -13,7 +13,7 @@ import pulumi_gcp as gcp
 
 from infra import naming
 from infra.naming import Names
-from infra.settings import Bucket
+from infra.settings.model import Bucket
 
 DAY = 24 * 3600
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pulumi
 
 from infra.components import needs
-from infra.customjob.ports import JobService, OperatorError
+from infra.customjob.protocol.ports import JobService, OperatorError
+from infra.customjob.protocol.waiting import Outlook, Wait, wait
+from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
-from infra.customjob.spec import JobRequest
-from infra.customjob.waiting import Outlook, Wait, wait
-from infra.settings import Job
+from infra.settings.model import Job
 
 _MESSAGE_SHOWN = 32
 """By this exit code the SDK's executor tells the language host that the user has seen the error."""
@@ -103,12 +103,12 @@ def _outlook(request: JobRequest, say: Callable[[str], None]) -> Outlook:
 
     @functools.cache
     def service() -> JobService:
-        from infra.customjob import client
+        from infra.customjob.google import job_service as client
 
         return client.connect(project, region)
 
     def tail(name: str, count: int) -> list[str]:
-        from infra.customjob import logs
+        from infra.customjob.google import logs
 
         found = logs.connect(project).tail(name.rpartition("/")[2], count)
         return [line.text for line in found]

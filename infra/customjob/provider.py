@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 from pulumi import dynamic
 from pulumi.output import Unknown
 
-from infra.customjob.bounds import Surroundings, Timing
-from infra.customjob.ports import (
+from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
     REQUEST_ID_LABEL,
@@ -27,9 +26,10 @@ from infra.customjob.ports import (
     OperatorError,
     Request,
 )
-from infra.customjob.spec import digest_of
-from infra.customjob.submission import submit
-from infra.customjob.withdrawal import release, withdraw
+from infra.customjob.protocol.submission import submit
+from infra.customjob.protocol.timing import Surroundings, Timing
+from infra.customjob.protocol.withdrawal import release, withdraw
+from infra.customjob.request.job_file import digest_of
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit it once more.
@@ -113,13 +113,13 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
 
 def _service(props: dict[str, Any]) -> JobService:
-    from infra.customjob.client import connect  # loads Google's client
+    from infra.customjob.google.job_service import connect  # loads Google's client
 
     return connect(props["submission"]["project"], props["submission"]["region"])
 
 
 def _intents(props: dict[str, Any]) -> IntentStore:
-    from infra.customjob.intent_store import connect  # loads Google's client
+    from infra.customjob.google.intent_store import connect  # loads Google's client
 
     return connect(props["submission"]["project"], props["options"]["controlBucket"])
 

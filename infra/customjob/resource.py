@@ -10,9 +10,9 @@ from dataclasses import asdict
 import pulumi
 from pulumi import dynamic
 
-from infra.customjob import links
+from infra.customjob.google import console as links
 from infra.customjob.provider import CustomJobProvider
-from infra.customjob.spec import JobRequest
+from infra.customjob.request.job_file import JobRequest
 
 #: Frames from where the SDK (3.272.0) looks at the stack up to our constructor, which it takes for
 #: the place a resource is declared at. With fewer, state would not say where that is.

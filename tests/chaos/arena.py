@@ -13,17 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from infra.customjob import client, intent_store
-from infra.customjob.ports import TERMINAL
-from vt.local import lifecycle
-from vt.local.faults.control import inject
-from vt.local.faults.model import Fault
-from vt.local.faults.table import FaultTable
-from vt.local.home import Home
-from vt.local.orphans import end_orphans
-from vt.local.store import SERVICE, Store
-from vt.local.vertex.records import JobRecord, JobTable
-from vt.up import sidecar
+from infra.customjob.google import intent_store
+from infra.customjob.google import job_service as client
+from infra.customjob.protocol.ports import TERMINAL
+from localcloud import lifecycle
+from localcloud.faults.control import inject
+from localcloud.faults.model import Fault
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.inventory.store import SERVICE, Store
+from localcloud.orphans import end_orphans
+from localcloud.vertex.records import JobRecord, JobTable
+from vt.engine import attributes_file as sidecar
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from infra.customjob.client import CREATE_TIMEOUT
-from infra.customjob.ports import (
+from infra.customjob.google.job_service import CREATE_TIMEOUT
+from infra.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL,
     REQUEST_ID_LABEL,

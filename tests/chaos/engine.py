@@ -16,8 +16,9 @@ from typing import Any
 from unittest.mock import patch
 
 from infra.customjob import provider as module
-from infra.customjob import spec, withdrawal
-from infra.customjob.ports import OperatorError
+from infra.customjob.protocol import withdrawal
+from infra.customjob.protocol.ports import OperatorError
+from infra.customjob.request import job_file as spec
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
 
 JOB = "titanic"

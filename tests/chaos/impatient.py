@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from infra.customjob.bounds import Timing
+from infra.customjob.protocol.timing import Timing
 from infra.customjob.provider import CustomJobProvider
 from infra.customjob.resource import CustomJob
 

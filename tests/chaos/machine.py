@@ -19,14 +19,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from infra.customjob.bounds import Timing
-from infra.customjob.ports import (
-    FAILED,
-    REQUEST_ID_LABEL,
-    SUCCEEDED,
-    Refused,
-    State,
-)
+from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, Refused, State
+from infra.customjob.protocol.timing import Timing
 from tests.chaos.cloud import Cloud, Job
 from tests.chaos.engine import JOB, Run, StateFile, inputs, virtual_provider
 from tests.chaos.process import Fate, Order, Process

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from infra.customjob import client, intent_store
-from infra.customjob.ports import DIGEST_LABEL, REQUEST_ID_LABEL, OperatorError, Request
-from infra.customjob.submission import submit
+from infra.customjob.google import intent_store
+from infra.customjob.google import job_service as client
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, OperatorError, Request
+from infra.customjob.protocol.submission import submit
+from localcloud.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
-from vt.local.faults.model import GRPC_CODES
 
 BODY = (
     '{"displayName": "x", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'

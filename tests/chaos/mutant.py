@@ -28,7 +28,7 @@ class Mutant:
     @property
     def path(self) -> Path:
         """The file that is mutated; it is only read."""
-        return ROOT / "infra" / "customjob" / f"{self.module}.py"
+        return ROOT / "infra" / "customjob" / f"{self.module.replace('.', '/')}.py"
 
     def source(self) -> str:
         """The mutated source. Raises StaleMutant."""

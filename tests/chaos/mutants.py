@@ -6,7 +6,7 @@ from tests.chaos.mutant import Mutant, of
 from tests.chaos.mutants_around import AROUND
 
 _CLAIM = of(
-    "submission",
+    "protocol.submission",
     "claim",
     (
         "a record is overwritten whoever wrote it last",
@@ -53,7 +53,7 @@ _CLAIM = of(
     ("contention ends the attempt", "                continue  #", "                break  #"),
 )
 _OUTLAST = of(
-    "submission",
+    "protocol.submission",
     "claim: outlast",
     ("the lease is not waited for", " + self.timing.lease + self.timing.settle", " + 35.0"),
     (
@@ -76,7 +76,7 @@ _OUTLAST = of(
     ),
 )
 _LOOK = of(
-    "submission",
+    "protocol.submission",
     "look",
     (
         "nobody looks before sending",
@@ -91,7 +91,7 @@ _LOOK = of(
     ),
 )
 _TURN = of(
-    "submission",
+    "protocol.submission",
     "turn",
     ("no turn is taken", "                self._take_turn(claim)\n", ""),
     (
@@ -106,7 +106,7 @@ _TURN = of(
     ),
 )
 _TURNS = of(
-    "turn",
+    "protocol.turn",
     "turn",
     (
         "the turn is not written down",
@@ -179,7 +179,7 @@ _TURNS = of(
     ),
 )
 _FENCE = of(
-    "submission",
+    "protocol.submission",
     "fence",
     (
         "sending begins without the fence",
@@ -193,7 +193,7 @@ _FENCE = of(
     ),
 )
 _SEND = of(
-    "submission",
+    "protocol.submission",
     "send",
     (
         "a lost answer is sent again",
@@ -238,7 +238,7 @@ _SEND = of(
     ),
 )
 _SETTLE = of(
-    "submission",
+    "protocol.submission",
     "settle",
     (
         "a lost answer ends the run at once",
@@ -257,7 +257,7 @@ _SETTLE = of(
     ),
 )
 _AUDIT = of(
-    "submission",
+    "protocol.submission",
     "audit",
     ("no audit", "        job = self._audit(job)\n", ""),
     (
@@ -273,7 +273,7 @@ _AUDIT = of(
     ("an audit that fails loses the job", "            return created  #", "            raise  #"),
 )
 _RECORD = of(
-    "submission",
+    "protocol.submission",
     "record",
     ("DONE is not written", "        self._try_write(State.DONE, fence, job.name)\n", ""),
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.chaos.mutant import of
 
 ADOPT = of(
-    "adoption",
+    "protocol.adoption",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
     ("an ended run is adopted", "if job.state not in FAILED and ", "if "),
@@ -13,7 +13,7 @@ ADOPT = of(
     ("the newest job is adopted", "    return min(found", "    return max(found"),
 )
 WITHDRAW = of(
-    "withdrawal",
+    "protocol.withdrawal",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
     ("its end is not waited for", "    while record is not None and", "    while False and"),
@@ -83,7 +83,7 @@ PROVIDER = of(
     ),
 )
 CLIENT = of(
-    "client",
+    "google.job_service",
     "error classes",
     (
         "UNAVAILABLE proves that nothing was created",
@@ -102,7 +102,7 @@ CLIENT = of(
     ),
 )
 STORE = of(
-    "intent_store",
+    "google.intent_store",
     "compare-and-swap",
     (
         "a record is written without its precondition",

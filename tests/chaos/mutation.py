@@ -28,15 +28,23 @@ from tests.chaos.mutant import ROOT, Mutant
 from tests.chaos.mutants import MUTANTS
 
 #: Modules in the order they import each other: after a mutated one, the later are loaded anew.
-MODULES = ("adoption", "turn", "submission", "withdrawal", "client", "intent_store", "provider")
+MODULES = (
+    "protocol.adoption",
+    "protocol.turn",
+    "protocol.submission",
+    "protocol.withdrawal",
+    "google.job_service",
+    "google.intent_store",
+    "provider",
+)
 TESTS = {
-    "adoption": ("submission",),
-    "turn": ("turn",),
-    "submission": ("submission", "turn"),
-    "withdrawal": ("withdrawal", "provider"),
-    "provider": ("provider",),
-    "client": ("client",),
-    "intent_store": ("intent_store",),
+    "protocol.adoption": ("protocol/test_submission.py",),
+    "protocol.turn": ("protocol/test_turn.py",),
+    "protocol.submission": ("protocol/test_submission.py", "protocol/test_turn.py"),
+    "protocol.withdrawal": ("protocol/test_withdrawal.py", "test_provider.py"),
+    "provider": ("test_provider.py",),
+    "google.job_service": ("google/test_job_service.py",),
+    "google.intent_store": ("google/test_intent_store.py",),
 }
 #: What the state machine gets to notice a mutant that unit tests let pass.
 STEPS, SEED = 6000, 1
@@ -157,7 +165,7 @@ class _FirstFailure:
 def _unit_tests(modules: Set[str]) -> str:
     """The first unit test that fails, if one does."""
     names = sorted({name for module in modules for name in TESTS[module]})
-    files = [str(ROOT / "tests/unit/infra/customjob" / f"test_{name}.py") for name in names]
+    files = [str(ROOT / "tests/unit/infra/customjob" / name) for name in names]
     first = _FirstFailure()
     options = [
         "-x",

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infra.customjob.bounds import Surroundings
-from infra.customjob.ports import (
+from infra.customjob.protocol.ports import (
     Conflict,
     InDoubt,
     JobRecord,
@@ -24,6 +23,7 @@ from infra.customjob.ports import (
     Stored,
     Turn,
 )
+from infra.customjob.protocol.timing import Surroundings
 from tests.chaos.cloud import DEADLINE, LAG, Cloud, Send
 
 

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from localcloud.home import Home
 from tests.chaos.arena import Arena, kill, wait_for
-from vt.local.home import Home
 
 INTERRUPT_SECONDS, TERMINATE_SECONDS = 7.5, 2.5
 """GitHub's cancellation: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL (docs.github.com/actions)."""

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vt.local.home import Home
-from vt.local.runner.gcsfuse import storage_client
-from vt.local.server import ServerInfo
-from vt.local.store import BUCKET, SERVICE, Store
-from vt.local.vertex.records import JobRecord, JobTable
+from localcloud.home import Home
+from localcloud.inventory.store import BUCKET, SERVICE, Store
+from localcloud.runner.gcsfuse import storage_client
+from localcloud.server import ServerInfo
+from localcloud.vertex.records import JobRecord, JobTable
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, CONTROL = "local-jobs", "us-central1", "local-jobs-control"
@@ -33,7 +33,7 @@ import json
 from pathlib import Path
 import pulumi
 from infra.components.training import Training
-from infra.customjob.spec import JobRequest, Submission, canonical
+from infra.customjob.request.job_file import JobRequest, Submission, canonical
 from infra.settings import Job
 
 jobs, requests = {{}}, {{}}

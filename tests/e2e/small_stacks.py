@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
+from localcloud.inventory.reservations import RESERVATION
+from localcloud.inventory.store import Store, project_number
+from localcloud.vertex.records import JobRecord, JobTable, State
 from tests.conftest import Checkout
-from vt.local.reservations import RESERVATION
-from vt.local.store import Store, project_number
-from vt.local.vertex.records import JobRecord, JobTable, State
 
 REGION = "us-central1"
 MACHINE = {"machineType": "n1-standard-4"}

@@ -13,15 +13,16 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
-from infra import job_files, stack_yaml
-from infra.customjob import references
+from infra.customjob.request import references
+from infra.plan import jobs as job_files
+from infra.settings import stack_yaml
+from localcloud.gcp.cloud import CloudError
+from localcloud.server import ServerInfo
+from localcloud.vertex.records import JobTable, State
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
-from tests.unit.vt.local.conftest import wait_until
-from tests.unit.vt.local.vertex.estate import Estate
-from vt.local.gcp.cloud import CloudError
-from vt.local.server import ServerInfo
-from vt.local.vertex.records import JobTable, State
+from tests.unit.localcloud.conftest import wait_until
+from tests.unit.localcloud.vertex.estate import Estate
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.inventory.store import BUCKET, Store
 from tests.conftest import ROOT, copy_checkout
-from vt.local.store import BUCKET, Store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

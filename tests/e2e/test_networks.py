@@ -7,11 +7,8 @@ anything.
 
 import pytest
 
-from tests.conftest import running_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
-from vt.local.store import project_number
-from vt.local.vertex.records import State
-from vt.local.vpc import (
+from localcloud.inventory.store import project_number
+from localcloud.inventory.vpc import (
     ADDRESS,
     ATTACHMENT,
     CONNECTION,
@@ -20,6 +17,9 @@ from vt.local.vpc import (
     SERVICE_PROJECT,
     SUBNETWORK,
 )
+from localcloud.vertex.records import State
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

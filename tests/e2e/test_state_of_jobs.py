@@ -21,7 +21,7 @@ THINGS = """\
 import os
 from pathlib import Path
 from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider
-from vt.local.vertex.records import JobTable
+from localcloud.vertex.records import JobTable
 class Provider(ResourceProvider):
     def create(self, props):
         return CreateResult("thing", props)

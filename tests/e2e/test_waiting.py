@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from localcloud.vertex.records import State
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
-from vt.local.vertex.records import State
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 LONG = {"script": "sleep 600", "wait": "succeeded", "deadline": "10m"}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from guardrails.policy import load
+from localcloud.gcp import schema
 from tests.conftest import Checkout
 from tests.policy import cases
-from vt.local.gcp import schema
 
 HERE = Path(__file__).parent
 PYTHON = cases.ROOT / ".venv" / "policy" / "bin" / "python"

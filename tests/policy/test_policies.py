@@ -113,6 +113,6 @@ def test_levels_name_policies_settings_and_levels_that_exist() -> None:
 
 
 def test_the_page_of_policies_is_what_the_code_says() -> None:
-    from tools import policies_doc
+    from tools.generate import policies_doc
 
     assert policies_doc.TARGET.read_text(encoding="utf-8") == policies_doc.generate()

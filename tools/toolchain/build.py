@@ -1,4 +1,4 @@
-"""Building the engine from the modules pinned in tools/go.mod and tools/go.sum."""
+"""Building the engine from the modules that tools/offline_engine/go.mod and go.sum pin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES = ("pulumi", *SDK_FILES)
 def cache_name(layout: Layout) -> str:
     """Name of the build in the cache: version and a digest of all that decides its content."""
     digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
-    for file in (layout.tools / "go.mod", layout.tools / "go.sum", Path(__file__)):
+    for file in (*(layout.offline_engine / name for name in ("go.mod", "go.sum")), Path(__file__)):
         digest.update(file.read_bytes())
     return f"build-{layout.engine_version()}-{digest.hexdigest()[:16]}"
 
@@ -53,7 +53,7 @@ def fill(folder: Path, go: Path, layout: Layout) -> None:
         what=f"building pulumi {version} (3 to 10 minutes, once)",
         log=log,
         limit=BUILD_SECONDS,
-        cwd=layout.tools,
+        cwd=layout.offline_engine,
         env=environment,
     )
     listed = folder / "sdk"
@@ -61,7 +61,7 @@ def fill(folder: Path, go: Path, layout: Layout) -> None:
         [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", SDK_MODULE],
         what="locating the SDK",
         log=listed,
-        cwd=layout.tools,
+        cwd=layout.offline_engine,
         env=environment,
     )
     sdk = Path(listed.read_text().strip())

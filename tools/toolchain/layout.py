@@ -24,9 +24,9 @@ INSTALL_SOURCES = (
     "requirements/dev.txt",
     "requirements/policy.txt",
     "pyproject.toml",
-    "tools/go.mod",
-    "tools/go.sum",
-    "tools/pulumi-language-python",
+    "tools/offline_engine/go.mod",
+    "tools/offline_engine/go.sum",
+    "tools/offline_engine/pulumi-language-python",
 )
 """Files whose change makes an installation out of date (and this package's own code)."""
 
@@ -81,9 +81,14 @@ class Layout:
     def tools(self) -> Path:
         return self.root / "tools"
 
+    @property
+    def offline_engine(self) -> Path:
+        """Where the engine's modules are pinned, and the language host for it is."""
+        return self.tools / "offline_engine"
+
     def engine_version(self) -> str:
-        """The pinned version of the engine; tools/go.mod is the only place that states it."""
-        return engine_version((self.tools / "go.mod").read_text())
+        """The pinned version of the engine, which tools/offline_engine/go.mod alone states."""
+        return engine_version((self.offline_engine / "go.mod").read_text())
 
     def inputs_digest(self, pulumi_source: str) -> str:
         """Identity of everything an installation depends on; compared with the stamp."""
@@ -116,12 +121,15 @@ def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
 
 
 def engine_version(go_mod: str) -> str:
-    """The version that `tools/go.mod` requires of the engine, without the leading v.
+    """The version that `tools/offline_engine/go.mod` requires of the engine, without the leading v.
 
     Raises:
         SetupError: the module is not required there.
     """
     found = re.search(rf"^\s*{re.escape(ENGINE_MODULE)} v(\S+)", go_mod, re.MULTILINE)
     if not found:
-        raise SetupError(f"tools/go.mod does not require {ENGINE_MODULE}", hint="restore the file")
+        raise SetupError(
+            f"tools/offline_engine/go.mod does not require {ENGINE_MODULE}",
+            hint="restore the file",
+        )
     return found[1]

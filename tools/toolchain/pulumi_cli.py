@@ -173,13 +173,14 @@ def built(layout: Layout) -> Pulumi:
     for name in build.FILES:
         place(target / "bin" / name, layout.bin / name)
     host = "pulumi-language-python"
-    shutil.copy2(layout.tools / host, layout.bin / f".{host}.new")
+    shutil.copy2(layout.offline_engine / host, layout.bin / f".{host}.new")
     os.replace(layout.bin / f".{host}.new", layout.bin / host)
     return Pulumi(
         "build",
         layout.engine_version(),
         "official source, built here with Go",
-        "stand-in (tools/language_host.py); executor and dynamic provider are official",
+        "stand-in (tools/offline_engine/language_host.py); executor and dynamic provider are "
+        "official",
     )
 
 

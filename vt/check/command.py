@@ -67,8 +67,8 @@ def check(
 
 
 def _reports(arguments: list[str], stack: str) -> list[Report]:
-    from vt import project
     from vt.check import judging
+    from vt.engine import paths as project
 
     root = project.root_of(Path.cwd())
     if stack:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.customjob import document, spec
+from infra.customjob.request import job_file as spec
 from infra.errors import ConfigError, Problem
+from infra.located_yaml import document
 from vt.check import placeholders
 from vt.check.report import Report
 
@@ -102,7 +103,7 @@ def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
     Raises:
         CannotRun: there is no such stack.
     """
-    from infra import stack_names
+    from infra.settings import project_files as stack_names
     from vt.check import stack
 
     try:

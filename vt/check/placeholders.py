@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from infra import naming
-from infra.customjob import document, references
-from infra.customjob.spec import Submission
+from infra.customjob.request import references
+from infra.customjob.request.job_file import Submission
+from infra.located_yaml import document
 
 PROJECT = "placeholder-project"
 NUMBER = "100000000000"

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra import job_files, limits, packaging, stack_yaml
-from infra.customjob import spec
-from infra.customjob.spec import Verdict
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.job_file import Verdict
 from infra.errors import Problem
-from infra.packaging import Package
-from infra.settings import Settings
-from vt.project import from_here
+from infra.plan import jobs as job_files
+from infra.plan import packages as packaging
+from infra.plan.packages import Package
+from infra.settings import stack_yaml
+from infra.settings.model import Settings
+from infra.stack_rules import limits
+from vt.engine.paths import from_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def load(root: Path, name: str) -> Stack:
     """Read and check a stack's file, and build its packages in memory.
 
     Raises:
-        infra.stack_names.NoSuchStack: it has no file.
+        infra.settings.project_files.NoSuchStack: it has no file.
         ConfigError: with every mistake in it.
     """
     settings = stack_yaml.read(root, name)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from infra.customjob.secret_patterns import blanked
+from infra.customjob.request.secret_patterns import blanked
 from vt.check.report import Finding, Report
 
 #: Characters of a source line that are shown, at most.

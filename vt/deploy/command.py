@@ -31,9 +31,9 @@ def approval(
 
     Exit code: 0 done, 1 it cannot be recorded.
     """
-    from vt import stacks
     from vt.deploy import approval as records
     from vt.deploy import sources
+    from vt.engine import stacks
     from vt.errors import CommandError
 
     with _plain_errors("approval"):
@@ -76,9 +76,9 @@ def deploy(
     Exit code: 1 it could not be decided, 3 stopped: the plan, the commit or the stack is not the
     approved one; otherwise that of `vt up`.
     """
-    from vt import stacks
     from vt.deploy import approval as records
     from vt.deploy import decision, place, sources
+    from vt.engine import stacks
 
     with _plain_errors("deploy"):
         record = records.parse(_text_of(approved))

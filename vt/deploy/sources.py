@@ -14,7 +14,7 @@ from vt.errors import CommandError
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
 REVIEWED = 0
-#: How ``vt.review.runner`` says that a plan was made from nothing.
+#: How ``vt.engine.preview`` says that a plan was made from nothing.
 OFFLINE = "Previewed offline"
 
 

@@ -53,9 +53,9 @@ def diff(
 
 def _stack(name: str) -> Stack:
     """Raises ConfigError if its file has mistakes; ends the command if there is none."""
-    from infra import stack_names
+    from infra.settings import project_files as stack_names
     from vt.check import stack as stacks
-    from vt.project import root_of
+    from vt.engine.paths import root_of
 
     root = root_of(Path.cwd())
     reason = "no Pulumi.yaml here or above: a stack needs a project"

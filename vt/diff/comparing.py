@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra import job_files
 from infra.errors import ConfigError
+from infra.plan import jobs as job_files
 from vt.check.stack import Stack
 from vt.diff import neutral
-from vt.review.fields import Field, differ
+from vt.engine.fields import Field, differ
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from infra.customjob.spec import JobRequest
-from infra.settings import Section, Settings
+from infra.customjob.request.job_file import JobRequest
+from infra.settings.model import Section, Settings
 
 #: No stack is called like this; the project is one that nobody has, in the form ids have.
 STACK, PROJECT, NUMBER = "vtx", "vtx-neutral-project", "970097009700"

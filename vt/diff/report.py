@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from vt.diff.comparing import Comparison
-from vt.review.fields import Field
+from vt.engine.fields import Field
 
 VERSION = 1
 ABSENT = "(none)"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
     from vt.drift.findings import Difference, Drift
 
 
@@ -29,7 +29,7 @@ def drift(
 
     Exit code: 0 as declared, 7 it differs, 1 it could not be compared.
     """
-    from infra.customjob.ports import OperatorError
+    from infra.customjob.protocol.ports import OperatorError
     from vt.drift import findings, report
     from vt.errors import CommandError
 
@@ -51,11 +51,11 @@ def drift(
 
 
 def _compared(stack: str) -> Drift:
-    from vt import stacks
     from vt.deploy import place
     from vt.drift import findings
+    from vt.engine import stacks
     from vt.errors import CommandError
-    from vt.jobs import strays
+    from vt.jobs import orphaned as strays
 
     where = stacks.place(stack)
     env = place.environment(where)
@@ -77,7 +77,8 @@ def _compared(stack: str) -> Drift:
 def _running(job: CustomJob, stack: str) -> Difference:
     """A job that runs, and that the stack does not know."""
     from vt.drift import findings
-    from vt.jobs import strays, view
+    from vt.jobs import orphaned as strays
+    from vt.jobs import view
 
     return findings.Difference(
         findings.RUNS,

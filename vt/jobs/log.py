@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from infra.customjob import logs
-from infra.customjob.logs import JobLogs, Line
+from infra.customjob.google import logs
+from infra.customjob.google.logs import JobLogs, Line
 from vt.errors import CommandError
 from vt.jobs import view
 from vt.jobs.service import Jobs
 
 if TYPE_CHECKING:
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
 
 #: Seconds between two looks. Cloud Logging allows 60 reads a minute in a project.
 CLOUD_PAUSE, LOCAL_PAUSE = 5.0, 0.5

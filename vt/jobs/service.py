@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from infra.customjob.client import client, read
-from infra.customjob.ports import REQUEST_ID_LABEL, TERMINAL, OperatorError
+from infra.customjob.google.job_service import client, read
+from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL, OperatorError
 from infra.errors import did_you_mean
+from vt.engine.stacks import Place
 from vt.errors import CommandError
-from vt.stacks import Place
 
 if TYPE_CHECKING:
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
 
 PREFIX = "JOB_STATE_"
 _NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from infra.errors import did_you_mean
+from vt.engine.stacks import Place
 from vt.errors import CommandError
 from vt.jobs import view
 from vt.local.console import console, show_facts, table
-from vt.stacks import Place
 
 if TYPE_CHECKING:
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
 
 
 def known_state(text: str) -> str:
     """A state as the API names it, without its prefix. Raises CommandError if it is none."""
-    from infra.customjob.vertex_api import JobState
+    from infra.customjob.google.vertex_api import JobState
 
     word = text.upper().removeprefix("JOB_STATE_")
     known = [state.name.removeprefix("JOB_STATE_") for state in JobState]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from infra.customjob import links
-from infra.customjob.ports import TERMINAL
-from infra.customjob.waiting import readable
+from infra.customjob.google import console as links
+from infra.customjob.protocol.ports import TERMINAL
+from infra.customjob.protocol.waiting import readable
 
 if TYPE_CHECKING:
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
 
 #: Columns of `vt jobs list`, and keys of a row of its JSON.
 COLUMNS = ("job", "run", "state", "created", "duration", "id")

@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.customjob import client, logs
-from infra.customjob.ports import OperatorError
-from infra.customjob.waiting import Goal, Outlook, TimeIsUp, Wait, wait
+from infra.customjob.google import job_service as client
+from infra.customjob.google import logs
+from infra.customjob.protocol.ports import OperatorError
+from infra.customjob.protocol.waiting import Goal, Outlook, TimeIsUp, Wait, wait
 from vt.jobs import view
 from vt.jobs.service import Jobs
 
 if TYPE_CHECKING:
-    from infra.customjob.vertex_api import CustomJob
+    from infra.customjob.google.vertex_api import CustomJob
 
 
 @dataclass(frozen=True)

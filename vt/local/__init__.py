@@ -1,1 +1,1 @@
-"""The local cloud: stand-ins for Google Cloud that the stack `local` runs against."""
+"""``vt local``: the commands about the local cloud (package ``localcloud``)."""

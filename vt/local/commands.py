@@ -61,8 +61,8 @@ def up(
     Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
     nothing.
     """
+    from localcloud.home import Home
     from vt.local import up as flow
-    from vt.local.home import Home
 
     with plain_errors():
         raise typer.Exit(flow.run(Home.find(), stack, wait=wait, say=say))
@@ -71,8 +71,8 @@ def up(
 @local.command()
 def start() -> None:
     """Start the local cloud; does nothing if it runs."""
-    from vt.local import lifecycle
-    from vt.local.home import Home
+    from localcloud import lifecycle
+    from localcloud.home import Home
 
     with plain_errors():
         info = lifecycle.start(Home.find(), say)
@@ -82,8 +82,8 @@ def start() -> None:
 @local.command()
 def stop() -> None:
     """Stop the local cloud and keep its files. A job that runs fails; waiting jobs go on later."""
-    from vt.local import lifecycle
-    from vt.local.home import Home
+    from localcloud import lifecycle
+    from localcloud.home import Home
 
     with plain_errors():
         say("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
@@ -96,8 +96,8 @@ def down(
     ] = False,
 ) -> None:
     """Cancel all jobs and stop everything that was started."""
+    from localcloud.home import Home
     from vt.local import shutdown
-    from vt.local.home import Home
 
     with plain_errors():
         shutdown.down(Home.find(), clean=clean, say=say)
@@ -106,8 +106,8 @@ def down(
 @local.command()
 def status() -> None:
     """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
+    from localcloud.home import Home
     from vt.local import status as view
-    from vt.local.home import Home
 
     with plain_errors():
         raise typer.Exit(0 if view.show(Home.find()) else 1)
@@ -123,8 +123,8 @@ def shell(
 
     Exit code: that of the shell or the command.
     """
+    from localcloud.home import Home
     from vt.local import shell as environment
-    from vt.local.home import Home
 
     with plain_errors():
         environment.enter(Home.find(), command, say)
@@ -145,8 +145,8 @@ def logs(
 
     Exit code 0 whatever became of the job, 1 if there is no such job or log.
     """
+    from localcloud.home import Home
     from vt.local import joblogs
-    from vt.local.home import Home
 
     with plain_errors():
         joblogs.show(Home.find(), job, replica, follow=follow)

@@ -8,10 +8,10 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from vt.local.errors import LocalError
-from vt.local.home import Home
-from vt.local.stack_state import job_ids_named
-from vt.local.vertex.records import JobRecord, JobTable
+from localcloud.errors import LocalError
+from localcloud.home import Home
+from localcloud.vertex.records import JobRecord, JobTable
+from vt.engine.stack_state import job_ids_named
 
 _POLL_SECONDS = 0.2
 

@@ -8,8 +8,8 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from vt.local.home import Home
-from vt.local.vertex.records import JobRecord
+from localcloud.home import Home
+from localcloud.vertex.records import JobRecord
 
 FIRST = ("validation_accuracy", "test_accuracy")
 """Numbers that are shown before the others."""

@@ -8,23 +8,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from vt.local.home import Home
-from vt.local.pulumi_shim import find_project, make_stack
+from localcloud.environment import environment
+from localcloud.home import Home
+from localcloud.pulumi_shim import find_project, make_stack
 
 DEFAULT_STACK = "local"
-
-# Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
-_REMOVED = (
-    "PULUMI_CONFIG_PASSPHRASE_FILE",
-    "PULUMI_ACCESS_TOKEN",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-)
-
-
-def environment(home: Home, ports: tuple[int, int] | None) -> dict[str, str]:
-    """This process's environment with that of the local cloud on top; see `Home.environment`."""
-    kept = {name: value for name, value in os.environ.items() if name not in _REMOVED}
-    return kept | home.environment(ports)
 
 
 def _select_local(home: Home, env: dict[str, str]) -> None:
@@ -48,7 +36,7 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
 
 def enter(home: Home, command: str | None, say: Callable[[str], None]) -> None:
     """Become the shell (or the command); starts the local cloud if it does not run."""
-    from vt.local import lifecycle  # loads the servers' modules, which an environment needs not
+    from localcloud import lifecycle  # loads the servers' modules, which an environment needs not
 
     info = lifecycle.start(home, say)
     env = environment(home, info.ports)

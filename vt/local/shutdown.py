@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from vt.local import lifecycle
-from vt.local.home import Home
-from vt.local.vertex.records import LIVE, JobRecord, JobTable, State
+from localcloud import lifecycle
+from localcloud.home import Home
+from localcloud.vertex.records import LIVE, JobRecord, JobTable, State
 
 _CANCELLED = (1, "The job was cancelled: the local cloud was taken down.")
 """google.rpc.Code.CANCELLED"""

@@ -6,12 +6,13 @@ from collections import Counter
 
 from rich.console import Console
 
-from vt.local import lifecycle, processes, reservations
+from localcloud import lifecycle, processes
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.inventory import reservations
+from localcloud.inventory.store import Store
+from localcloud.vertex.records import JobTable
 from vt.local.console import console, table
-from vt.local.faults.table import FaultTable
-from vt.local.home import Home
-from vt.local.store import Store
-from vt.local.vertex.records import JobTable
 
 
 def show(home: Home) -> bool:

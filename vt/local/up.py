@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vt import stacks
-from vt.local import lifecycle, results, stack_state
+from localcloud import lifecycle
+from localcloud.environment import environment
+from localcloud.home import Home
+from localcloud.orphans import end_orphans
+from localcloud.vertex.records import JobRecord, JobTable, State
+from vt.engine import stack_state, stacks
+from vt.engine.stack_state import StackJob, StackState
+from vt.local import results
 from vt.local.console import console, show_facts, table
-from vt.local.home import Home
-from vt.local.orphans import end_orphans
-from vt.local.shell import environment
-from vt.local.stack_state import StackJob, StackState
-from vt.local.vertex.records import JobRecord, JobTable, State
 from vt.local.watch import watch
 from vt.up.flow import Target, bring_up
 

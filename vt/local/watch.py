@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-from vt.local import lifecycle
+from localcloud import lifecycle
+from localcloud.errors import LocalError
+from localcloud.home import Home
+from localcloud.vertex.records import JobRecord, JobTable
+from vt.engine.stack_state import StackJob
 from vt.local.console import console
-from vt.local.errors import LocalError
-from vt.local.home import Home
 from vt.local.joblogs import log_file
-from vt.local.stack_state import StackJob
-from vt.local.vertex.records import JobRecord, JobTable
 
 _POLL_SECONDS = 0.25
 _TAIL_LINES = 8

@@ -52,7 +52,7 @@ def render(
 def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     from vt.check import judging, text
     from vt.check import stack as stacks
-    from vt.project import root_of
+    from vt.engine.paths import root_of
     from vt.render import request as requests
 
     root = root_of(Path.cwd())

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from infra.customjob import spec
-from infra.customjob.spec import JobRequest, Verdict
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.job_file import JobRequest, Verdict
 from infra.errors import did_you_mean
 from vt.check import judging
 from vt.check.stack import Stack

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra import costs
-from infra.costs import Rate
-from vt.review.events import Plan, Step
+from infra.catalog import costs
+from infra.catalog.costs import Rate
+from vt.engine.events import Plan, Step
 
 RESERVATION = "gcp:compute/reservation:Reservation"
 

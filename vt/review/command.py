@@ -16,7 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from infra.errors import Problem
-    from vt.review.events import Plan
+    from vt.engine.events import Plan
     from vt.review.report import Report
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}\Z")
@@ -119,8 +119,8 @@ def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
 
 
 def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool) -> Report:
-    from infra import stack_names
-    from vt import project
+    from infra.settings import project_files as stack_names
+    from vt.engine import paths as project
 
     root = project.root_of(Path.cwd())
     if root is None:
@@ -143,8 +143,9 @@ def _plan(
     root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
 ) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
-    from vt.local.errors import LocalError
-    from vt.review import events, runner
+    from localcloud.errors import LocalError
+    from vt.engine import events
+    from vt.engine import preview as runner
 
     try:
         place = runner.place(root, stack, offline=offline, live=refresh)

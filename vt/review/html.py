@@ -6,8 +6,8 @@ import functools
 
 import jinja2
 
-from infra import costs
-from infra.costs import usd
+from infra.catalog import costs
+from infra.catalog.costs import usd
 from vt.review import picture, svg, words
 from vt.review.report import Report
 from vt.review.text import visible

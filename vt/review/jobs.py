@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from infra import costs
-from infra.costs import JobCost
-from vt.review.events import JOB, Plan, Step
-from vt.review.fields import Field, differ
+from infra.catalog import costs
+from infra.catalog.costs import JobCost
+from vt.engine.events import JOB, Plan, Step
+from vt.engine.fields import Field, differ
 
 Action = Literal["submit", "replace", "cancel", "change", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.

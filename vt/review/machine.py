@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from infra.costs import Rate
+from infra.catalog.costs import Rate
+from vt.engine.fields import Field
 from vt.review.capacity import Reserved
-from vt.review.fields import Field
 from vt.review.jobs import Job
 from vt.review.report import Report
 from vt.review.rights import Right

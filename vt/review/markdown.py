@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from infra import costs
-from infra.costs import usd
+from infra.catalog import costs
+from infra.catalog.costs import usd
+from vt.engine.fields import Field
 from vt.review import picture, words
-from vt.review.fields import Field
 from vt.review.jobs import Job
 from vt.review.report import Change, Report
 from vt.review.rights import Right

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vt.engine.events import JOB, Plan, Step
+from vt.engine.fields import Field, differ
+from vt.engine.values import UNKNOWN
 from vt.review import rights
-from vt.review.events import JOB, Plan, Step
-from vt.review.fields import Field, differ
 from vt.review.jobs import name_of, request
-from vt.review.values import UNKNOWN
 
 Inputs = Mapping[str, Any]
 

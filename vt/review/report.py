@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from infra.errors import Problem
+from vt.engine.events import JOB, Diagnostic, Plan, Step, Violation
+from vt.engine.fields import Field, differ, flat
 from vt.review import capacity, digest, jobs, reach, rights
 from vt.review.capacity import Reserved
-from vt.review.events import JOB, Diagnostic, Plan, Step, Violation
-from vt.review.fields import Field, differ, flat
 from vt.review.jobs import Job
 from vt.review.reach import Door
 from vt.review.rights import Right

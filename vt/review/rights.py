@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra import grants
-from vt.review.events import Plan, State, Step
-from vt.review.values import UNKNOWN
+from infra.plan import grants
+from vt.engine.events import Plan, State, Step
+from vt.engine.values import UNKNOWN
 
 #: ``…:IAMMember``, ``…:BucketIAMBinding``, ``…:SecretIamPolicy``: one shape for every service.
 IAM = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")

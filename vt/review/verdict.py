@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from infra.costs import usd
+from infra.catalog.costs import usd
 from vt.review.report import Outcome, Report
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.costs import hours, usd
+from infra.catalog.costs import hours, usd
 from vt.review.jobs import Job
 from vt.review.report import Loss, Report
 from vt.review.rights import Right

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from vt.stacks import Place
+    from vt.engine.stacks import Place
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -36,7 +36,7 @@ def up(
 
     Exit code: that of pulumi; 1 if the stack is in use.
     """
-    from vt import stacks
+    from vt.engine import stacks
     from vt.errors import CommandError
     from vt.up import flow
 
@@ -54,7 +54,7 @@ def up(
 def _end_orphans(where: Place) -> None:
     """A plugin of a killed run in the local cloud could go on beside the next one."""
     if where.is_local:
-        from vt.local.home import Home
-        from vt.local.orphans import end_orphans
+        from localcloud.home import Home
+        from localcloud.orphans import end_orphans
 
         end_orphans(Home.find(cwd=where.root))

@@ -9,9 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vt.engine import (
+    attributes_file as sidecar,
+)
+from vt.engine import (
+    foreground as child,
+)
+from vt.engine import (
+    locks,
+)
+from vt.engine import (
+    pending_creates as pending,
+)
+from vt.engine.stacks import Place
 from vt.errors import CommandError
-from vt.stacks import Place
-from vt.up import child, locks, pending, sidecar, unseen
+from vt.up import orphaned_jobs as unseen
 
 Say = Callable[[str], None]
 

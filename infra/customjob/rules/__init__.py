@@ -7,7 +7,7 @@ an error; what was merely observed or concluded makes a warning.
 
 import importlib
 
-from infra.customjob.rules import reading
+from infra.customjob.rules import documented
 from infra.customjob.rules.context import (
     ALONE,
     BucketFacts,
@@ -22,32 +22,32 @@ from infra.customjob.rules.registry import RULES, Finding, Rule
 
 #: Modules with rules, in the order in which their rules are listed.
 SUBJECTS = (
-    "pools",
-    "machines",
-    "tpu",
-    "capacity",
-    "scheduling",
-    "reduction",
-    "images",
-    "storage",
-    "mounts",
-    "environment",
-    "secrets",
+    "compute.pools",
+    "compute.machines",
+    "compute.tpu",
+    "compute.capacity",
+    "compute.scheduling",
+    "compute.reduction",
+    "task.images",
+    "task.storage",
+    "task.mounts",
+    "task.environment",
+    "task.secrets",
     "network",
     "identity",
-    "tracking",
+    "task.tracking",
     "naming",
-    "stack",
-    "limits",
-    "fit_network",
-    "fit_reservations",
+    "stack.stack",
+    "stack.limits",
+    "stack.fit_network",
+    "stack.fit_reservations",
 )
 
 for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")
 
 #: Every rule there is, those that reading the file itself checks first.
-ALL: tuple[Rule, ...] = (*reading.RULES, *RULES)
+ALL: tuple[Rule, ...] = (*documented.RULES, *RULES)
 
 __all__ = [
     "ALL",

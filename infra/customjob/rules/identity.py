@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from infra.catalog import machines
-from infra.customjob.document import Path
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from infra.located_yaml.document import Path
 
 ACCESS = GUIDES + "general/access-control"
 CMEK = GUIDES + "general/cmek"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog import machines
-from infra.customjob.document import Path
 from infra.customjob.rules.context import ALONE, Context
+from infra.located_yaml.document import Path
 
 Request = dict[str, Any]
 SPEC: Path = ("jobSpec",)

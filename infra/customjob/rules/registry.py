@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from infra.customjob.document import Path
 from infra.customjob.rules.job import Job
 from infra.errors import Level
+from infra.located_yaml.document import Path
 
 GUIDES = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
 TYPES = "google-cloud-aiplatform 2.7.0, google/cloud/aiplatform_v1/types/"

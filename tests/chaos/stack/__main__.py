@@ -4,9 +4,9 @@ import os
 
 import pulumi
 
-from infra.customjob import client
-from infra.customjob.spec import JobRequest, Submission, canonical
-from infra.customjob.waiting import Outlook, Wait, wait
+from infra.customjob.google import job_service as client
+from infra.customjob.protocol.waiting import Outlook, Wait, wait
+from infra.customjob.request.job_file import JobRequest, Submission, canonical
 from tests.chaos.impatient import ImpatientJob
 
 PROJECT, REGION = "local-chaos", "us-central1"

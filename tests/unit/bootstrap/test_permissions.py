@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from foundation import permissions
-from vt.local.gcp import schema
+from localcloud.gcp import schema
 
 ROOT = Path(__file__).parents[3]
 CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pulumi
 import yaml
 
-from infra import program, stack_file
+from infra import program
+from infra.settings import stack_file
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from infra import stack_file
 from infra.errors import ConfigError
+from infra.settings import stack_file
 
 BASE = {
     "stack": "prod",

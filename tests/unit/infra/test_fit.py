@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from infra import job_files
+from infra.plan import jobs as job_files
 from tests.unit.infra.stacks import H100, HOST, HOST_NETWORK, PEERING, PSC, stack
 
 ACCOUNT = {"serviceAccounts": {"trainer": {"writes": ["artifacts"]}}, "buckets": {"artifacts": {}}}

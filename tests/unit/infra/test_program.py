@@ -3,9 +3,9 @@
 import pulumi
 import pytest
 
-from infra import grants as grants_table
 from infra import program
 from infra.errors import ConfigError
+from infra.plan import grants as grants_table
 from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settings
 
 
@@ -59,7 +59,7 @@ def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
     assert made
     for type_, role, member in made:
         grant = grants_table.find(type_, role)
-        assert grant is not None, f"{type_} {role} is not in infra/grants.py"
+        assert grant is not None, f"{type_} {role} is not in infra/plan/grants.py"
         assert grant.narrowest or type_ != grants_table.ON_PROJECT
         assert role not in grants_table.PRIMITIVE
         assert member not in ("allUsers", "allAuthenticatedUsers")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.customjob import spec
+from infra.customjob.request import job_file as spec
 from vt.check import placeholders
 
 ROOT = Path(__file__).parents[3]

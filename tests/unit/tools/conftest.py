@@ -19,9 +19,9 @@ def checkout(tmp_path: Path) -> Layout:
         "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
         "requirements/policy.txt": "",
         "pyproject.toml": "",
-        "tools/go.mod": GO_MOD,
-        "tools/go.sum": "",
-        "tools/pulumi-language-python": "#!/bin/sh\n",
+        "tools/offline_engine/go.mod": GO_MOD,
+        "tools/offline_engine/go.sum": "",
+        "tools/offline_engine/pulumi-language-python": "#!/bin/sh\n",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

@@ -79,7 +79,7 @@ class TestLayout:
         before = checkout.inputs_digest("auto")
         assert checkout.inputs_digest("auto") == before
         assert checkout.inputs_digest("build") != before
-        (checkout.root / "tools" / "go.sum").write_text("changed\n")
+        (checkout.offline_engine / "go.sum").write_text("changed\n")
         assert checkout.inputs_digest("auto") != before
 
 

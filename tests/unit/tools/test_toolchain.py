@@ -112,5 +112,5 @@ class TestBuild:
     def test_another_go_sum_is_another_build(self, checkout: Layout) -> None:
         before = build.cache_name(checkout)
         assert before.startswith("build-3.259.0-")
-        (checkout.tools / "go.sum").write_text("changed\n")
+        (checkout.offline_engine / "go.sum").write_text("changed\n")
         assert build.cache_name(checkout) != before

@@ -63,7 +63,7 @@ def test_a_machine_type_that_is_refused_says_why():
 
 
 def test_fields_that_do_not_exist_are_indeed_no_fields():
-    from infra.customjob.hints import PLACES, messages
+    from infra.customjob.request.hints import PLACES, messages
 
     everywhere = {field for message in PLACES for field in messages()[message]}
     assert set(catalog.load("wrong_fields.yaml")) - {"kmsKeyName"} <= {
@@ -72,7 +72,7 @@ def test_fields_that_do_not_exist_are_indeed_no_fields():
 
 
 def test_the_refresh_script_writes_what_it_was_given():
-    from tools.catalogue import Facts
+    from tools.generate.catalogue import Facts
 
     facts = {
         "sources": {"page": "https://example.com (copy of 2026-01-02)"},

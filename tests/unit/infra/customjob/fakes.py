@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from infra.customjob.bounds import Surroundings
-from infra.customjob.ports import (
+from infra.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
     Conflict,
     JobRecord,
@@ -14,6 +13,7 @@ from infra.customjob.ports import (
     Stored,
     Turn,
 )
+from infra.customjob.protocol.timing import Surroundings
 
 DIGEST = "d" * 64
 REQUEST = Request("projects/p/locations/r", "dev", "titanic", 3, "id1", "{}", DIGEST, {})

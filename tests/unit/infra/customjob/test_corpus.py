@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.customjob import rules, spec
+from infra.customjob import rules
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.job_file import Submission
 from infra.customjob.rules import (
     BucketFacts,
     Context,
@@ -23,7 +25,6 @@ from infra.customjob.rules import (
     StackFacts,
 )
 from infra.customjob.rules.context import Ask, JobLimits
-from infra.customjob.spec import Submission
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.

@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from infra.catalog import machines
-from infra.customjob import document, rules, spec
-from infra.customjob.spec import Submission
+from infra.customjob import rules
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.job_file import Submission
+from infra.located_yaml import document
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "job", run=1)

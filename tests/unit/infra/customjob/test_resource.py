@@ -7,8 +7,8 @@ import traceback
 import pulumi
 import pytest
 
+from infra.customjob.request.job_file import JobRequest, Submission
 from infra.customjob.resource import CustomJob
-from infra.customjob.spec import JobRequest, Submission
 
 NAME = "projects/1/locations/us-central1/customJobs/42"
 

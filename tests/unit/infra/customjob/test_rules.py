@@ -6,9 +6,10 @@ import re
 import pytest
 import yaml
 
-from infra.customjob import rules, spec
+from infra.customjob import rules
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.job_file import Submission
 from infra.customjob.rules import Context
-from infra.customjob.spec import Submission
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "job", run=1)
 ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"
@@ -53,7 +54,7 @@ def test_ids_are_kebab_case_and_every_rule_is_documented_in_one_line():
 
 
 def test_the_page_of_rules_is_what_the_code_says():
-    from tools import rules_doc
+    from tools.generate import rules_doc
 
     assert rules_doc.TARGET.read_text(encoding="utf-8") == rules_doc.generate()
 

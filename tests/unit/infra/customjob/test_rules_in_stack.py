@@ -1,9 +1,9 @@
 """Jobs of one stack judged together."""
 
-from infra.customjob import spec
+from infra.customjob.request import job_file as spec
+from infra.customjob.request.job_file import JobFile, Submission
 from infra.customjob.rules import BucketFacts, Context, StackFacts
-from infra.customjob.rules.stack import outputs_clash
-from infra.customjob.spec import JobFile, Submission
+from infra.customjob.rules.stack.stack import outputs_clash
 
 TRAINER = "trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
 STACK = StackFacts(

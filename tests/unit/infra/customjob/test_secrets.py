@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from infra.customjob import secret_patterns
-from infra.customjob.secret_patterns import blanked, withheld
+from infra.customjob.request import secret_patterns
+from infra.customjob.request.secret_patterns import blanked, withheld
 from vt.cli import app
-from vt.review.values import shown
+from vt.engine.values import shown
 
 SECRET = "canary-hunter2"
 TOKENS = [

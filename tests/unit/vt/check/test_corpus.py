@@ -8,7 +8,7 @@ import yaml
 from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
-from infra.customjob import spec
+from infra.customjob.request import job_file as spec
 from vt.check import placeholders
 from vt.render import request as requests
 

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from vt.deploy import command, sources
-from vt.review import runner
+from vt.engine import preview as runner
 
 DIGEST = "f" * 64
 

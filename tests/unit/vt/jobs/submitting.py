@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.vt.local.conftest import Cloud, command_job, wait_until
-from vt.local.vertex.records import State
+from localcloud.vertex.records import State
+from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 
 def submit(cloud: Cloud, script: str, job: str, run: int = 1, stack: str = "local") -> str:

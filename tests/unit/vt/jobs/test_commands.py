@@ -14,14 +14,14 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from localcloud.inventory.store import SERVICE
+from localcloud.vertex.grpc_front import serve
+from localcloud.vertex.log_entries import LogService, handler
+from localcloud.vertex.records import State
+from localcloud.vertex.service import JobService
+from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.vt.jobs.submitting import done, submit, until_running
-from tests.unit.vt.local.conftest import PROJECT, Cloud, command_job
 from vt.cli import app
-from vt.local.store import SERVICE
-from vt.local.vertex.grpc_front import serve
-from vt.local.vertex.log_entries import LogService, handler
-from vt.local.vertex.records import State
-from vt.local.vertex.service import JobService
 
 Vt = Callable[..., Result]
 

@@ -9,12 +9,12 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from localcloud.home import Home
+from localcloud.inventory.reservations import RESERVATION
+from localcloud.inventory.store import Store
+from localcloud.vertex.records import JobRecord, JobTable, State
 from vt.cli import app
-from vt.local.home import Home
 from vt.local.joblogs import log_file
-from vt.local.reservations import RESERVATION
-from vt.local.store import Store
-from vt.local.vertex.records import JobRecord, JobTable, State
 
 
 def test_a_damaged_database_is_one_line_and_exit_code_1(

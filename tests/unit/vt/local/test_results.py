@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.vt.local.conftest import Cloud, command_job
-from vt.local import results, stack_state
-from vt.local.errors import LocalError
-from vt.local.home import Home
+from localcloud.errors import LocalError
+from localcloud.home import Home
+from localcloud.vertex.records import JobRecord, JobTable, State
+from tests.unit.localcloud.conftest import Cloud, command_job
+from vt.engine import stack_state
+from vt.engine.stack_state import StackJob
+from vt.local import results
 from vt.local.joblogs import find_job, log_file, show
-from vt.local.stack_state import StackJob
-from vt.local.vertex.records import JobRecord, JobTable, State
 
 JOB_URN = "urn:pulumi:local::demo::pulumi-python:dynamic/vertex:CustomJob::training-titanic"
 JOB_NAME = "projects/1/locations/us-central1/customJobs/42"

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from vt.review import events
-from vt.review.events import Plan
+from vt.engine import events
+from vt.engine.events import Plan
 
 JOB = events.JOB
 BUCKET = "gcp:storage/bucket:Bucket"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import costs
+from infra.catalog import costs
 from tests.unit.vt.review import plans
 from vt.review import capacity, html, machine, markdown, report
 from vt.review.capacity import RESERVATION

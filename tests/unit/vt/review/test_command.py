@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from tests.unit.vt.review import plans
-from vt.review import digest, events
+from vt.engine import events
+from vt.review import digest
 from vt.review.command import review
 from vt.review.report import Outcome
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra import costs
+from infra.catalog import costs
 from tests.unit.vt.review import plans
 from vt.review import jobs
 

@@ -6,8 +6,8 @@ import pytest
 
 from infra.errors import Problem
 from tests.unit.vt.review import plans
+from vt.engine.events import Plan
 from vt.review import digest, report
-from vt.review.events import Plan
 from vt.review.report import Outcome, Report
 from vt.review.verdict import verdict
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra import grants
+from infra.plan import grants
 from tests.unit.vt.review import plans
 from vt.review import rights
 

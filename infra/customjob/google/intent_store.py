@@ -1,0 +1,200 @@
+"""Records of submissions as objects in the stack's control bucket.
+
+Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
+(docs.cloud.google.com/storage/docs/request-preconditions). Objects are never deleted from here, so
+that those who deploy need no right to.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from infra.customjob.protocol.ports import Conflict, OperatorError, Record, State, Stored, Turn
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+#: URL of a stand-in for Cloud Storage; the official client obeys it by itself.
+EMULATOR = "STORAGE_EMULATOR_HOST"
+TIMEOUT = 20
+#: Of the records. Another one was written by another version of this program.
+FORMAT = 1
+
+
+_one_at_a_time = threading.Lock()
+
+
+def connect(project: str, bucket: str) -> BucketIntents:
+    """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
+
+    One client serves all threads, which its documentation allows (docs/index.rst of
+    googleapis/python-storage): one for each submission would connect and ask for a token each time.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    address = os.environ.get(EMULATOR)
+    if project.startswith("local-") != bool(address):
+        place = "outside of" if address else "in"
+        raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
+    with _one_at_a_time:
+        return BucketIntents(_client(project, address), bucket)
+
+
+@functools.lru_cache(maxsize=16)
+def _client(project: str, _address: str | None) -> storage.Client:
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
+    try:
+        return storage.Client(project=project)
+    except DefaultCredentialsError:
+        raise OperatorError(
+            "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+            "or let CI use workload identity."
+        ) from None
+
+
+class BucketIntents:
+    """``ports.IntentStore`` over the official client."""
+
+    def __init__(self, client: storage.Client, bucket: str) -> None:
+        self._bucket, self._name = client.bucket(bucket), bucket
+
+    def read(self, request_id: str) -> Stored | None:
+        """The record of a request, or None."""
+        found = self._fetch(_object(request_id))
+        return None if found is None else _parse(request_id, *found)
+
+    def write(self, record: Record, generation: int) -> Stored:
+        """Write under the precondition that the record still has ``generation``."""
+        document = {
+            "format": FORMAT,
+            "requestId": record.request_id,
+            "state": record.state,
+            "owner": record.owner,
+            "jobName": record.job_name,
+        }
+        return _stored(record, self._put(_object(record.request_id), document, generation))
+
+    def turn(self, key: str) -> Turn | None:
+        """Whose turn it is, or None."""
+        found = self._fetch(_turn(key))
+        return None if found is None else _parse_turn(*found)
+
+    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+        """Write under the precondition that the turn still has ``generation``."""
+        self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
+
+    def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
+        """An object's content and the generation that fits it, or None."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            while (blob := self._bucket.get_blob(name, timeout=TIMEOUT)) is not None:
+                try:
+                    content = blob.download_as_bytes(
+                        if_generation_match=blob.generation, timeout=TIMEOUT
+                    )
+                except PreconditionFailed:
+                    continue  # written between the two calls
+                return content, blob
+            return None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+
+    def _put(self, name: str, document: Mapping[str, Any], generation: int) -> storage.Blob:
+        """Write an object if it still has ``generation``. Raises Conflict."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        blob = self._bucket.blob(name)
+        try:
+            blob.upload_from_string(
+                json.dumps(document),
+                content_type="application/json",
+                if_generation_match=generation,
+                timeout=TIMEOUT,
+            )
+        except PreconditionFailed:
+            raise Conflict from None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        return blob
+
+    def now(self) -> float:
+        """Cloud Storage's time: that of an object written just now."""
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        blob = self._bucket.blob("clock")
+        try:
+            blob.upload_from_string(b"", timeout=TIMEOUT)
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        if blob.updated is None:
+            raise OperatorError(f"the control bucket {self._name} tells no time.")
+        return blob.updated.timestamp()
+
+
+def _object(request_id: str) -> str:
+    return f"submissions/{request_id}.json"
+
+
+def _turn(key: str) -> str:
+    return f"turns/{key}.json"
+
+
+def _parse(request_id: str, text: bytes, blob: storage.Blob) -> Stored:
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT or document["requestId"] != request_id:
+            raise ValueError("another format or request")
+        record = Record(
+            request_id, State(document["state"]), document["owner"], document["jobName"]
+        )
+    except (ValueError, KeyError, TypeError):
+        raise _not_ours(blob, "record of a submission") from None
+    return _stored(record, blob)
+
+
+def _parse_turn(text: bytes, blob: storage.Blob) -> Turn:
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT or not isinstance(document["requestId"], str):
+            raise ValueError("another format")
+    except (ValueError, KeyError, TypeError):
+        raise _not_ours(blob, "record of a job's turn") from None
+    return Turn(document["requestId"], _generation(blob))
+
+
+def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
+    return OperatorError(
+        f"gs://{blob.bucket.name}/{blob.name} is no {what}; nothing was sent. "
+        "Somebody else wrote it: restore an older generation of the object."
+    )
+
+
+def _stored(record: Record, blob: storage.Blob) -> Stored:
+    if blob.updated is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no time of update.")
+    return Stored(record, _generation(blob), blob.updated.timestamp())
+
+
+def _generation(blob: storage.Blob) -> int:
+    if blob.generation is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no generation.")
+    return int(blob.generation)
+
+
+def _unreachable(bucket: str, error: Exception) -> OperatorError:
+    return OperatorError(
+        f"the control bucket {bucket} could not be read or written; nothing was sent: "
+        f"{type(error).__name__}: {getattr(error, 'message', error)}"
+    )

@@ -1,0 +1,288 @@
+"""The Vertex AI calls, their retries and the words for their errors.
+
+Reads and cancels are retried; a create never is. Google's libraries are imported inside of
+functions: loading them takes over a second, and most operations on a stack submit nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from infra.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    REQUEST_ID_LABEL,
+    InDoubt,
+    JobRecord,
+    NotAllowed,
+    NotSubmitted,
+    OperatorError,
+)
+
+if TYPE_CHECKING:
+    import grpc
+
+    from infra.customjob.google import vertex_api
+
+#: host:port of a stand-in for the job service; obeyed for projects named ``local-…`` only.
+EMULATOR = "VERTEX_EMULATOR_HOST"
+NO_CREDENTIALS = (
+    "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+    "or let CI use workload identity."
+)
+CREATE_TIMEOUT = 60.0
+READ_TIMEOUT = 20.0
+READ_DEADLINE = 60.0
+#: Option of a channel. gRPC itself would resend a request it believes was never processed.
+NO_RESEND = ("grpc.enable_retries", 0)
+
+#: Codes that prove no job was created. Everything else leaves doubt: UNAVAILABLE, for one, says
+#: nothing about whether the request had arrived (google.aip.dev/194, grpc/status codes).
+PROVES_NOT_CREATED = {
+    "INVALID_ARGUMENT": "correct the job file",
+    "PERMISSION_DENIED": "grant what is missing; a new grant can take some minutes to have effect",
+    "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
+    "NOT_FOUND": "check project, region and the resources the job names",
+    "FAILED_PRECONDITION": "do what the message says, then run again",
+    "OUT_OF_RANGE": "correct the job file",
+    "UNIMPLEMENTED": "the service at this address does not offer custom jobs",
+    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
+}
+
+#: What to do about a call refused that changes nothing.
+READ_HINTS = {
+    "PERMISSION_DENIED": "reading jobs takes roles/aiplatform.viewer in the project, "
+    "reading their logs roles/logging.viewer; the API must be enabled",
+    "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
+    "RefreshError": "sign in again: gcloud auth application-default login",
+}
+
+
+_one_at_a_time = threading.Lock()
+
+
+def connect(project: str, region: str) -> VertexJobs:
+    """The job service of a project's region, the same one for all threads; see :func:`client`.
+
+    A client of its own for each submission would open a connection and ask for a token each time.
+    """
+    with _one_at_a_time:
+        return _connected(project, region, local_address(project))
+
+
+@functools.lru_cache(maxsize=16)
+def _connected(project: str, region: str, _address: str | None) -> VertexJobs:
+    return VertexJobs(client(project, region))
+
+
+def local_address(project: str) -> str | None:
+    """Where the local cloud serves this project; None if it is one of Google's.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or the other way round.
+    """
+    address = os.environ.get(EMULATOR, "")
+    if project.startswith("local-"):
+        if not address:
+            raise OperatorError(
+                f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "
+                "Run this in `vt local shell`."
+            )
+        return address
+    if address:
+        # Else a rehearsal left open in a terminal would take a real stack's jobs.
+        raise OperatorError(
+            f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
+            "Leave `vt local shell` to reach Google Cloud."
+        )
+    return None
+
+
+def client(project: str, region: str) -> vertex_api.JobServiceClient:
+    """The official client: of Google's service, or of the local cloud's for ``local-…``.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or no credentials.
+    """
+    from google.api_core.client_options import ClientOptions
+    from google.auth.exceptions import DefaultCredentialsError
+
+    from infra.customjob.google import vertex_api
+
+    if address := local_address(project):
+        return _local_client(address)
+    options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
+    try:
+        return vertex_api.JobServiceClient(client_options=options, transport=_transport)
+    except DefaultCredentialsError:
+        raise OperatorError(NO_CREDENTIALS) from None
+
+
+def _local_client(address: str) -> vertex_api.JobServiceClient:
+    import grpc
+
+    from infra.customjob.google import vertex_api
+
+    channel = grpc.insecure_channel(address, options=[NO_RESEND])
+    return vertex_api.JobServiceClient(
+        transport=vertex_api.JobServiceGrpcTransport(channel=channel)
+    )
+
+
+def _transport(**arguments: Any) -> vertex_api.JobServiceGrpcTransport:
+    """The client's usual transport to Google, on a channel that resends nothing."""
+    from infra.customjob.google import vertex_api
+
+    def channel(host: str, **settings: Any) -> grpc.Channel:
+        settings["options"] = [*settings.get("options", ()), NO_RESEND]
+        return vertex_api.JobServiceGrpcTransport.create_channel(host, **settings)
+
+    return vertex_api.JobServiceGrpcTransport(channel=channel, **arguments)
+
+
+class VertexJobs:
+    """``ports.JobService`` over the official client."""
+
+    def __init__(self, client: vertex_api.JobServiceClient) -> None:
+        self._client = client
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
+        """Send once. A certain no raises NotSubmitted; anything else without an answer, InDoubt."""
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            job = self._client.create_custom_job(
+                parent=parent,
+                custom_job=_to_proto(body, labels),
+                retry=None,
+                timeout=CREATE_TIMEOUT,
+            )
+        except GoogleAPICallError as error:
+            code = _code(error)
+            if code in PROVES_NOT_CREATED:
+                refused = NotAllowed if code == "PERMISSION_DENIED" else NotSubmitted
+                raise refused(
+                    f"Vertex AI refused the job, nothing was submitted: {code}: {error.message} "
+                    f"Hint: {PROVES_NOT_CREATED[code]}."
+                ) from None
+            raise InDoubt(f"no certain answer from Vertex AI: {code}: {error.message}") from None
+        except (GoogleAuthError, RetryError) as error:
+            raise NotSubmitted(f"no credentials for Vertex AI, nothing was sent: {error}") from None
+        if not job.name:
+            raise InDoubt("Vertex AI answered without a job's name")
+        return _record(job)
+
+    def get(self, name: str) -> JobRecord | None:
+        """The job, or None if its record is gone."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            return _record(read(self._client.get_custom_job, name=name))
+        except NotFound:
+            return None
+
+    def find(self, parent: str, request_id: str) -> list[JobRecord]:
+        """All jobs labelled with the request id."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        def list_custom_jobs(**arguments: Any) -> list[vertex_api.CustomJob]:
+            return list(self._client.list_custom_jobs(**arguments))  # a later page may fail, too
+
+        request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
+        try:
+            return [_record(job) for job in read(list_custom_jobs, request=request)]
+        except (NotFound, FailedPrecondition) as error:
+            raise OperatorError(
+                f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
+            ) from None
+
+    def cancel(self, name: str) -> None:
+        """Ask for cancellation; too late or no such job is no error."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        try:
+            read(self._client.cancel_custom_job, name=name)
+        except (FailedPrecondition, NotFound):
+            return  # ended or deleted meanwhile: what was asked for has come true
+
+    def delete(self, name: str) -> None:
+        """Delete the record and wait until it is gone. Raises OperatorError."""
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            operation = read(self._client.delete_custom_job, name=name)
+            operation.result(timeout=READ_DEADLINE)
+        except NotFound:
+            return
+        except (GoogleAPICallError, RetryError, GoogleAuthError, TimeoutError) as error:
+            raise OperatorError(
+                f"Vertex AI did not confirm that {name} was deleted: {_code(error)}: "
+                f"{getattr(error, 'message', error)}"
+            ) from None
+
+
+def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
+    """A call that may be repeated, with bounded retries and a plain error at the end."""
+    from google.api_core.exceptions import (
+        DeadlineExceeded,
+        FailedPrecondition,
+        GoogleAPICallError,
+        NotFound,
+        RetryError,
+    )
+    from google.api_core.retry import Retry, if_transient_error
+    from google.auth.exceptions import GoogleAuthError
+
+    def again(error: Exception) -> bool:  # also what hung: to ask twice changes nothing
+        return if_transient_error(error) or isinstance(error, DeadlineExceeded)
+
+    retry = Retry(predicate=again, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+    try:
+        return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
+    except (NotFound, FailedPrecondition):
+        raise
+    except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
+        error = getattr(raised, "cause", None) or raised  # RetryError tells only how long it was
+        code = _code(error)
+        hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
+        raise OperatorError(
+            f"{service} did not answer {call.__name__}: {code}: "
+            f"{getattr(error, 'message', error)}{hint}"
+        ) from None
+
+
+def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
+    from google.protobuf.json_format import ParseDict, ParseError
+
+    from infra.customjob.google import vertex_api
+
+    message = json.loads(body)
+    message["labels"] = {**message.get("labels", {}), **labels}
+    job = vertex_api.CustomJob()
+    try:
+        ParseDict(message, vertex_api.CustomJob.pb(job))
+    except ParseError as error:
+        raise NotSubmitted(f"the request is no CustomJob, nothing was sent: {error}") from None
+    return job
+
+
+def _record(job: vertex_api.CustomJob) -> JobRecord:
+    message = type(job).pb(job)
+    return JobRecord(
+        name=job.name,
+        state=job.state.name,
+        created=message.create_time.ToNanoseconds(),
+        digest=job.labels.get(DIGEST_LABEL, ""),
+        error=job.error.message if job.error else "",
+    )
+
+
+def _code(error: Exception) -> str:
+    status = getattr(error, "grpc_status_code", None)
+    return status.name if status is not None else type(error).__name__

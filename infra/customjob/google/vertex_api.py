@@ -1,0 +1,42 @@
+"""The part of Google's official client that is used here, and nothing else of it.
+
+Import its names from this module: ``google.cloud.aiplatform_v1`` itself loads every service of
+Vertex AI.
+"""
+
+from __future__ import annotations
+
+from infra.customjob.google import on_demand
+
+for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
+    on_demand.load(_package)
+
+from google.cloud.aiplatform_v1.services.job_service import JobServiceClient  # noqa: E402
+from google.cloud.aiplatform_v1.services.job_service.transports import (  # noqa: E402
+    JobServiceGrpcTransport,
+)
+from google.cloud.aiplatform_v1.types.custom_job import CustomJob  # noqa: E402
+from google.cloud.aiplatform_v1.types.job_service import (  # noqa: E402
+    CancelCustomJobRequest,
+    CreateCustomJobRequest,
+    DeleteCustomJobRequest,
+    GetCustomJobRequest,
+    ListCustomJobsRequest,
+    ListCustomJobsResponse,
+)
+from google.cloud.aiplatform_v1.types.job_state import JobState  # noqa: E402
+from google.cloud.aiplatform_v1.types.operation import DeleteOperationMetadata  # noqa: E402
+
+__all__ = [
+    "CancelCustomJobRequest",
+    "CreateCustomJobRequest",
+    "CustomJob",
+    "DeleteCustomJobRequest",
+    "DeleteOperationMetadata",
+    "GetCustomJobRequest",
+    "JobServiceClient",
+    "JobServiceGrpcTransport",
+    "JobState",
+    "ListCustomJobsRequest",
+    "ListCustomJobsResponse",
+]

@@ -1,0 +1,11 @@
+"""From a job file to the CustomJob message. Pure.
+
+===================  =================================================================
+``job_file``         job file and references -> request, all mistakes at once
+``message``          the document as the API's message: fields, types, oneofs
+``references``       ``${kind.name}`` in a text
+``judging``          runs the rules, and says where each finding stands
+``hints``            what to write in place of what is wrong
+``secret_patterns``  text that looks like a secret
+===================  =================================================================
+"""

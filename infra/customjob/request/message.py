@@ -1,0 +1,231 @@
+"""Is it the API's message? Fields, types and oneofs of CustomJob, as the official client has them.
+
+The fields come from ``catalog/custom_job.json``, generated from the client's types. Keys may be
+camelCase, as REST and gcloud write them, or snake_case, as the Python client does; what comes
+out is camelCase.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from infra.customjob.request import hints, references
+from infra.customjob.request.hints import messages
+from infra.customjob.request.secret_patterns import withheld
+from infra.errors import Problem
+from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Path, Value, dotted
+
+DURATION = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
+#: Nothing from below this field is repeated in a message.
+IN_ENV = "env"
+LIMITS = {"int32": 2**31, "int64": 2**63}
+
+
+def camel(key: str) -> str:
+    """``boot_disk_size_gb`` -> ``bootDiskSizeGb``; camelCase stays as it is."""
+    if "_" not in key or key != key.lower():
+        return key  # a mix of both, like bootDiskSize_gb, is no field and must not become one
+    head, *rest = key.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+class Shaper:
+    """Turns a document into a plain request and collects every problem on the way."""
+
+    def __init__(self, document: Document, table: references.Table) -> None:
+        self.document = document
+        self.table = table
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self.damaged: list[Path] = []
+        """Places of the request (REST form) that could not be read."""
+        self.used: set[str] = set()
+        """Names of all references met."""
+        keys = {camel(key) for key in document.root.content}
+        wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
+        self._rest_form = bool(keys & wrapper)
+        self._lone_pool = False
+
+    def request(self) -> dict[str, Any] | None:
+        """The message as REST takes it, from REST's form or gcloud's (the jobSpec alone)."""
+        if self._rest_form:
+            return self.message(self.document.root, "CustomJob", ())
+        spec = self.message(self.document.root, "CustomJobSpec", ())
+        return None if spec is None else {"jobSpec": spec}
+
+    def message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
+        """``value`` as message ``name``; None if it is something else."""
+        if isinstance(value.content, str):
+            found = references.whole(value.content, self.table)
+            if isinstance(found, dict):
+                self.used.update(references.used_in(value.content))
+                return dict(found)
+            if found is None and references.REFERENCE.fullmatch(value.content.strip()):
+                self._text(value, path)  # says that there is no such thing
+                return None
+        if not isinstance(value.content, dict):
+            example = next(iter(messages()[name]))
+            self._wrong(path, "must be a mapping", value, f"like {example}: …")
+            return None
+        fields, result = messages()[name], dict[str, Any]()
+        for key, item in value.content.items():
+            if len(self.problems) >= MAX_PROBLEMS:
+                break
+            field = camel(key)
+            if field not in fields:
+                self._unknown(key, field, name, (*path, key))
+            elif field in result:
+                self._add(
+                    "duplicate-field", (*path, key), "the same field twice", key,
+                    "it is there in camelCase and in snake_case",
+                )  # fmt: skip
+            elif (converted := self._field(item, fields[field], (*path, key))) is not None:
+                result[field] = converted
+        self._check_oneofs(fields, result, path)
+        return result
+
+    def _field(self, value: Value, row: dict[str, Any], path: Path) -> Any:
+        if value.content is UNREADABLE:
+            return self._damage(path)
+        if value.content is None:
+            return self._add("no-value", path, "has no value", "", "write one, or remove the key")
+        if row["type"] == "output":
+            return self._add(
+                "output-field", path, "is filled in by the service", "", "remove it", key=True
+            )
+        if not row.get("repeated"):
+            return self._single(value, row, path)
+        if row.get("message") == "WorkerPoolSpec" and isinstance(value.content, dict):
+            # gcloud alone accepts one mapping here; Google's own pages show it so.
+            self._lone_pool = True
+            what = "one worker pool without a list"
+            hint = "REST takes a list: start the pool with '- '"
+            where = self.document.where(path)
+            self.warnings.append(Problem(where, what, "", hint, "pool-list", "warning"))
+            return [self._single(value, row, path)]
+        if not isinstance(value.content, list):
+            return self._wrong(path, "must be a list", value, "start each item with '- '")
+        items = [
+            self._field(item, {**row, "repeated": False}, (*path, index))
+            for index, item in enumerate(value.content)
+        ]
+        return items if all(item is not None for item in items) else None
+
+    def _single(self, value: Value, row: dict[str, Any], path: Path) -> Any:
+        kind = row["type"]
+        if kind == "message":
+            return self.message(value, row["message"], path)
+        if kind == "map":
+            return self._map(value, path)
+        convert = {"bool": self._bool, "duration": self._duration, "enum": self._enum}
+        if kind in LIMITS:
+            return self._integer(value, LIMITS[kind], path)
+        if kind == "string":
+            return self._text(value, path)
+        return convert[kind](value, row, path)
+
+    def _text(self, value: Value, path: Path) -> str | None:
+        if value.content is UNREADABLE:
+            return self._damage(path)
+        if not isinstance(value.content, str):
+            if isinstance(value.content, dict | list):
+                return self._wrong(path, "must be text", value, "write one value")
+            hint = hints.not_text(value.content, value.text)
+            if IN_ENV in path and not isinstance(value.content, bool):
+                hint = "put it in quotes"
+            return self._add("not-text-value", path, "must be text", value.text, hint)
+        try:
+            text = references.resolve(value.content, self.table)
+        except references.UnknownReference as unknown:
+            shown = "${" + unknown.name + "}"
+            return self._add(
+                "unknown-reference",
+                path,
+                "names what this stack does not have",
+                shown,
+                unknown.hint,
+            )
+        self.used.update(references.used_in(value.content))
+        return text
+
+    def _map(self, value: Value, path: Path) -> dict[str, str] | None:
+        if not isinstance(value.content, dict):
+            return self._wrong(path, "must be a mapping of text to text", value, "name: value")
+        texts = {key: self._text(item, (*path, key)) for key, item in value.content.items()}
+        return {key: text for key, text in texts.items() if text is not None}
+
+    def _bool(self, value: Value, _row: dict[str, Any], path: Path) -> bool | None:
+        if isinstance(value.content, bool):
+            return value.content
+        return self._wrong(path, "must be true or false", value, "without quotes")
+
+    def _integer(self, value: Value, limit: int, path: Path) -> int | None:
+        number = value.content
+        if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,19}", number):
+            number = int(number)  # JSON writes int64 as text
+        if isinstance(number, bool) or not isinstance(number, int):
+            return self._wrong(path, "must be a whole number", value, hints.not_whole(value.text))
+        if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
+            what = f"is read by YAML as {number}"
+            return self._add("yaml-number", path, what, value.text, "write it plainly")
+        if not -limit <= number < limit:
+            hint = f"the API takes {-limit:,} to {limit - 1:,} here"
+            return self._add("number-range", path, "is out of range", value.text, hint)
+        return number
+
+    def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
+        if isinstance(value.content, str) and DURATION.match(value.content):
+            return value.content
+        got = value.text or "a mapping or list"
+        hint = hints.not_a_duration(value.text)
+        return self._add("duration-format", path, "is not a duration", got, hint)
+
+    def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:
+        if value.content in row["values"]:
+            return value.content
+        if not isinstance(value.content, str):
+            return self._wrong(path, "must be one of the API's names", value, "a name")
+        what = "is not one of the API's values"
+        hint = hints.not_a_value(value.text, row["values"])
+        return self._add("enum-value", path, what, value.text, hint)
+
+    def _check_oneofs(self, fields: dict[str, Any], result: dict[str, Any], path: Path) -> None:
+        groups: dict[str, list[str]] = {}
+        for field in result:
+            if group := fields[field].get("oneof"):
+                groups.setdefault(group, []).append(field)
+        for chosen in groups.values():
+            if len(chosen) > 1:
+                both = " and ".join(chosen)
+                self._add("one-of", path, f"has {both}", "", "give only one of them")
+
+    def _unknown(self, key: str, field: str, name: str, path: Path) -> None:
+        rule, hint = hints.not_a_field(key, field, name)
+        self._damage(path)
+        what = f"{dotted(path)} is no field of {name}"
+        where = self.document.where(path, key=True)
+        self.problems.append(Problem(where, what, hint=hint, rule=rule))
+
+    def _wrong(self, path: Path, what: str, value: Value, hint: str = "") -> None:
+        kinds = {dict: "a mapping", list: "a list"}
+        self._add("wrong-type", path, what, kinds.get(type(value.content), value.text), hint)
+
+    def _add(
+        self, rule: str, path: Path, what: str, got: str = "", hint: str = "", *, key: bool = False
+    ) -> None:
+        self._damage(path)
+        where = self.document.where(path, key=key)
+        what = f"{dotted(path) or 'the file'} {what}"
+        if IN_ENV in path:
+            got = ""  # it may be a secret at the wrong place
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(where, what, withheld(got), hint, rule))
+
+    def _damage(self, path: Path) -> None:
+        place = [camel(part) if isinstance(part, str) else part for part in path]
+        if not self._rest_form:
+            place.insert(0, "jobSpec")
+        if self._lone_pool and place[:2] == ["jobSpec", "workerPoolSpecs"]:
+            place.insert(2, 0)
+        self.damaged.append(tuple(place))

@@ -1,0 +1,1 @@
+"""Rules about worker pools: machines, accelerators, scheduling, reduction servers."""

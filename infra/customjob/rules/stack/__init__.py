@@ -1,0 +1,1 @@
+"""Rules about a job in its stack: accounts, limits, network, reservations, other jobs."""

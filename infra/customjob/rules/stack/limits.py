@@ -1,0 +1,79 @@
+"""Limits of the stack: what its jobs may cost, and what they may run on."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+
+from infra.catalog import costs
+from infra.customjob.rules.context import JobLimits
+from infra.customjob.rules.job import SPEC, Job
+from infra.customjob.rules.registry import Finding, rule
+
+DOCS = "docs/limits.md"
+STRATEGY = ("jobSpec", "scheduling", "strategy")
+TIMEOUT = ("jobSpec", "scheduling", "timeout")
+NONE = JobLimits()
+
+
+def _limits(job: Job) -> JobLimits:
+    return job.context.limits or NONE
+
+
+@rule("limit-job-cost", DOCS)
+def limit_job_cost(job: Job) -> Iterator[Finding]:
+    """A job costs at most limits.maxUsdPerJob if it runs until its timeout."""
+    most = _limits(job).usd
+    if most is None or job.strategy == "?" or not job.region:
+        return
+    cost = costs.of_job(job.request, job.region)
+    if cost.worst_case is None or cost.worst_case <= most or cost.hourly is None:
+        return
+    what = (
+        f"may cost {costs.usd(cost.worst_case)} ({costs.usd(cost.hourly)} an hour), "
+        f"the limit of a job is {costs.usd(most)}"
+    )
+    seconds = int(most / cost.hourly * 3600)
+    hint = f'timeout: "{seconds}s" keeps the limit; so do fewer or cheaper machines'
+    if cost.default_timeout:
+        inside = job.scheduling is not None and "scheduling" in job.spec
+        path = TIMEOUT[:2] if inside else SPEC
+        yield Finding(path, f"{what}: without a timeout it may run for 7 days", "", hint)
+    else:
+        yield Finding(TIMEOUT, what, job.scheduling["timeout"], hint)
+
+
+@rule("limit-price-unknown", DOCS)
+def limit_price_unknown(job: Job) -> Iterator[Finding]:
+    """Where a stack limits costs, every machine has a price, or limits.allowUnpriced is true."""
+    if not _limits(job).priced or job.strategy == "?" or not job.region:
+        return
+    for pool in costs.of_job(job.request, job.region).unpriced:
+        path = ("jobSpec", "workerPoolSpecs", pool.index, "machineSpec")
+        what = "no source has a price for this machine, and the stack limits costs"
+        spot = " as a spot machine" if job.strategy == "SPOT" else ""
+        hint = "take another one (vt catalogue), or set limits.allowUnpriced: true"
+        yield Finding((*path, "machineType"), what, f"{pool.machine_type}{spot}", hint)
+
+
+@rule("limit-machine-type", DOCS)
+def limit_machine_type(job: Job) -> Iterator[Finding]:
+    """Every pool runs on a machine type that limits.machineTypes allows."""
+    allowed = _limits(job).machine_types
+    for pool in job.pools if allowed is not None else ():
+        if not any(fnmatch.fnmatchcase(pool.machine_type, each) for each in allowed or ()):
+            hint = f"limits.machineTypes allows {', '.join(allowed or ())}"
+            what = "the limits do not allow this machine type"
+            yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
+
+
+@rule("limit-strategy", DOCS)
+def limit_strategy(job: Job) -> Iterator[Finding]:
+    """A job is scheduled with a strategy that limits.strategies allows."""
+    allowed = _limits(job).strategies
+    if allowed is None or job.strategy in (*allowed, "?"):
+        return
+    given = "strategy" in job.scheduling
+    place = STRATEGY if given else (STRATEGY[:2] if "scheduling" in job.spec else SPEC)
+    hint = f"limits.strategies allows {', '.join(allowed)}"
+    yield Finding(place, "the limits do not allow this strategy", job.strategy, hint)

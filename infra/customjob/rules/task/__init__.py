@@ -1,0 +1,1 @@
+"""Rules about what a worker pool runs: image, environment, storage, secrets."""

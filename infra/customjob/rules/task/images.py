@@ -1,0 +1,109 @@
+"""Container images: where they are, how they are pinned, which ones Google makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from infra import catalog
+from infra.customjob.rules.job import Job, Pool
+from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from infra.located_yaml.document import Path
+
+PREBUILT_PAGE = GUIDES + "training/pre-built-containers"
+CUSTOM_PAGE = GUIDES + "training/create-custom-container"
+#: https://github.com/opencontainers/distribution-spec: [HOST[:PORT]/]PATH[:TAG][@DIGEST]
+NAME = re.compile(
+    r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]+)?\Z"
+)
+MAX_NAME = 1000
+PREBUILT = re.compile(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z")
+GOOGLES = re.compile(r"[a-z]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted)/training/")
+
+
+def _images(job: Job) -> Iterator[tuple[Pool, str, Path]]:
+    for pool in job.pools:
+        if pool.image:
+            yield pool, pool.image, (*pool.task_path, pool.image_field)
+
+
+@rule("container-image", TYPES + "custom_job.py")
+def container_image(job: Job) -> Iterator[Finding]:
+    """A container has an image."""
+    for pool in job.pools:
+        if pool.task_name == "containerSpec" and not pool.image:
+            hint = "imageUri: ${images.NAME}"
+            yield Finding(pool.task_path, "imageUri is missing", "", hint, missing="imageUri")
+
+
+@rule("image-name", CUSTOM_PAGE)
+def image_name(job: Job) -> Iterator[Finding]:
+    """An image is named as registries do: HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
+    for _, image, path in _images(job):
+        if len(image) > MAX_NAME or not NAME.match(image):
+            hint = "no https://, no spaces; the path is lowercase"
+            yield Finding(path, "not the name of an image", image, hint)
+
+
+@rule("image-registry", CUSTOM_PAGE, "warning")
+def image_registry(job: Job) -> Iterator[Finding]:
+    """Images are in Artifact Registry: Container Registry was shut down."""
+    for _, image, path in _images(job):
+        if re.match(r"([a-z]+\.)?gcr\.io/", image):
+            what = "gcr.io answers only where Artifact Registry took it over"
+            yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME")
+
+
+@rule("image-pinned", CUSTOM_PAGE, "warning")
+def image_pinned(job: Job) -> Iterator[Finding]:
+    """An image of one's own has a digest or a tag that says which one."""
+    for _, image, path in _images(job):
+        last = image.rsplit("/", 1)[-1]
+        moving = last.endswith(":latest") or (":" not in last and "@" not in last)
+        if moving and not GOOGLES.match(image):
+            what = "the same name may be another image tomorrow"
+            yield Finding(path, what, image, "${images.NAME}, pinned by digest in the stack file")
+
+
+@rule("executor-image", TYPES + "custom_job.py")
+def executor_image(job: Job) -> Iterator[Finding]:
+    """A package runs in one of Google's prebuilt training images."""
+    for pool, image, path in _images(job):
+        if pool.task_name == "pythonPackageSpec" and not PREBUILT.match(image):
+            hint = "us-docker.pkg.dev/vertex-ai/training/NAME:latest; other images: containerSpec"
+            yield Finding(path, "not a prebuilt training image", image, hint)
+
+
+@rule("prebuilt-tag", PREBUILT_PAGE)
+def prebuilt_tag(job: Job) -> Iterator[Finding]:
+    """A prebuilt image is taken with the tag :latest."""
+    for _, image, path in _images(job):
+        if PREBUILT.match(image) and not image.endswith(":latest"):
+            name = image.rsplit(":", 1)[0]
+            yield Finding(path, "the tag :latest is required", image, f"{name}:latest")
+
+
+@rule("prebuilt-name", PREBUILT_PAGE, "warning")
+def prebuilt_name(job: Job) -> Iterator[Finding]:
+    """There is no prebuilt pytorch-cpu of 2.x: it is called pytorch-xla, for CPUs too."""
+    for _, image, path in _images(job):
+        short = _short(image)
+        if PREBUILT.match(image) and short.startswith("pytorch-cpu.2-"):
+            hint = short.replace("pytorch-cpu", "pytorch-xla")
+            yield Finding(path, "there is no such prebuilt image", short, hint)
+
+
+@rule("image-age", PREBUILT_PAGE, "warning")
+def image_age(job: Job) -> Iterator[Finding]:
+    """A prebuilt image is still inside its availability."""
+    for _, image, path in _images(job):
+        for row in catalog.load("training_images.yaml"):
+            ended = row["available_until"] < job.context.date
+            if PREBUILT.match(image) and ended and re.fullmatch(row["pattern"], _short(image)):
+                what = f"this prebuilt image was to be served until {row['available_until']}"
+                yield Finding(path, what, _short(image), "prefer an image of your own")
+
+
+def _short(image: str) -> str:
+    return image.rsplit("/", 1)[-1].split(":")[0]

@@ -1,0 +1,51 @@
+"""Secrets do not stand in requests: whoever may look at a job can read its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.customjob.request.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
+from infra.customjob.rules.job import Job
+from infra.customjob.rules.registry import Finding, rule
+
+DISCOVERY = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
+HINT = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"
+
+
+@rule("secret-in-env", DISCOVERY)
+def secret_in_env(job: Job) -> Iterator[Finding]:
+    """No secret stands in an environment variable."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            name, value = variable.get("name", ""), variable.get("value", "")
+            by_name = SECRET_NAME.search(name) and value and not HARMLESS.fullmatch(value)
+            if by_name or TOKEN.search(value):
+                path = (*pool.task_path, "env", index, "value")
+                what = f"{name} looks like a secret, and everybody who sees the job can read it"
+                yield Finding(path, what, "", HINT)
+
+
+@rule("secret-in-args", DISCOVERY)
+def secret_in_args(job: Job) -> Iterator[Finding]:
+    """No secret stands in a command or in its arguments."""
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if "env" not in path and TOKEN.search(text):
+                what = "holds what looks like a token; everybody who sees the job can read it"
+                yield Finding(path, what, "", HINT)
+
+
+@rule(
+    "key-file",
+    "https://docs.cloud.google.com/docs/authentication/application-default-credentials",
+    "warning",
+)
+def key_file(job: Job) -> Iterator[Finding]:
+    """A job uses the account it runs as, not a key file."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            if variable.get("name") == "GOOGLE_APPLICATION_CREDENTIALS":
+                path = (*pool.task_path, "env", index, "name")
+                what = "the job's account needs no key file"
+                hint = "remove it; client libraries find the account that the job runs as"
+                yield Finding(path, what, variable["name"], hint)

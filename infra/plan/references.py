@@ -1,0 +1,59 @@
+"""What ``${kind.name}`` in a job file stands for in one stack. Pure: every name is explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from infra import naming
+from infra.plan import network as network_plan
+from infra.plan import reservations as reservation_plan
+from infra.plan.packages import Package
+from infra.settings.model import Settings
+
+
+def table(
+    settings: Settings, packages: Mapping[str, Package], image_tags: Mapping[str, str]
+) -> dict[str, Any]:
+    """All references of the stack: text, or a mapping where a whole message is meant.
+
+    ``packages`` are the built ones, ``image_tags`` those of images that are known by their
+    context alone; both by their key.
+    """
+    names = settings.names
+    known: dict[str, Any] = {
+        "stack.name": settings.stack,
+        "stack.project": settings.project,
+        "stack.projectNumber": settings.project_number,
+        "stack.region": settings.region,
+    }
+    for key in settings.buckets:
+        name = names.bucket(key)
+        known[f"buckets.{key}"] = f"gs://{name}"
+        known[f"buckets.{key}.name"] = name
+        known[f"buckets.{key}.mount"] = f"/gcs/{name}"
+    for key in settings.service_accounts:
+        known[f"serviceAccounts.{key}"] = names.account_email(key)
+    for key in settings.secrets:
+        known[f"secrets.{key}"] = names.secret(key)
+    for key, package in packages.items():
+        known[f"packages.{key}"] = package_uri(settings, package)
+    for key, image in settings.images.items():
+        version = f"@{image.digest}" if image.digest else f":{image.tag or image_tags[key]}"
+        known[f"images.{key}"] = f"{names.repository()}/{key}{version}"
+    for key, reservation in reservation_plan.plans(settings).items():
+        known[f"reservations.{key}"] = reservation.affinity
+        known[f"reservations.{key}.name"] = reservation.path
+    if network := network_plan.plan(settings):
+        known |= network.references
+    return known
+
+
+def package_object(package: Package) -> str:
+    """Name of a package's object in the staging bucket."""
+    return f"packages/{package.file}"
+
+
+def package_uri(settings: Settings, package: Package) -> str:
+    """Where a job finds the package."""
+    return f"gs://{settings.names.bucket(naming.STAGING)}/{package_object(package)}"

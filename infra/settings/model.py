@@ -1,0 +1,162 @@
+"""What a stack file (``Pulumi.<stack>.yaml``) may say: the models, and nothing that reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import Field
+
+from infra.naming import Names
+from infra.settings.limits import Limits
+from infra.settings.network import Network, SharedVpc
+from infra.settings.reservations import Reservation
+from infra.settings.section import Key, ProjectId, ProjectNumber, Section, form
+
+
+class Bucket(Section):
+    """A bucket. Always regional, closed to the public, with uniform access."""
+
+    objects: dict[str, str] = {}
+    """Objects kept in the bucket: object name -> file in the checkout."""
+    versioning: bool = True
+    keep_noncurrent_days: int = Field(default=30, ge=1)
+    """Days an overwritten or deleted version is kept (and paid for)."""
+    delete_after_days: int | None = Field(default=None, ge=1)
+    """Days after which objects are deleted; never if absent."""
+    soft_delete_days: int = 7
+    """Days a deleted object can be restored: 0 (off) or 7 to 90."""
+    force_destroy: bool = False
+    """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the bucket."""
+
+    @pydantic.field_validator("soft_delete_days")
+    @classmethod
+    def _within_what_storage_allows(cls, days: int) -> int:
+        # https://docs.cloud.google.com/storage/docs/soft-delete: 0, or 7 to 90 days
+        if days != 0 and not 7 <= days <= 90:
+            raise ValueError("must be 0 (off) or 7 to 90 days")
+        return days
+
+
+class ServiceAccount(Section):
+    """An account jobs run as, and what it may do; every grant follows from this."""
+
+    reads: list[str] = []
+    """Buckets whose objects it may read."""
+    writes: list[str] = []
+    """Buckets whose objects it may read, write and delete."""
+    secrets: list[str] = []
+    """Secrets whose value it may read."""
+    calls_vertex: bool = False
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
+    description: str = ""
+
+
+class Secret(Section):
+    """A secret's container. The value is added outside of this stack and never read here."""
+
+    description: str = ""
+
+
+class Package(Section):
+    """Python code below ``jobs/``, turned into a source distribution."""
+
+    path: str
+
+
+class Image(Section):
+    """An image of the stack's repository, by digest, by tag, or by what it is built from.
+
+    With a context alone the tag is a digest of its files: other code is another image, and jobs
+    name one that does not exist until somebody builds it.
+    """
+
+    context: str | None = None
+    """Folder with a Dockerfile, below the checkout."""
+    digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
+    tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _one_version(self) -> Image:
+        if self.digest and self.tag:
+            raise ValueError("give either digest or tag; a digest is reproducible, a tag is not")
+        if not (self.digest or self.tag or self.context):
+            raise ValueError("give digest, tag or context; a digest is reproducible, a tag is not")
+        return self
+
+
+class Registry(Section):
+    """The stack's Docker repository."""
+
+    immutable_tags: bool = False
+    """Whether a tag, once pushed, can never be moved."""
+    keep_versions: int = Field(default=10, ge=1)
+    """Newest versions of each image that are always kept."""
+    delete_untagged_after_days: int = Field(default=30, ge=1)
+
+
+class Job(Section):
+    """A job file and what the stack asks of it."""
+
+    file: str
+    run: int = Field(default=1, ge=1)
+    """Raise it to submit an unchanged job once more."""
+    on_delete: Literal["keep", "delete"] = "keep"
+    """Whether the record of an ended job is kept when it leaves the stack."""
+    wait: Literal["running", "succeeded"] | None = None
+    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
+    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+
+    @property
+    def deadline_seconds(self) -> int:
+        """``deadline`` in seconds."""
+        text = self.deadline or "1h"
+        return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
+
+    @pydantic.model_validator(mode="after")
+    def _deadline_of_a_wait(self) -> Job:
+        if self.deadline and not self.wait:
+            raise ValueError("deadline is how long to wait, and wait is not set: add wait")
+        return self
+
+
+class Settings(Section):
+    """Everything a stack says, checked; plus the names that follow from it."""
+
+    stack: str
+    project: ProjectId
+    region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
+    project_number: ProjectNumber
+    labels: dict[str, str] = {}
+    submitters: list[str] = []
+    """IAM members that may submit jobs as one of the stack's accounts."""
+    # Maps keyed by a stable name, never lists: reordering a file renames no resource.
+    buckets: dict[Key, Bucket] = {}
+    service_accounts: dict[Key, ServiceAccount] = {}
+    secrets: dict[Key, Secret] = {}
+    packages: dict[Key, Package] = {}
+    images: dict[Key, Image] = {}
+    registry: Registry = Registry()
+    network: Network = Network()
+    shared_vpc: SharedVpc | None = None
+    reservations: dict[Key, Reservation] = {}
+    limits: Limits = Limits()
+    jobs: dict[Key, Job] = {}
+
+    @pydantic.field_validator("shared_vpc", mode="before")
+    @classmethod
+    def _none_is_none(cls, given: Any) -> Any:
+        return given or None  # a key with no value in a stack file has the default, an empty object
+
+    @property
+    def names(self) -> Names:
+        """Names of this stack's resources."""
+        return Names(self.project, self.project_number, self.region, self.stack)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is a rehearsal: such projects meet the local cloud, and no others do."""
+        return self.project.startswith("local-")

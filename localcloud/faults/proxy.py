@@ -1,0 +1,208 @@
+"""Cloud Storage with faults: a proxy that forwards HTTP to the emulator, but for what goes wrong.
+
+It stands before the emulator only while there is a fault for storage (`front`).
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import select
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from localcloud.faults.connection import reset
+from localcloud.faults.model import Fault, Kind, Service
+from localcloud.faults.table import Entry, FaultTable
+
+_TIMEOUT_SECONDS = 300.0
+_BLOCK = 1 << 16
+_POLL_SECONDS = 0.1
+#: Of one connection only (RFC 9110, 7.6.1), or written anew.
+_NOT_FORWARDED = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
+#: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
+_PATH = re.compile(
+    r"/(?:(?P<upload>upload|resumable/upload)/)?(?P<download>download/)?storage/v1"
+    r"(?:/b(?:/(?P<bucket>[^/]+)(?:/o(?:/(?P<object>.+))?(?P<list>/?))?)?)?$"
+)
+
+
+class Ended(Exception):
+    """The exchange is over without a (whole) answer."""
+
+
+class FaultProxy(ThreadingHTTPServer):
+    """Listens on 127.0.0.1:`port`; `target` gives the emulator's port at the time of a call."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, target: Callable[[], int], table: FaultTable) -> None:
+        self.target, self.table, self.stopping = target, table, threading.Event()
+        super().__init__(("127.0.0.1", port), _Exchange)
+        threading.Thread(target=self.serve_forever, name="fault-proxy", daemon=True).start()
+
+    def stop(self) -> None:
+        """Listen no more, and let go of calls that are held."""
+        self.stopping.set()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no news; a mistake of ours goes to server.log."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
+
+
+class _Exchange(BaseHTTPRequestHandler):
+    """One request and its answer."""
+
+    protocol_version = "HTTP/1.1"
+    # An answer in two small packets waits 40 ms for the acknowledgement of the first.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+    server: FaultProxy  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: the emulator has a log."""
+
+    def _exchange(self) -> None:
+        try:
+            body = b"".join(self._body())
+            method, place = describe(self.command, self.path, body)
+            table = self.server.table
+            taken = table.take(Service.STORAGE, method, lambda _: [place], lambda _: True)
+            for entry in taken:
+                if entry.fault.when == "before":
+                    self._happen(entry, f"{method} {place}")
+            status, headers, answer = self._forward(body)
+            for entry in reversed(taken):
+                if entry.fault.when == "after":
+                    self._happen(entry, f"{method} {place}")
+            cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
+            self._answer(status, headers, answer, cut=cut)
+        except Ended:
+            self.close_connection = True
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
+
+    def _happen(self, entry: Entry, call: str) -> None:
+        """Return if the exchange goes on; else answer if there is one, and raise Ended."""
+        fault = entry.fault
+        match fault.kind:
+            case Kind.ERROR:
+                self._answer(int(fault.code), *_error(fault, entry.id))
+                raise Ended
+            case Kind.DELAY:
+                self.server.stopping.wait(fault.seconds)
+            case Kind.DROP:
+                self._until_the_caller_gives_up()
+                raise Ended
+            case Kind.RESET:
+                reset(self.connection)
+                raise Ended
+            case Kind.HOLD:
+                if not self.server.table.hold(entry.id, call, self.server.stopping):
+                    raise Ended
+            case _:
+                return  # of the answer: see there
+
+    def _until_the_caller_gives_up(self) -> None:
+        while not self.server.stopping.is_set():
+            readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return
+
+    def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in _NOT_FORWARDED}
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.server.target(), timeout=_TIMEOUT_SECONDS
+        )
+        try:
+            connection.request(self.command, self.path, body or None, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.getheaders(), answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
+            return 502, [("Content-Type", "text/plain")], text.encode()
+        finally:
+            connection.close()
+
+    def _answer(
+        self, status: int, headers: list[tuple[str, str]], body: bytes, *, cut: bool = False
+    ) -> None:
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in _NOT_FORWARDED:
+                self.send_header(name, value)
+        if self.command == "HEAD":
+            self.send_header("Content-Length", dict(headers).get("Content-Length", "0"))
+        elif status >= 200 and status not in (204, 304):
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body[: len(body) // 2] if cut else body)
+        if cut:
+            raise Ended
+
+    def _body(self) -> Iterator[bytes]:
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            while size := self._chunk_size():
+                yield self.rfile.read(size)
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass  # trailers
+        else:
+            left = int(self.headers.get("Content-Length") or 0)
+            while left:
+                block = self.rfile.read(min(left, _BLOCK))
+                if not block:
+                    raise Ended
+                left -= len(block)
+                yield block
+
+    def _chunk_size(self) -> int:
+        """Of the next chunk; 0 for the last. Raises Ended if the client is gone."""
+        try:
+            return int(self.rfile.readline().split(b";")[0], 16)
+        except ValueError:
+            raise Ended from None
+
+
+def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
+    """Name of the API's method, and BUCKET/OBJECT as far as the request tells them."""
+    parts = urlsplit(path)
+    query = parse_qs(parts.query)
+    found = _PATH.match(parts.path)
+    if found is None:  # XML API and signed URLs: /BUCKET/OBJECT
+        return ("objects.download" if verb == "GET" else "objects.other"), unquote(parts.path[1:])
+    bucket = unquote(found["bucket"] or "")
+    name = unquote(found["object"] or "")
+    if found["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
+        return "objects.insert", f"{bucket}/{(query.get('name') or [_name_in(body)])[0]}"
+    if name:
+        media = query.get("alt") == ["media"] or found["download"]
+        reads = "objects.download" if media else "objects.get"
+        method = {"GET": reads, "HEAD": reads, "DELETE": "objects.delete"}.get(verb)
+        return method or "objects.other", f"{bucket}/{name}"
+    return ("objects.list" if parts.path.rstrip("/").endswith("/o") else "buckets"), bucket
+
+
+def _name_in(body: bytes) -> str:
+    """Name of an object from the metadata at the start of a multipart or resumable upload."""
+    named = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
+    return json.loads(named[1]) if named else ""
+
+
+def _error(fault: Fault, fault_id: int) -> tuple[list[tuple[str, str]], bytes]:
+    """An error as the JSON API words it."""
+    message = f"fault {fault_id} of the local cloud"
+    error = {"code": int(fault.code), "message": message, "errors": [{"message": message}]}
+    return [("Content-Type", "application/json")], json.dumps({"error": error}).encode()

@@ -1,0 +1,66 @@
+"""The services of the local cloud, by resource type.
+
+Every type of `schema.json` has one. Adding a type: its properties there, and a class (or an
+instance of `Service`, if its schema says everything) in this table.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localcloud.gcp.services import federation, keys, observing, secrets
+from localcloud.gcp.services.accounts import Account, ServiceIdentity
+from localcloud.gcp.services.base import Service
+from localcloud.gcp.services.buckets import Bucket
+from localcloud.gcp.services.grants import GRANTS
+from localcloud.gcp.services.network import compute, peerings, shared_vpc
+from localcloud.gcp.services.network.attachments import NetworkAttachment
+from localcloud.gcp.services.network.egress import Firewall, Router, RouterNat
+from localcloud.gcp.services.network.networks import Network, Subnetwork
+from localcloud.gcp.services.network.reservations import Reservation
+from localcloud.gcp.services.network.zones import ManagedZone
+from localcloud.gcp.services.objects import BucketObject
+from localcloud.gcp.services.projects import ProjectService
+from localcloud.gcp.services.registry import Repository
+from localcloud.gcp.services.roles import CUSTOM_ROLE, CustomRole
+from localcloud.inventory import vpc
+
+SERVICES: Final[dict[str, Service]] = {
+    "gcp:projects/service:Service": ProjectService(),
+    "gcp:projects/serviceIdentity:ServiceIdentity": ServiceIdentity(),
+    "gcp:serviceaccount/account:Account": Account(),
+    "gcp:storage/bucket:Bucket": Bucket(),
+    "gcp:storage/bucketObject:BucketObject": BucketObject(),
+    "gcp:artifactregistry/repository:Repository": Repository(),
+    "gcp:secretmanager/secret:Secret": secrets.Secret(),
+    secrets.VERSION: secrets.SecretVersion(),
+    vpc.NETWORK: Network(),
+    vpc.SUBNETWORK: Subnetwork(),
+    compute.FIREWALL: Firewall(),
+    compute.ROUTER: Router(),
+    compute.NAT: RouterNat(),
+    vpc.ADDRESS: peerings.GlobalAddress(),
+    vpc.ATTACHMENT: NetworkAttachment(),
+    vpc.CONNECTION: peerings.Connection(),
+    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": peerings.PeeringRoutes(),
+    vpc.HOST_PROJECT: shared_vpc.HostProject(),
+    vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
+    "gcp:dns/managedZone:ManagedZone": ManagedZone(),
+    "gcp:compute/reservation:Reservation": Reservation(),
+    CUSTOM_ROLE: CustomRole(),
+    federation.POOL: federation.Pool(),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": federation.Provider(),
+    keys.KEY_RING: keys.KeyRing(),
+    keys.CRYPTO_KEY: keys.CryptoKey(),
+    "gcp:logging/metric:Metric": observing.Metric(),
+    observing.CHANNEL: observing.NotificationChannel(),
+    "gcp:monitoring/alertPolicy:AlertPolicy": observing.AlertPolicy(),
+    "gcp:billing/budget:Budget": observing.Budget(),
+    "gcp:vertex/aiTensorboard:AiTensorboard": observing.Tensorboard(),
+    **GRANTS,
+}
+
+
+def service_for(token: str) -> Service:
+    """The service that keeps resources of this type."""
+    return SERVICES[token]

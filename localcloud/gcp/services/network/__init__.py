@@ -1,0 +1,1 @@
+"""Compute Engine in the local cloud: networks, addresses, peerings, attachments, reservations."""

@@ -1,0 +1,54 @@
+"""Artifact Registry repositories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from localcloud.gcp.cloud import Cloud, CloudError, now, text
+from localcloud.gcp.services.base import Service
+
+_ID = re.compile(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
+_FORMATS = frozenset({"DOCKER", "MAVEN", "NPM", "APT", "YUM", "PYTHON", "KFP", "GO", "GENERIC"})
+
+
+@dataclass(frozen=True)
+class Repository(Service):
+    """A repository (`gcp.artifactregistry.Repository`); its packages are not kept here."""
+
+    title: str = "Repository"
+    api: str | None = "artifactregistry.googleapis.com"
+
+    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+        name, kind = text(inputs, "repositoryId"), text(inputs, "format").upper()
+        if not _ID.match(name):
+            reason = f'invalid repository id "{name}": it must match {_ID.pattern}'
+            raise CloudError(doing, 400, reason, "badRequest")
+        if kind not in _FORMATS:
+            raise CloudError(doing, 400, f'unsupported repository format "{kind}"', "badRequest")
+
+    def exists(self, id_: str) -> str:
+        return "the repository already exists"
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        location, name = self._location(cloud, inputs), text(inputs, "repositoryId")
+        host = f"{location}-{text(inputs, 'format').lower()}.pkg.dev"
+        created = now()
+        return {
+            "project": project,
+            "location": location,
+            "name": name,
+            "registryUri": f"{host}/{project}/{name}",
+            "createTime": created,
+            "updateTime": created,
+        }
+
+    def remake(
+        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
+    ) -> dict[str, Any]:
+        return {"updateTime": now()}
+
+    def _location(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        return text(dict(inputs), "location") or cloud.settings.region

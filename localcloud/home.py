@@ -1,0 +1,180 @@
+"""Where the local cloud keeps its things, and the environment that points programs at it.
+
+Everything at run time lies below one folder, `VT_LOCAL_HOME` (default `<repository>/.vt-local`).
+Executor environments are large and shared by checkouts: they lie in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcloud.errors import LocalError
+
+PASSPHRASE = "local"
+"""Encrypts the state of the local stack, which holds no secret of value."""
+
+_MARKER = ".vt-local-home"
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths below one `VT_LOCAL_HOME`. `repo` is the checkout it serves."""
+
+    root: Path
+    repo: Path
+
+    @classmethod
+    def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
+        """The home named by `VT_LOCAL_HOME`, else `.vt-local` in the checkout around `cwd`."""
+        env = os.environ if env is None else env
+        repo = _checkout((cwd or Path.cwd()).resolve())
+        named = env.get("VT_LOCAL_HOME")
+        root = Path(named).expanduser() if named else repo / ".vt-local"
+        return cls(root=Path(os.path.abspath(root)), repo=repo)
+
+    @property
+    def database(self) -> Path:
+        """Resources, policies and job records (SQLite)."""
+        return self.root / "cloud.sqlite"
+
+    @property
+    def faults(self) -> Path:
+        """Faults that were asked for (SQLite); not there until the first one."""
+        return self.root / "faults.sqlite"
+
+    @property
+    def storage(self) -> Path:
+        """`storage/BUCKET/OBJECT`, the files of the object storage emulator."""
+        return self.root / "storage"
+
+    @property
+    def storage_log(self) -> Path:
+        return self.root / "storage.log"
+
+    @property
+    def jobs(self) -> Path:
+        """One folder a job, named by its id: `logs/`, `work/`, `tmp/`, `gcs/`, `venv/`."""
+        return self.root / "jobs"
+
+    @property
+    def server_file(self) -> Path:
+        """Process id, ports and start time; there while the server is ready."""
+        return self.root / "server.json"
+
+    @property
+    def server_log(self) -> Path:
+        return self.root / "server.log"
+
+    @property
+    def server_lock(self) -> Path:
+        """Held by the server for as long as it lives: the truth about whether one runs."""
+        return self.root / "server.lock"
+
+    @property
+    def start_lock(self) -> Path:
+        """Held by a command while it starts or stops the server."""
+        return self.root / "start.lock"
+
+    @property
+    def children(self) -> Path:
+        """One file for each process the server started (see `localcloud.processes`)."""
+        return self.root / "run"
+
+    @property
+    def pulumi(self) -> Path:
+        """State of the stacks (file backend)."""
+        return self.root / "pulumi"
+
+    @property
+    def pulumi_home(self) -> Path:
+        """The CLI's own settings: which stack is selected stays out of the user's home."""
+        return self.root / "pulumi-home"
+
+    @property
+    def stacks(self) -> Path:
+        """Stack files as the `pulumi` shim hands them to the engine."""
+        return self.root / "stacks"
+
+    @property
+    def bin(self) -> Path:
+        """First on PATH in the local shell: the `pulumi` shim and the gcp stand-in."""
+        return self.root / "bin"
+
+    def create(self) -> None:
+        """Make the folder and mark it as ours, so that `remove` cannot hit another one.
+
+        Raises LocalError if it is there, not empty and not marked, or cannot be written to.
+        """
+        hint = "point VT_LOCAL_HOME at a new folder."
+        folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
+        try:
+            if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
+                text = f"{self.root} is not empty and was not made by `vt local`."
+                raise LocalError(text, hint)
+            self.root.mkdir(parents=True, exist_ok=True)
+            (self.root / _MARKER).touch()  # first: a start that fails half-way stays ours
+            for folder in folders:
+                folder.mkdir(exist_ok=True)
+        except OSError as error:
+            text = f"{error.filename or self.root} cannot be made or written: {error.strerror}."
+            raise LocalError(text, hint) from error
+
+    def is_ours(self) -> bool:
+        """Was this folder made by `create`?"""
+        return (self.root / _MARKER).is_file()
+
+    def environment(self, ports: tuple[int, int] | None) -> dict[str, str]:
+        """Variables that make pulumi and Google's clients use the local cloud.
+
+        `ports` are (Vertex, storage); None leaves the emulators out: previews need none.
+        """
+        tools = self.repo / ".venv" / "bin"
+        if not tools.is_dir():
+            tools = Path(sys.executable).parent
+        env = {
+            "VT_LOCAL_HOME": str(self.root),
+            "PULUMI_BACKEND_URL": f"file://{self.pulumi}",
+            "PULUMI_HOME": str(self.pulumi_home),
+            "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PATH": os.pathsep.join([str(self.bin), str(tools), _path_without(self.bin, tools)]),
+        }
+        if ports:
+            env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports[0]}"
+            env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports[1]}"
+        return env
+
+
+def cache_dir(env: Mapping[str, str] | None = None) -> Path:
+    """`VT_CACHE_DIR`, else `vertex-training` below the user's cache folder.
+
+    The same place as that of `make setup` (tools/toolchain/layout.py, which runs before there are
+    packages to import). Raises LocalError if the user has no home, and nothing else is named.
+    """
+    env = os.environ if env is None else env
+    try:
+        if named := env.get("VT_CACHE_DIR"):
+            return Path(named).expanduser().absolute()
+        base = Path(env.get("XDG_CACHE_HOME") or "")
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
+    except RuntimeError as error:
+        text = f"there is no place for the cache: {error}"
+        raise LocalError(text, "set VT_CACHE_DIR to a folder.") from None
+
+
+def _checkout(cwd: Path) -> Path:
+    for folder in (cwd, *cwd.parents):
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    return Path(__file__).resolve().parents[1]
+
+
+def _path_without(*folders: Path) -> str:
+    """PATH without `folders`, so that shells in shells do not make it grow."""
+    drop = {str(folder) for folder in folders}
+    parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(part for part in parts if part and part not in drop)

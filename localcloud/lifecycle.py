@@ -1,0 +1,202 @@
+"""Start and stop of the local cloud's server, and healing of what a crash left.
+
+Whether a server runs is told by its lock, never by a file that may be stale. A start or stop holds
+another lock, so two commands at once give one server.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from localcloud import processes, storage
+from localcloud.errors import LocalError
+from localcloud.home import Home
+from localcloud.orphans import end_orphans
+from localcloud.server import ServerInfo
+from localcloud.tools import install_tools
+from vt.engine import locks
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+_POLL_SECONDS = 0.03
+_ERROR = "error: "
+
+Say = Callable[[str], None]
+
+
+def running(home: Home) -> ServerInfo | None:
+    """The server of this home if it is up and ready, else None."""
+    return ServerInfo.read(home.server_file) if _locked(home) else None
+
+
+def healthy(info: ServerInfo) -> bool:
+    """Do both emulators answer at their ports?"""
+    try:
+        socket.create_connection(("127.0.0.1", info.vertex_port), timeout=2).close()
+    except OSError:
+        return False
+    return storage.answers(info.storage_port)
+
+
+def start(home: Home, say: Say) -> ServerInfo:
+    """The running server, started if there is none. Raises LocalError if it does not start."""
+    home.create()
+    with _starting(home):
+        install_tools(home)
+        if _locked(home):
+            info = _wait_ready(home)
+            if info and healthy(info):
+                return info
+            say("the server does not answer; starting it again")
+            _end_server(home)
+        _say_what_is_healed(home, say)
+        info = _spawn(home)
+    say(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
+    return info
+
+
+def stop(home: Home) -> bool:
+    """Stop the server and everything it started. False if nothing ran. Repeatable."""
+    if not home.is_ours():  # not made yet, or another's folder: no file may be left in it
+        return False
+    with _starting(home):
+        ran = _locked(home)
+        if ran:
+            _end_server(home)
+        left = processes.end_leftovers(home.children)
+        orphans = end_orphans(home)
+        home.server_file.unlink(missing_ok=True)
+    return ran or bool(left) or bool(orphans)
+
+
+def check_removable(home: Home) -> bool:
+    """May `remove` delete the files? False if there are none.
+
+    Raises LocalError if the folder is not ours, or `pulumi` works on its state.
+    """
+    if not home.root.exists():
+        return False
+    if not home.is_ours():
+        raise LocalError(
+            f"{home.root} was not made by `vt local`; nothing was removed.",
+            "look at VT_LOCAL_HOME.",
+        )
+    if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
+        raise live[0].refusal()
+    return True
+
+
+def remove(home: Home) -> bool:
+    """Delete the files of a stopped local cloud; as `check_removable` otherwise."""
+    if not check_removable(home):
+        return False
+    shutil.rmtree(home.root)
+    return True
+
+
+def _locked(home: Home) -> bool:
+    """Does a server hold its lock?"""
+    if not home.server_lock.exists():
+        return False
+    with home.server_lock.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@contextmanager
+def _starting(home: Home) -> Iterator[None]:
+    with home.start_lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _wait_ready(home: Home) -> ServerInfo | None:
+    """A server that holds its lock is ready in a moment, unless it hangs."""
+    deadline = time.monotonic() + _START_SECONDS
+    while _locked(home) and time.monotonic() < deadline:
+        if info := ServerInfo.read(home.server_file):
+            return info
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _say_what_is_healed(home: Home, say: Say) -> None:
+    if before := ServerInfo.read(home.server_file):
+        say(f"the server (process {before.pid}) was killed; starting a new one")
+    for child in processes.leftovers(home.children):
+        say(f"ending process {child.pid} ({child.role}), which it left behind")
+
+
+def _spawn(home: Home) -> ServerInfo:
+    command = [sys.executable, "-m", "localcloud.server"]
+    command += ["--home", str(home.root), "--repo", str(home.repo)]
+    # A shell of an earlier server may name ports that are another's now.
+    env = {name: value for name, value in os.environ.items() if not name.endswith("_EMULATOR_HOST")}
+    with home.server_log.open("ab") as log:
+        begin = log.tell()
+        process = subprocess.Popen(
+            command,
+            cwd=home.root,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        info = ServerInfo.read(home.server_file)
+        if info and info.pid == process.pid:
+            return info
+        if process.poll() is not None:
+            raise LocalError(f"the local cloud did not start: {_why(home, begin)}")
+        if time.monotonic() > deadline:
+            process.kill()
+            raise LocalError(
+                f"the local cloud was not ready after {_START_SECONDS:.0f} s.",
+                f"see {home.server_log}.",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _why(home: Home, begin: int) -> str:
+    with home.server_log.open("rb") as log:
+        log.seek(begin)
+        lines = log.read().decode(errors="replace").splitlines()
+    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+    return errors[-1] if errors else f"see {home.server_log}"
+
+
+def _end_server(home: Home) -> None:
+    """SIGTERM, SIGKILL after a while; returns when it is gone."""
+    info = _wait_ready(home)
+    if info is None:
+        if _locked(home):
+            raise LocalError(
+                "the server holds its lock but does not become ready.",
+                f"end the process that has {home.server_lock} open.",
+            )
+        return
+    server = processes.Child(info.pid, processes.start_time(info.pid) or "gone", "server")
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(info.pid, number)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + _STOP_SECONDS
+        while server.alive() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        if not server.alive():
+            return

@@ -1,0 +1,36 @@
+"""The machines a job runs on: the one process that stands for them, and reservations it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from localcloud.inventory.store import Store
+from localcloud.vertex import capacity
+from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.refusals import FAILED_PRECONDITION, Refused
+
+
+def only_pool(job: JobRecord) -> dict[str, Any]:
+    """The one worker pool of a job that can run here. Raises Refused for more replicas."""
+    pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if pool]
+    replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools)
+    if replicas != 1:
+        text = (
+            f"this local cloud runs one replica, and this job has {replicas} in {len(pools)} "
+            "worker pools. Rehearse it with one, or run it on Vertex AI."
+        )
+        raise Refused(FAILED_PRECONDITION, text)
+    return pools[0]
+
+
+def take(store: Store, jobs: JobTable, job: JobRecord, say: Callable[[str], None]) -> bool:
+    """Take machines of the reservations the job may use; False if it has to wait for some."""
+    plan = capacity.plan(store, jobs, job)
+    if plan.short or not jobs.claim(job.job_id, plan.wanted, plan.limits):
+        if job.state is State.QUEUED:  # said once, not at every try
+            say(f"waiting for machines, the reservation is used up: {plan.short}")
+        return False
+    for note in plan.notes:
+        say(note)
+    return True

@@ -1,0 +1,115 @@
+"""One process of a job: started as a group of its own, watched, ended as a group."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from localcloud import processes
+from localcloud.runner.joblog import JobLog
+
+GRACE_SECONDS = 10.0
+"""Between SIGTERM and SIGKILL of a process that must end."""
+
+_POLL_SECONDS = 0.05
+_TICK_SECONDS = 2.0
+
+
+class Ending(Enum):
+    """Why a process is over."""
+
+    EXITED = "exited"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed out"
+    PREEMPTED = "preempted"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    ending: Ending
+    code: int
+    """Exit code as a container reports it: 128 + N for signal N."""
+
+
+class CommandNotFoundError(Exception):
+    """The program cannot be started on this machine."""
+
+
+def run(
+    command: list[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    log: JobLog,
+    notes: Path,
+    cancelled: threading.Event,
+    timeout_seconds: float | None = None,
+    tick: Callable[[], None] = lambda: None,
+    preempted: Callable[[float], bool] = lambda _ran_seconds: False,
+) -> Outcome:
+    """Run a command to its end, or until it is cancelled, preempted or takes too long.
+
+    Its output goes straight into the log file. `tick` is called every other second. When the
+    first process is over, what it left in its group is ended too. `preempted` is asked all the
+    time, with the seconds it ran.
+    Raises CommandNotFoundError.
+    """
+    with log.open() as output:
+        try:
+            process = subprocess.Popen(
+                command,
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
+    child = processes.register(notes, process.pid, "job")
+    try:
+        ending = _watch(process, child, cancelled, timeout_seconds, tick, preempted)
+    finally:
+        child.end(0)
+        processes.forget(notes, child)
+    code = process.wait()
+    return Outcome(ending, code if code >= 0 else 128 - code)
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    child: processes.Child,
+    cancelled: threading.Event,
+    timeout_seconds: float | None,
+    tick: Callable[[], None],
+    preempted: Callable[[float], bool],
+) -> Ending:
+    started = ticked = time.monotonic()
+    while process.poll() is None:
+        now = time.monotonic()
+        if cancelled.is_set() or (timeout_seconds is not None and now - started > timeout_seconds):
+            child.end(GRACE_SECONDS)
+            return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
+        if preempted(now - started):
+            child.end(GRACE_SECONDS)
+            return Ending.PREEMPTED
+        if now - ticked > _TICK_SECONDS:
+            ticked = now
+            tick()
+        cancelled.wait(_POLL_SECONDS)
+    return Ending.EXITED
+
+
+def signal_name(code: int) -> str:
+    """`SIGKILL` for 137; empty if the code stands for no signal."""
+    try:
+        return signal.Signals(code - 128).name if code > 128 else ""
+    except ValueError:
+        return ""

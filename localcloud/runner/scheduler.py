@@ -1,0 +1,128 @@
+"""Runs custom jobs, a few at a time; the others wait as QUEUED, as they do for quota."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import traceback
+from collections.abc import Callable
+
+from localcloud.runner.job import CANCELLED, STOPPED, UNAVAILABLE, JobRun
+from localcloud.vertex.records import JobTable, State
+
+SLOTS = 2
+"""Jobs at once: training code takes all cores of a laptop by itself."""
+
+_INTERNAL = 13
+"""google.rpc.Code"""
+
+_RETRY_SECONDS = 0.5
+"""How often a job that waits for machines asks again; the plugin may free some at any time."""
+
+MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
+"""(job id, cancelled, stopping); None if the job is gone."""
+
+
+class LocalScheduler:
+    """Threads that take job ids from a queue, oldest first."""
+
+    def __init__(self, jobs: JobTable, make_run: MakeRun, slots: int = SLOTS) -> None:
+        self.jobs = jobs
+        self._make_run = make_run
+        self._queue: queue.Queue[str | None] = queue.Queue()
+        self._lock = threading.Lock()
+        self._cancels: dict[str, threading.Event] = {}
+        self._begun: set[str] = set()
+        self._parked: list[str] = []
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"slot-{slot}", daemon=True)
+            for slot in range(slots)
+        ]
+        self._threads.append(threading.Thread(target=self._unpark, name="unpark", daemon=True))
+
+    def start(self) -> None:
+        """Settle what an earlier server left, and begin to run jobs.
+
+        A job whose process is gone cannot go on: FAILED. One that had not begun is queued again.
+        """
+        for job in reversed(self.jobs.list()):
+            if job.state is State.RUNNING:
+                self.jobs.move(job.job_id, State.FAILED, error=(UNAVAILABLE, STOPPED))
+            elif job.state is State.CANCELLING:
+                self._end_cancelled(job.job_id)
+            elif not job.state.terminal:
+                self.jobs.move(job.job_id, State.QUEUED)
+                self.submit(job.job_id)
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job_id: str) -> None:
+        """Queue a job that is in the table as QUEUED."""
+        with self._lock:
+            self._cancels[job_id] = threading.Event()
+        self._queue.put(job_id)
+
+    def cancel(self, job_id: str) -> None:
+        """Ask a job that was moved to CANCELLING to end. Returns at once."""
+        with self._lock:
+            cancelled = self._cancels.get(job_id)
+            begun = job_id in self._begun
+            if cancelled is not None:
+                cancelled.set()
+        if not begun:  # it waits for a slot, perhaps for hours: nothing has to end first
+            self._end_cancelled(job_id)
+
+    def stop(self) -> None:
+        """End running jobs as FAILED (jobs that wait stay QUEUED), and return when all ended."""
+        self._stopping.set()
+        with self._lock:
+            cancels = list(self._cancels.values())
+        for cancelled in cancels:
+            cancelled.set()
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _work(self) -> None:
+        while (job_id := self._queue.get()) is not None and not self._stopping.is_set():
+            with self._lock:
+                cancelled = self._cancels[job_id]
+                self._begun.add(job_id)
+            over = True
+            try:
+                if run := self._make_run(job_id, cancelled, self._stopping):
+                    over = run.execute()
+            except Exception as error:
+                # A mistake of the runner: the job must not hang, and the trace is in server.log.
+                traceback.print_exc()
+                text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
+                self.jobs.move(job_id, State.FAILED, error=(_INTERNAL, text))
+            finally:
+                self._leave(job_id, over)
+
+    def _leave(self, job_id: str, over: bool) -> None:
+        """A slot is done with the job, which is over or waits for machines."""
+        with self._lock:
+            self._begun.discard(job_id)
+            if over:
+                self._cancels.pop(job_id)
+                return
+            cancelled = self._cancels[job_id].is_set()
+            self._parked.append(job_id)
+        if cancelled and not self._stopping.is_set():  # it came while the slot had the job
+            self._end_cancelled(job_id)
+
+    def _unpark(self) -> None:
+        """Let the jobs that wait for machines try again, in the order they came."""
+        while not self._stopping.wait(_RETRY_SECONDS):
+            with self._lock:
+                parked, self._parked = self._parked, []
+            for job_id in parked:
+                self._queue.put(job_id)
+
+    def _end_cancelled(self, job_id: str) -> None:
+        error = (CANCELLED, "The job was cancelled.")
+        self.jobs.move(job_id, State.CANCELLED, only_from=(State.CANCELLING,), error=error)

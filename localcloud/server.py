@@ -1,0 +1,213 @@
+"""The local cloud's one server process: object storage, the job service and the runner.
+
+`python -m localcloud.server --home DIR --repo DIR` runs until SIGTERM. Its lock file is held as
+long as it lives, and `server.json` is there while it is ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TextIO
+
+from localcloud import processes
+from localcloud.errors import LocalError
+from localcloud.faults.front import StorageFront
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.storage import StorageEmulator
+
+_LOCK_SECONDS = 3.0
+_WATCH_SECONDS = 0.5
+_STOP_GRACE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """Contents of `server.json`."""
+
+    pid: int
+    vertex_port: int
+    storage_port: int
+    started: str
+
+    @classmethod
+    def read(cls, path: Path) -> ServerInfo | None:
+        """The file, or None if it is missing or broken (a machine that lost power)."""
+        try:
+            found = json.loads(path.read_text())
+            numbers = [found["pid"], found["vertex_port"], found["storage_port"]]
+            return cls(*map(int, numbers), started=str(found["started"]))
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return None
+
+    def write(self, path: Path) -> None:
+        partial = path.with_suffix(".tmp")
+        partial.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        partial.replace(path)
+
+    @property
+    def ports(self) -> tuple[int, int]:
+        """(Vertex, storage)"""
+        return self.vertex_port, self.storage_port
+
+
+def choose_port(wanted: int, service: str) -> int:
+    """`wanted` (0: none) if it is free, so that open shells go on; else any free port."""
+    for port in (wanted, 0) if wanted else (0,):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                probe.listen()  # bind alone succeeds beside a listener with SO_REUSEPORT
+            except OSError:
+                print(f"port {port} of {service} is taken by another program; choosing another")
+                continue
+            return probe.getsockname()[1]
+    raise LocalError(f"no free port on 127.0.0.1 for {service}.")
+
+
+def run(home: Home) -> None:
+    """Serve until SIGTERM or SIGINT. Raises LocalError if the server cannot start."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    lock = _lock(home)
+    # First of all: a command that finds the lock held would take the dead server's id for ours.
+    before = ServerInfo.read(home.server_file)
+    home.server_file.unlink(missing_ok=True)
+    for child in processes.end_leftovers(home.children):
+        print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    faults = FaultTable(home.faults)
+    faults.forget_held()
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
+    try:
+        storage.start(choose_port(before.storage_port if before else 0, "storage"))
+        port = choose_port(before.vertex_port if before else 0, "vertex")
+        _serve(home, storage, faults, port, lock, stop)
+    finally:
+        storage.stop()
+        lock.close()
+
+
+def _serve(
+    home: Home,
+    storage: StorageFront,
+    faults: FaultTable,
+    port: int,
+    lock: TextIO,
+    stop: threading.Event,
+) -> None:
+    # Google's library takes more than a second to import: only here, and after storage began.
+    from localcloud.faults.calls import CallFaults
+    from localcloud.faults.jobs import JobFaults
+    from localcloud.inventory.store import Store
+    from localcloud.runner.job import JobRun
+    from localcloud.runner.scheduler import LocalScheduler
+    from localcloud.vertex.grpc_front import serve
+    from localcloud.vertex.log_entries import LogService, handler
+    from localcloud.vertex.records import JobTable
+    from localcloud.vertex.service import JobService
+
+    store, jobs = Store(home.database), JobTable(home.database)
+
+    def make_run(
+        job_id: str, cancelled: threading.Event, stopping: threading.Event
+    ) -> JobRun | None:
+        record = jobs.get(job_id)
+        return record and JobRun(
+            record,
+            home=home,
+            store=store,
+            jobs=jobs,
+            storage_url=storage.url,
+            faults=JobFaults(faults),
+            cancelled=cancelled,
+            stopping=stopping,
+        )
+
+    scheduler = LocalScheduler(jobs, make_run)
+    scheduler.start()
+    logs = handler(LogService(home, store, jobs))
+    hook = CallFaults(faults, jobs, stop)
+    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
+    _live(home, storage, bound, lock, stop)
+    server.stop(_STOP_GRACE_SECONDS).wait()
+    scheduler.stop()
+    print("stopped")
+
+
+def _live(
+    home: Home, storage: StorageFront, port: int, lock: TextIO, stop: threading.Event
+) -> None:
+    """Be found, and look after the storage, until the end."""
+    started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    info = ServerInfo(os.getpid(), port, storage.port, started)
+    info.write(home.server_file)
+    print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")
+    while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
+        if ServerInfo.read(home.server_file) != info:
+            info.write(home.server_file)  # damaged by hand: only this process knows its contents
+        storage.tend()
+    if _is_ours(lock, home):
+        home.server_file.unlink(missing_ok=True)
+
+
+def _lock(home: Home) -> TextIO:
+    """Hold the server lock. Raises LocalError if another server does."""
+    lock = home.server_lock.open("w")
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            # A command that asks whether a server runs holds the lock for an instant.
+            if time.monotonic() > deadline:
+                raise LocalError(f"another server already runs in {home.root}.") from None
+            time.sleep(0.02)
+
+
+def _is_ours(lock: TextIO, home: Home) -> bool:
+    """Is our lock still in the folder? Else it was removed (`rm -rf`, `git clean`) with all state.
+
+    Nobody could find this server any more, and another may already run in a folder of that name.
+    """
+    try:
+        return os.path.samestat(os.fstat(lock.fileno()), home.server_lock.stat())
+    except FileNotFoundError:
+        return False
+
+
+def main() -> int:
+    """Exit code 1 and a line `error: …` if the server cannot start."""
+    parser = argparse.ArgumentParser(prog="python -m localcloud.server")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--repo", type=Path, required=True)
+    options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        run(Home(options.home, options.repo))
+    except LocalError as error:
+        print(f"error: {error}")
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        print(f"error: {type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

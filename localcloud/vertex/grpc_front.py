@@ -1,0 +1,161 @@
+"""The job service on gRPC: generic handlers, because the library brings client stubs only.
+
+`Hook` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
+before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+from google.longrunning import operations_pb2
+from google.protobuf import empty_pb2
+
+from infra.customjob.google import vertex_api
+from localcloud.errors import LocalError
+from localcloud.vertex.errors import ApiError
+from localcloud.vertex.service import JobService
+
+_WORKERS = 16
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call on its way; `method` is the short name (`CreateCustomJob`)."""
+
+    method: str
+    request: Any
+    context: grpc.ServicerContext
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A response whose last byte never arrives; what a hook returns in its place."""
+
+    response: Any
+
+
+class Hook(Protocol):
+    """Wraps a call: `proceed()` makes it. Returns the response, or a Cut. May raise ApiError."""
+
+    def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
+
+
+def serve(
+    service: JobService,
+    port: int,
+    hooks: Sequence[Hook] = (),
+    also: Sequence[grpc.GenericRpcHandler] = (),
+) -> tuple[grpc.Server, int]:
+    """Start a server on 127.0.0.1 (port 0: any free one); returns it and its port.
+
+    ``also`` are handlers of further services at the same address.
+
+    Raises LocalError if the port is taken.
+    """
+    # Without SO_REUSEPORT off, a second server would share the port silently.
+    server = grpc.server(
+        futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
+        options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 32 << 20)],
+    )
+    server.add_generic_rpc_handlers((*_handlers(service, tuple(hooks)), *also))
+    try:
+        bound = server.add_insecure_port(f"127.0.0.1:{port}")
+    except RuntimeError as error:
+        raise LocalError(f"port {port} is taken by another program.") from error
+    server.start()
+    return server, bound
+
+
+#: What answers a method, how its request is read and how its response is written.
+_Parts = tuple[Callable[[Any], Any], Callable[..., Any], Callable[..., bytes]]
+
+
+def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.GenericRpcHandler]:
+    def unary(
+        name: str, method: Callable[[Any], Any], read: Callable[..., Any], write: Callable[..., Any]
+    ) -> grpc.RpcMethodHandler:
+        return grpc.unary_unary_rpc_method_handler(
+            lambda request, context: _answer(Call(name, request, context), method, hooks),
+            request_deserializer=read,
+            response_serializer=lambda made: (
+                write(made.response)[:-1] if isinstance(made, Cut) else write(made)
+            ),
+        )
+
+    return [
+        grpc.method_handlers_generic_handler(
+            package, {name: unary(name, *parts) for name, parts in table.items()}
+        )
+        for package, table in (
+            ("google.cloud.aiplatform.v1.JobService", _jobs(service)),
+            ("google.longrunning.Operations", _operations(service)),
+        )
+    ]
+
+
+def _jobs(service: JobService) -> dict[str, _Parts]:
+    return {
+        "CreateCustomJob": (
+            service.create_custom_job,
+            vertex_api.CreateCustomJobRequest.deserialize,
+            vertex_api.CustomJob.serialize,
+        ),
+        "GetCustomJob": (
+            service.get_custom_job,
+            vertex_api.GetCustomJobRequest.deserialize,
+            vertex_api.CustomJob.serialize,
+        ),
+        "ListCustomJobs": (
+            service.list_custom_jobs,
+            vertex_api.ListCustomJobsRequest.deserialize,
+            vertex_api.ListCustomJobsResponse.serialize,
+        ),
+        "CancelCustomJob": (
+            service.cancel_custom_job,
+            vertex_api.CancelCustomJobRequest.deserialize,
+            empty_pb2.Empty.SerializeToString,
+        ),
+        "DeleteCustomJob": (
+            service.delete_custom_job,
+            vertex_api.DeleteCustomJobRequest.deserialize,
+            operations_pb2.Operation.SerializeToString,
+        ),
+    }
+
+
+def _operations(service: JobService) -> dict[str, _Parts]:
+    return {
+        "GetOperation": (
+            service.get_operation,
+            operations_pb2.GetOperationRequest.FromString,
+            operations_pb2.Operation.SerializeToString,
+        ),
+        "WaitOperation": (
+            service.get_operation,
+            operations_pb2.WaitOperationRequest.FromString,
+            operations_pb2.Operation.SerializeToString,
+        ),
+    }
+
+
+def _answer(call: Call, method: Callable[[Any], Any], hooks: tuple[Hook, ...]) -> Any:
+    def proceed(index: int) -> Any:
+        if index == len(hooks):
+            return method(call.request)
+        return hooks[index](call, lambda: proceed(index + 1))
+
+    try:
+        return proceed(0)
+    except ApiError as error:
+        call.context.abort(error.code, error.message)
+    except Exception as error:
+        traceback.print_exc()  # to server.log; the caller gets one line
+        call.context.abort(
+            grpc.StatusCode.INTERNAL, f"Internal error encountered: {type(error).__name__}."
+        )

@@ -1,0 +1,133 @@
+"""Cloud Logging's `ListLogEntries` over the log files of jobs: what the official client asks for.
+
+Processes write their logs by themselves and say no time, so an entry's timestamp is made: the
+job's creation and a millisecond a line. It orders the lines of a replica, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import grpc
+from google.api import monitored_resource_pb2
+from google.cloud.logging_v2 import types
+
+from localcloud.home import Home
+from localcloud.inventory.store import Store, project_number
+from localcloud.vertex.errors import ApiError, invalid
+from localcloud.vertex.records import JobRecord, JobTable
+
+API = "logging.googleapis.com"
+_CLAUSE = re.compile(r'([\w.]+)\s*(=|>=)\s*"([^"]*)"')
+_EQUAL = ("resource.type", "resource.labels.job_id", "resource.labels.task_name")
+_MAX_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class _Query:
+    project: str
+    equal: dict[str, str]
+    since: datetime | None
+
+
+class LogService:
+    """`google.logging.v2.LoggingServiceV2` as far as reading a job's log needs it."""
+
+    def __init__(self, home: Home, store: Store, jobs: JobTable) -> None:
+        self.home, self.store, self.jobs = home, store, jobs
+
+    def list_log_entries(
+        self, request: types.ListLogEntriesRequest
+    ) -> types.ListLogEntriesResponse:
+        """Entries of one job. Raises ApiError for what this stand-in cannot answer."""
+        query = self._query(request)
+        if request.order_by not in ("", "timestamp asc", "timestamp desc"):
+            raise invalid(f"order_by: {request.order_by!r} is not supported.")
+        entries = sorted(self._entries(query), key=lambda e: (e.timestamp, e.insert_id))
+        if request.order_by == "timestamp desc":
+            entries.reverse()
+        begin = int(request.page_token or 0)
+        end = begin + min(request.page_size or 50, _MAX_PAGE)
+        return types.ListLogEntriesResponse(
+            entries=entries[begin:end], next_page_token=str(end) if end < len(entries) else ""
+        )
+
+    def _query(self, request: types.ListLogEntriesRequest) -> _Query:
+        match = re.fullmatch(r"projects/([^/]+)", ",".join(request.resource_names))
+        if not match:
+            raise invalid(f"resource_names must be one project, got {request.resource_names}.")
+        if not self.store.service_enabled(match[1], API):
+            text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
+            raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
+        equal: dict[str, str] = {}
+        since: datetime | None = None
+        for clause in re.split(r"\s+AND\s+|\n", request.filter.strip()):
+            parts = _CLAUSE.fullmatch(clause.strip())
+            if parts and parts[1] in _EQUAL and parts[2] == "=":
+                equal[parts[1]] = parts[3]
+            elif parts and parts[1] == "timestamp" and parts[2] == ">=":
+                since = datetime.fromisoformat(parts[3])
+            else:
+                raise invalid(f"Unparseable filter: {clause!r} (the local cloud knows few).")
+        return _Query(match[1], equal, since)
+
+    def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
+        job = self.jobs.get(query.equal.get("resource.labels.job_id", ""))
+        if job is None or query.project not in (job.project, project_number(job.project)):
+            return
+        if query.equal.get("resource.type", "ml_job") != "ml_job":
+            return
+        wanted = query.equal.get("resource.labels.task_name")
+        for file in sorted((self.home.jobs / job.job_id / "logs").glob("*.log")):
+            if wanted in (None, file.stem):
+                yield from _of_replica(job, file.stem, file.read_bytes(), query.since)
+
+
+def _of_replica(
+    job: JobRecord, replica: str, data: bytes, since: datetime | None
+) -> Iterator[types.LogEntry]:
+    created = datetime.fromisoformat(job.create_time)
+    labels = {"job_id": job.job_id, "project_id": job.project, "task_name": replica}
+    resource = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=labels)
+    text = data.decode(errors="replace")
+    lines = text.split("\n")
+    if not lines[-1] or not job.state.terminal:
+        lines.pop()  # nothing, or a line that is still being written
+    for number, line in enumerate(lines):
+        time = created + timedelta(milliseconds=number)
+        if since is None or time >= since:
+            yield types.LogEntry(
+                log_name=f"projects/{job.project}/logs/{replica}",
+                resource=resource,
+                text_payload=line,
+                timestamp=time,
+                insert_id=f"{job.job_id}-{replica}-{number:09}",
+                severity="INFO",
+            )
+
+
+def handler(service: LogService) -> grpc.GenericRpcHandler:
+    """The service for a gRPC server."""
+
+    def answer(
+        request: types.ListLogEntriesRequest, context: grpc.ServicerContext
+    ) -> types.ListLogEntriesResponse:
+        try:
+            return service.list_log_entries(request)
+        except ApiError as error:
+            context.abort(error.code, error.message)
+            raise  # not reached: abort raises
+
+    return grpc.method_handlers_generic_handler(
+        "google.logging.v2.LoggingServiceV2",
+        {
+            "ListLogEntries": grpc.unary_unary_rpc_method_handler(
+                answer,
+                request_deserializer=types.ListLogEntriesRequest.deserialize,
+                response_serializer=types.ListLogEntriesResponse.serialize,
+            )
+        },
+    )

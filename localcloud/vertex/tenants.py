@@ -1,0 +1,40 @@
+"""Jobs that hold something of a project: a peered network, a network attachment."""
+
+from __future__ import annotations
+
+from localcloud.inventory import links
+from localcloud.inventory.store import Store
+from localcloud.vertex.records import JobRecord, JobTable, State
+
+HOLDING = (State.PENDING, State.RUNNING, State.CANCELLING)
+"""States in which a job may have machines. A QUEUED one has none yet."""
+
+
+def network(store: Store, job: JobRecord) -> str | None:
+    """Path of the network the job is peered with (`projects/ID/global/networks/NAME`)."""
+    given = job.spec.get("network")
+    return links.by_id(store, given) if given and "projects/" in given else None
+
+
+def attachment(store: Store, job: JobRecord) -> str | None:
+    """Path of the job's network attachment; a bare name lies in the job's project and region."""
+    given = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
+    if not given:
+        return None
+    home = {"project": job.project, "region": job.region}
+    return links.resolve(store, given, "networkAttachments", **home)
+
+
+def on_network(store: Store, path: str) -> list[JobRecord]:
+    """Jobs that hold machines in the network, oldest first."""
+    return [job for job in _holding(store) if network(store, job) == path]
+
+
+def on_attachment(store: Store, path: str) -> list[JobRecord]:
+    """Jobs that hold an interface of the attachment, oldest first."""
+    return [job for job in _holding(store) if attachment(store, job) == path]
+
+
+def _holding(store: Store) -> list[JobRecord]:
+    jobs = JobTable(store.path).list()
+    return [job for job in reversed(jobs) if job.state in HOLDING]

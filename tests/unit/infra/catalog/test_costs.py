@@ -1,0 +1,150 @@
+"""Costs: from the catalogue's prices, never guessed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.catalog import costs, machines
+
+FEE = machines.fee_ratio()
+T4 = "NVIDIA_TESLA_T4"
+
+
+def price_of(name: str) -> machines.Price:
+    machine = machines.machine_type(name)
+    assert machine is not None
+    assert machine.price is not None
+    return machine.price
+
+
+def pool(machine: str, replicas: int = 1, **spec: Any) -> dict[str, Any]:
+    return {"machineSpec": {"machineType": machine, **spec}, "replicaCount": replicas}
+
+
+def job(*pools: dict[str, Any], **scheduling: Any) -> dict[str, Any]:
+    return {"jobSpec": {"workerPoolSpecs": list(pools), "scheduling": scheduling}}
+
+
+def test_the_rate_a_source_quotes_for_vertex_ai_comes_out() -> None:
+    rate = costs.hourly("n1-standard-4", None, 0, "us-central1")
+    assert rate is not None
+    assert rate.usd == pytest.approx(0.21849885)  # the catalogue's source n1-vertex-price
+
+
+def test_a_rate_says_where_and_when_it_was_found() -> None:
+    rate = costs.hourly("n1-standard-4", None, 0, "us-central1")
+    price = price_of("n1-standard-4")
+    assert rate == costs.Rate(
+        price.on_demand * FEE, price.source, price.date, "us-central1", exact=True
+    )
+
+
+def test_a_price_of_another_region_is_not_exact() -> None:
+    rate = costs.hourly("n1-standard-4", None, 0, "europe-west4")
+    assert rate is not None
+    assert (rate.exact, rate.region) == (False, "us-central1")
+
+
+def test_attached_gpus_are_added_to_the_machine() -> None:
+    rate = costs.hourly("n1-standard-8", T4, 2, "us-central1")
+    gpu = machines.accelerators()[T4].price
+    assert rate is not None
+    assert gpu is not None
+    assert rate.usd == pytest.approx(
+        (price_of("n1-standard-8").on_demand + 2 * gpu.on_demand) * FEE
+    )
+    assert set(rate.source.split("+")) == {price_of("n1-standard-8").source, gpu.source}
+    assert rate.date == "undated"  # the GPU's price is, and the sum is no younger
+
+
+def test_gpus_of_a_machine_type_are_in_its_price() -> None:
+    with_gpus = costs.hourly("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8, "us-central1")
+    assert with_gpus is not None
+    assert with_gpus.usd == pytest.approx(price_of("a2-highgpu-8g").on_demand * FEE)
+
+
+def test_spot_pays_the_spot_price_also_by_its_old_name() -> None:
+    for strategy in ("SPOT", "LOW_COST"):
+        rate = costs.hourly("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8, "us-central1", strategy)
+        assert rate is not None
+        assert rate.usd == pytest.approx((price_of("a2-highgpu-8g").spot or 0) * FEE)
+
+
+@pytest.mark.parametrize(
+    ("machine", "accelerator", "count", "strategy"),
+    [
+        ("a4-highgpu-8g", "NVIDIA_B200", 8, "STANDARD"),
+        ("n1-standard-8", T4, 1, "SPOT"),  # no source has a spot price of an attached GPU
+        ("n1-standard-8", "NVIDIA_L4", 1, "STANDARD"),
+        ("n1-standard-3", None, 0, "STANDARD"),
+        ("", None, 0, "STANDARD"),
+    ],
+)
+def test_what_has_no_price_has_none(
+    machine: str, accelerator: str | None, count: int, strategy: str
+) -> None:
+    assert costs.hourly(machine, accelerator, count, "us-central1", strategy) is None
+
+
+def test_the_worst_case_is_rate_times_replicas_times_timeout() -> None:
+    cost = costs.of_job(
+        job(pool("n1-standard-4"), {}, pool("n1-highmem-8", 3), timeout="7200s"), "us-central1"
+    )
+    hourly = price_of("n1-standard-4").on_demand + 3 * price_of("n1-highmem-8").on_demand
+    assert [(each.index, each.machines) for each in cost.pools] == [(0, 1), (2, 3)]
+    assert cost.hourly == pytest.approx(hourly * FEE)
+    assert cost.worst_case == pytest.approx(hourly * FEE * 2)
+
+
+def test_a_job_without_a_timeout_may_run_for_seven_days() -> None:
+    cost = costs.of_job(job(pool("n1-standard-4")), "us-central1")
+    assert cost.default_timeout
+    assert cost.worst_case == pytest.approx(price_of("n1-standard-4").on_demand * FEE * 168)
+
+
+def test_one_pool_without_a_price_leaves_the_job_without_one() -> None:
+    gpus = pool("a4-highgpu-8g", acceleratorType="NVIDIA_B200", acceleratorCount=8)
+    cost = costs.of_job(job(pool("n1-standard-4"), gpus), "us-central1")
+    assert (cost.hourly, cost.worst_case) == (None, None)
+    assert [each.machine_type for each in cost.unpriced] == ["a4-highgpu-8g"]
+
+
+def test_a_job_whose_request_is_not_known_yet_has_no_price() -> None:
+    assert costs.of_job({}, "us-central1").worst_case is None
+
+
+def test_a_slice_of_tpus_is_paid_by_its_machines() -> None:
+    cost = costs.of_job(job(pool("ct5lp-hightpu-4t", tpuTopology="4x4")), "us-central1")
+    assert cost.pools[0].machines == 4
+    assert cost.hourly == pytest.approx(4 * price_of("ct5lp-hightpu-4t").on_demand * FEE)
+
+
+@given(
+    machine=st.sampled_from(sorted(machines.machine_types())),
+    replicas=st.integers(1, 100),
+    hours=st.integers(1, 1000),
+    strategy=st.sampled_from(["STANDARD", "SPOT", "FLEX_START"]),
+)
+def test_a_price_is_positive_or_absent_and_grows_with_size_and_time(
+    machine: str, replicas: int, hours: int, strategy: str
+) -> None:
+    def cost(replicas: int, hours: int) -> float | None:
+        message = job(pool(machine, replicas), timeout=f"{hours * 3600}s", strategy=strategy)
+        return costs.of_job(message, "us-central1").worst_case
+
+    one, many = cost(1, 1), cost(replicas, hours)
+    assert (one is None) == (many is None)
+    if one is not None and many is not None:
+        assert one > 0
+        assert math.isclose(many, one * replicas * hours, rel_tol=1e-9)
+
+
+def test_a_job_says_the_most_it_can_cost_and_in_how_long() -> None:
+    half_an_hour = costs.of_job(job(pool("n1-standard-4"), timeout="1800s"), "us-central1")
+    assert str(half_an_hour) == f"{costs.usd(half_an_hour.worst_case)} in 0.5 h"
+    assert str(costs.of_job(job(pool("no-such-machine")), "us-central1")) == "no price in 168 h"

@@ -1,0 +1,116 @@
+"""The official client against the storage emulator of the local cloud."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from google.cloud import storage
+
+from infra.customjob.google import intent_store
+from infra.customjob.protocol.ports import Conflict, OperatorError, Record, State
+from localcloud.server import choose_port
+from localcloud.storage import StorageEmulator
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory):
+    home = tmp_path_factory.mktemp("storage")
+    (home / "run").mkdir()
+    (home / "files").mkdir()
+    running = StorageEmulator(home / "files", home / "storage.log", home / "run")
+    running.start(choose_port(0, "storage"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def intents(emulator, monkeypatch, request):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator.url)
+    name = "control-" + str(abs(hash(request.node.name)))[:12]
+    storage.Client(project="local-x").create_bucket(name)
+    return intent_store.connect("local-x", name)
+
+
+def record(state=State.INTENT, owner="me", job_name=""):
+    return Record("id1", state, owner, job_name)
+
+
+def test_a_record_is_read_as_it_was_written(intents):
+    assert intents.read("id1") is None
+    written = intents.write(record(State.DONE, job_name="projects/1/x"), 0)
+    assert intents.read("id1") == written
+
+
+def test_a_write_without_the_current_generation_conflicts(intents):
+    first = intents.write(record(), 0)
+    with pytest.raises(Conflict):
+        intents.write(record(), 0)
+    second = intents.write(record(State.SENDING), first.generation)
+    with pytest.raises(Conflict):
+        intents.write(record(State.SENDING, "other"), first.generation)
+    assert intents.read("id1") == second
+
+
+def test_of_many_writers_at_once_one_wins(intents):
+    def attempt(number):
+        try:
+            return intents.write(record(owner=str(number)), 0).record.owner
+        except Conflict:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        winners = [owner for owner in pool.map(attempt, range(24)) if owner is not None]
+    assert winners == [intents.read("id1").record.owner]
+
+
+def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
+    assert intents.turn("r/titanic") is None
+    intents.take_turn("r/titanic", "id1", 0)
+    turn = intents.turn("r/titanic")
+    with pytest.raises(Conflict):
+        intents.take_turn("r/titanic", "id2", 0)
+    intents.take_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
+    with pytest.raises(Conflict):
+        intents.take_turn("r/titanic", "id2", turn.generation)
+    assert intents.turn("r/titanic").request_id == "id1"
+    assert intents.turn("r/iris") is None
+
+
+def test_all_threads_share_one_client_of_a_project_and_address(intents, monkeypatch):
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: intent_store.connect("local-x", f"b{n}"), range(16)))
+    assert {id(each._bucket.client) for each in found} == {id(intents._bucket.client)}
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
+    moved = intent_store.connect("local-x", "b0")
+    assert moved._bucket.client is not intents._bucket.client
+
+
+def test_the_stores_time_is_that_of_its_records(intents):
+    written = intents.write(record(), 0)
+    assert 0 <= intents.now() - written.updated < 30
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "no JSON", '{"format": 2, "requestId": "id1"}'])
+def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
+    bucket = storage.Client(project="local-x").bucket(intents._name)
+    bucket.blob("submissions/id1.json").upload_from_string(content)
+    with pytest.raises(OperatorError, match="is no record of a submission; nothing was sent"):
+        intents.read("id1")
+    bucket.blob("turns/r/titanic.json").upload_from_string(content)
+    with pytest.raises(OperatorError, match=r"titanic\.json is no record of a job's turn; nothing"):
+        intents.turn("r/titanic")
+
+
+def test_a_missing_bucket_is_said_and_nothing_is_sent(emulator, monkeypatch):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator.url)
+    missing = intent_store.connect("local-x", "no-such-bucket")
+    with pytest.raises(OperatorError, match="no-such-bucket could not be read or written"):
+        missing.write(record(), 0)
+
+
+def test_local_projects_and_the_emulator_belong_together(monkeypatch):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
+    with pytest.raises(OperatorError, match="outside of"):
+        intent_store.connect("acme-ml-prod", "b")
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST")
+    with pytest.raises(OperatorError, match="in `vt local shell`"):
+        intent_store.connect("local-x", "b")

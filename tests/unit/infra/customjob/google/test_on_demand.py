@@ -1,0 +1,112 @@
+"""Packages loaded without running their own code, and Google's client among them."""
+
+import importlib
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from infra.customjob.google import on_demand, vertex_api
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package ``outer.eager`` whose code counts how often it runs."""
+    files = {
+        "outer/__init__.py": "runs = 0",
+        "outer/eager/__init__.py": """
+            import outer
+            outer.runs += 1
+            from outer.eager import part
+            from .part import thing
+            fails = outer.__dict__.get("fails")
+            if fails:
+                raise RuntimeError("broken")
+            late = thing + 1
+            """,
+        "outer/eager/part.py": "thing = 1",
+        "outer/eager/other.py": "from outer.eager import part",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "outer"]:
+        monkeypatch.delitem(sys.modules, name)
+    on_demand.load("outer.eager")
+    return "outer.eager"
+
+
+def outer() -> ModuleType:
+    return sys.modules["outer"]
+
+
+def test_its_modules_are_imported_without_it(package: str) -> None:
+    other = importlib.import_module(f"{package}.other")
+    assert other.part.thing == 1
+    assert outer().eager.part is other.part
+    assert outer().runs == 0
+
+
+def test_any_other_name_runs_it_once(package: str) -> None:
+    eager = importlib.import_module(package)
+    assert (eager.late, eager.thing, outer().runs) == (2, 1, 1)
+    with pytest.raises(AttributeError, match=r"module 'outer\.eager' has no attribute 'missing'"):
+        _ = eager.missing
+    assert outer().runs == 1
+
+
+def test_one_that_fails_is_run_again(package: str) -> None:
+    eager = importlib.import_module(package)
+    vars(outer())["fails"] = True
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="broken"):
+            _ = eager.late
+    vars(outer())["fails"] = False
+    assert (eager.late, outer().runs) == (2, 3)
+
+
+def test_one_that_runs_already_is_left_alone(package: str) -> None:
+    eager = importlib.import_module(package)
+    on_demand.load(package)
+    assert sys.modules[package] is eager
+
+
+def test_one_that_is_not_there_is_told() -> None:
+    with pytest.raises(ModuleNotFoundError, match="No module named 'outer_not_there'"):
+        on_demand.load("outer_not_there")
+
+
+def printed(code: str) -> str:
+    """What a process of its own says: here, Google's client may be loaded already."""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return run.stdout.strip()
+
+
+def test_the_client_comes_without_the_services_beside_it() -> None:
+    loaded = printed(
+        "import sys\n"
+        "from infra.customjob.google import vertex_api\n"
+        "print(*sorted({m.split('.')[4] for m in sys.modules\n"
+        "    if m.startswith('google.cloud.aiplatform_v1.services.')}))"
+    )
+    assert loaded == "job_service"
+
+
+def test_whoever_asks_for_the_rest_gets_it_and_the_same_classes() -> None:
+    same = printed(
+        "from infra.customjob.google import vertex_api\n"
+        "from google.cloud import aiplatform_v1\n"
+        "print(all(getattr(aiplatform_v1, name) is getattr(vertex_api, name)\n"
+        "    for name in vertex_api.__all__\n"
+        "    if name not in ('JobServiceGrpcTransport',)),\n"
+        "    aiplatform_v1.ModelServiceClient.__name__)"
+    )
+    assert same == "True ModelServiceClient"
+
+
+def test_the_list_of_names_is_what_is_there() -> None:
+    assert all(hasattr(vertex_api, name) for name in vertex_api.__all__)

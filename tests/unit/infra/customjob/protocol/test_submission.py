@@ -1,0 +1,381 @@
+import itertools
+import threading
+from dataclasses import replace
+
+import pytest
+
+from infra.customjob.protocol import submission, withdrawal
+from infra.customjob.protocol.ports import (
+    InDoubt,
+    NotAllowed,
+    NotSubmitted,
+    OperatorError,
+    Refused,
+    State,
+)
+from infra.customjob.protocol.timing import Timing
+from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
+
+TIMING = Timing()
+
+
+def submit(process):
+    return submission.submit(REQUEST, process, process, TIMING, process.around())
+
+
+def world_with(*jobs):
+    return World(jobs={j.name: j for j in jobs})
+
+
+def test_a_new_request_is_sent_exactly_once_and_recorded():
+    world = World()
+    found, adopted = submit(Process(world))
+    assert (world.sent, adopted, found.state) == (1, False, "JOB_STATE_PENDING")
+    assert (world.stored.record.state, world.stored.record.job_name) == (State.DONE, "job-1")
+
+
+def test_a_second_process_adopts_what_the_record_names():
+    world = World()
+    submit(Process(world))
+    found, adopted = submit(Process(world))
+    assert (world.sent, adopted, found.name) == (1, True, "job-1")
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["QUEUED", "PENDING", "RUNNING", "PAUSED", "UPDATING", "SUCCEEDED", "PARTIALLY_SUCCEEDED"],
+)
+def test_a_live_or_succeeded_job_is_adopted_and_nothing_is_sent(state):
+    world = world_with(job("a", state))
+    found, adopted = submit(Process(world))
+    assert (world.sent, adopted, found.name) == (0, True, "a")
+
+
+@pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "CANCELLING", "EXPIRED"])
+def test_an_ended_run_is_refused_and_says_how_to_run_again(state):
+    world = world_with(job("a", state, error="exit code 1"))
+    with pytest.raises(Refused, match=rf"run 3 of job 'titanic' is {state}.*exit code 1.*run: 4"):
+        submit(Process(world))
+    assert world.sent == 0
+
+
+def test_another_request_under_the_same_id_is_refused():
+    world = world_with(job("a", "RUNNING", digest="e" * 20))
+    with pytest.raises(Refused, match="is another request"):
+        submit(Process(world))
+
+
+def test_a_job_whose_record_at_vertex_was_deleted_is_not_sent_again():
+    world = World()
+    submit(Process(world))
+    world.jobs.clear()
+    with pytest.raises(Refused, match=r"that record was deleted since.*run: 4"):
+        submit(Process(world))
+    assert world.sent == 1
+
+
+def test_a_certain_no_frees_the_record_for_a_corrected_try():
+    world = World()
+    with pytest.raises(NotSubmitted):
+        submit(Process(world, answer=NotSubmitted("no"), lands=False))
+    assert world.stored.record.state is State.RELEASED
+    began = world.time
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, began)
+
+
+def test_only_a_missing_right_is_tried_again():
+    made = []
+    process = Process(
+        World(), lambda *call: made.append(call), answer=NotSubmitted("no"), lands=False
+    )
+    with pytest.raises(NotSubmitted):
+        submit(process)
+    assert made.count(("create", "before")) == 1
+
+
+def test_a_right_granted_just_now_is_waited_for():
+    world = World()
+    process = Process(world, answer=NotAllowed("no actAs"), lands=False)
+
+    def allow_after_20_seconds(name, when):
+        if name == "create" and world.time >= 1020:
+            process.answer, process.lands = None, True
+
+    process.on_call = allow_after_20_seconds
+    submit(process)
+    assert (world.sent, world.time) == (1, 1020)
+
+
+def test_a_job_that_came_to_be_although_it_was_refused_is_adopted_and_not_sent_again():
+    world = World()
+    found, adopted = submit(Process(world, answer=NotAllowed("no actAs"), lands=True))
+    assert (world.sent, adopted, found.name) == (1, True, "job-1")
+
+
+def test_a_right_that_is_not_granted_is_an_error_within_a_bound():
+    world = World()
+    with pytest.raises(NotAllowed):
+        submit(Process(world, answer=NotAllowed("no actAs"), lands=False))
+    assert world.time - 1000 <= TIMING.gate
+    assert world.stored.record.state is State.RELEASED
+
+
+def test_a_lost_answer_is_settled_by_looking_and_never_by_sending_again():
+    world = World(list_lag=20)
+    found, adopted = submit(Process(world, answer=InDoubt("?")))
+    assert (world.sent, adopted, found.name) == (1, True, "job-1")
+    assert world.stored.record.state is State.DONE
+
+
+def test_a_request_that_never_shows_up_fails_closed_and_the_next_run_resolves_it():
+    world = World()
+    with pytest.raises(InDoubt, match="Nothing was sent twice"):
+        submit(Process(world, answer=InDoubt("?"), lands=False))
+    assert world.stored.record.state is State.SENDING
+    submit(Process(world))
+    assert world.sent == 1
+
+
+def killed_after(point):
+    """A world in which a process has died right after a call."""
+    world = World()
+
+    def kill(*call):
+        if call == (point, "after"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        submit(Process(world, kill))
+    return world
+
+
+def test_the_job_of_a_killed_process_ends_the_wait_for_its_lease():
+    world = killed_after("create")
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, 1000.0)
+
+
+def test_a_claim_of_a_killed_process_is_taken_over_at_once():
+    world = killed_after("write INTENT")
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, 1000.0)
+
+
+def test_a_record_that_another_frees_ends_the_wait_for_its_lease():
+    world = killed_after("write SENDING")
+
+    def refuse_the_other(name, when):
+        if world.stored.record.state is State.SENDING and world.time >= 1010:
+            freed = replace(world.stored.record, state=State.RELEASED)
+            world.stored = replace(world.stored, record=freed, generation=99)
+
+    submit(Process(world, refuse_the_other))
+    assert (world.sent, world.time) == (1, 1010.0)
+
+
+def test_who_loses_the_fence_waits_until_the_winners_lease_is_over():
+    world, sent_at = World(), []
+
+    def overtaken(name, when):
+        if (name, when) == ("write SENDING", "before") and not won:
+            won.append(world.time)
+            with pytest.raises(InDoubt):
+                submit(Process(world, answer=InDoubt("?"), lands=False))
+        if (name, when) == ("create", "before"):
+            sent_at.append(world.time)
+
+    won = []
+    submit(Process(world, overtaken))
+    [at] = sent_at
+    assert at >= won[0] + TIMING.lease + TIMING.settle
+
+
+def test_the_lease_of_a_killed_process_is_outlasted():
+    world = killed_after("write SENDING")
+    submit(Process(world))
+    assert world.time >= 1000 + TIMING.lease + TIMING.settle
+
+
+def test_a_withdrawn_job_that_no_list_shows_yet_is_not_sent_again():
+    world = World(list_lag=30)
+    found, _ = submit(Process(world))
+    world.jobs[found.name] = job(found.name, "CANCELLED")
+    withdrawal.release(Process(world), "id1", found.name)
+    with pytest.raises(Refused, match=r"run 3 .* is CANCELLED"):
+        submit(Process(world))
+    assert world.sent == 1
+
+
+def test_a_deleted_job_that_a_list_still_shows_is_not_adopted():
+    world = World()
+
+    class Stale(Process):
+        def find(self, parent, request_id):
+            return [job("deleted", "RUNNING"), *super().find(parent, request_id)]
+
+    found, adopted = submit(Stale(world))
+    assert (found.name, adopted) == ("job-1", False)
+
+
+def test_an_orphan_does_not_begin_to_send():
+    world = World()
+    process = Process(world)
+    process.alive = False
+    with pytest.raises(NotSubmitted, match="engine is gone"):
+        submit(process)
+    assert (world.sent, world.stored.record.state) == (0, State.RELEASED)
+
+
+def test_a_process_that_slept_through_its_lease_does_not_send():
+    world = World()
+
+    def freeze(name, when):
+        if (name, when) == ("write SENDING", "after"):
+            world.time += TIMING.send_within + 1
+
+    with pytest.raises(NotSubmitted, match="held up"):
+        submit(Process(world, freeze))
+    assert world.sent == 0
+
+
+def test_of_two_jobs_for_one_request_the_earliest_stays():
+    world = World()
+
+    def late_arrival(name, when):
+        if (name, when) == ("create", "before"):
+            world.jobs["late"] = job("late", "RUNNING", created=5)
+
+    found, _ = submit(Process(world, late_arrival))
+    assert found.name == world.stored.record.job_name == "late"
+    assert [j.name for j in world.live()] == ["late"]
+
+
+def test_an_error_after_the_answer_does_not_lose_the_job():
+    world = World()
+
+    def fail(name, when):
+        if world.sent and when == "before":
+            raise OperatorError("503")
+
+    found, _ = submit(Process(world, fail))
+    assert found.name == "job-1"
+
+
+def test_a_look_that_fails_is_not_an_absence():
+    world = World()
+
+    def fail(name, when):
+        if name == "find":
+            raise OperatorError("503")
+
+    with pytest.raises(OperatorError):
+        submit(Process(world, fail))
+    assert world.sent == 0
+
+
+def test_a_lost_answer_to_our_own_write_is_recognised():
+    world = World()
+
+    def lose(name, when):
+        if name.startswith("write") and when == "after" and name not in lost:
+            lost.add(name)
+            raise submission.Conflict  # the client repeats a write whose answer it lost
+
+    lost = set()
+    submit(Process(world, lose))
+    assert (world.sent, world.stored.record.state, world.time) == (1, State.DONE, 1000.0)
+    assert len(lost) == 3
+
+
+def calls_of_an_undisturbed_run(lag=0):
+    made = []
+    submit(Process(World(list_lag=lag), lambda name, when: made.append((name, when))))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("lag", "point"),
+    [(lag, point) for lag in (0, 30) for point in range(len(calls_of_an_undisturbed_run(lag)))],
+)
+def test_killed_at_any_point_the_next_run_ends_with_one_job(point, lag):
+    world = World(list_lag=lag)
+    counter = itertools.count()
+
+    def kill(name, when):
+        if next(counter) == point:
+            raise Killed
+
+    with pytest.raises(Killed):
+        submit(Process(world, kill))
+    found, _ = submit(Process(world))
+    assert world.sent == 1
+    assert found.name == "job-1"
+    assert world.stored.record.job_name == "job-1"
+
+
+@pytest.mark.parametrize("points", list(itertools.product(range(0, 12, 2), repeat=2)))
+def test_killed_twice_the_third_run_ends_with_one_job(points):
+    world = World()
+    for point in points:
+        counter = itertools.count()
+
+        def kill(name, when, point=point, counter=counter):
+            if next(counter) == point:
+                raise Killed
+
+        try:
+            submit(Process(world, kill))
+        except Killed:
+            continue
+    submit(Process(world))
+    assert world.sent == 1
+
+
+@pytest.mark.parametrize("point", range(len(calls_of_an_undisturbed_run())))
+def test_a_whole_other_run_in_between_any_two_steps_leaves_one_job(point):
+    world = World()
+    counter = itertools.count()
+    names = []
+
+    def interrupt(name, when):
+        if next(counter) == point:
+            names.append(submit(Process(world))[0].name)
+
+    try:
+        names.append(submit(Process(world, interrupt))[0].name)
+    except NotSubmitted:  # the other one had to wait, and took the submission over meanwhile
+        names.append(submit(Process(world))[0].name)
+    assert [j.name for j in world.live()] == [names[0]]
+    assert names[0] == names[1]
+
+
+def test_many_processes_at_once_leave_one_job_and_agree_on_it():
+    """Threads that take turns at random at every call of a port."""
+    import random
+
+    for seed in range(150):
+        chance, turn, world = random.Random(seed), threading.Condition(), World()
+        waiting, names = [], []
+
+        def step(name, when, turn=turn, chance=chance, waiting=waiting):
+            with turn:
+                me = object()
+                waiting.append(me)
+                turn.notify_all()
+                turn.wait_for(lambda: waiting[chance.randrange(len(waiting))] is me, timeout=0.0005)
+                waiting.remove(me)
+
+        def run(world=world, step=step, names=names):
+            try:
+                names.append(submit(Process(world, step))[0].name)
+            except NotSubmitted:
+                names.append(submit(Process(world))[0].name)
+
+        threads = [threading.Thread(target=run) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(world.live()) == 1, f"seed {seed}"
+        assert set(names) == {world.live()[0].name}, f"seed {seed}"

@@ -1,0 +1,148 @@
+"""Waiting for a job, on a clock that only sleeping moves."""
+
+import asyncio
+import threading
+
+import pytest
+
+from infra.customjob.protocol.ports import OperatorError
+from infra.customjob.protocol.waiting import (
+    NotReached,
+    Outlook,
+    Pace,
+    TimeIsUp,
+    Wait,
+    readable,
+    wait,
+)
+from tests.unit.infra.customjob.fakes import job
+
+NAME = "projects/1/locations/r/customJobs/7"
+
+
+class Clock:
+    def __init__(self):
+        self.time, self.sleeps = 0.0, []
+
+    def now(self):
+        return self.time
+
+    async def sleep(self, seconds):
+        self.sleeps.append(seconds)
+        self.time += seconds
+
+
+def waited(states, goal="succeeded", deadline=3600.0, error="", tail=lambda *_: [], **pace):
+    """What was said, the clock, and the outcome; each look sees the next state, then the last."""
+    clock, said, seen = Clock(), [], list(states)
+
+    def look(name):
+        assert name == NAME
+        state = seen.pop(0) if len(seen) > 1 else seen[0]
+        return state and job(NAME, state, error=error)
+
+    outlook = Outlook(look, tail, said.append, clock.sleep, clock.now)
+    try:
+        outcome = asyncio.run(wait(Wait("train", 2, goal, deadline), NAME, outlook, Pace(**pace)))
+    except OperatorError as raised:
+        outcome = raised
+    return said, clock, outcome
+
+
+@pytest.mark.parametrize(
+    ("goal", "states"),
+    [
+        ("running", ["QUEUED", "PENDING", "RUNNING"]),
+        ("running", ["QUEUED", "SUCCEEDED"]),
+        ("succeeded", ["RUNNING", "UPDATING", "SUCCEEDED"]),
+        ("succeeded", ["PARTIALLY_SUCCEEDED"]),
+    ],
+)
+def test_a_wait_ends_when_the_goal_is_reached(goal, states):
+    said, _, outcome = waited(states, goal)
+    assert outcome.state == f"JOB_STATE_{states[-1]}"
+    assert [line.split()[2] for line in said] == states
+
+
+@pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "EXPIRED"])
+@pytest.mark.parametrize("goal", ["running", "succeeded"])
+def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_log(goal, state):
+    asked = []
+
+    def tail(name, count):
+        asked.append((name, count))
+        return ["epoch 1", "out of memory"]
+
+    _, _, outcome = waited(["RUNNING", state][-1:], goal, error="exit code 1.", tail=tail)
+    assert isinstance(outcome, NotReached)
+    assert str(outcome) == (
+        f"job 'train' is {state} ({NAME}): exit code 1. "
+        "Mend it, or set run: 3 in the stack file to submit it once more.\n"
+        "The last 2 lines of its log:\n  epoch 1\n  out of memory"
+    )
+    assert asked == [(NAME, 20)]
+
+
+def test_a_log_that_cannot_be_read_is_said_and_hides_nothing():
+    def tail(name, count):
+        raise OperatorError("PERMISSION_DENIED")
+
+    _, _, outcome = waited(["FAILED"], tail=tail)
+    assert "job 'train' is FAILED" in str(outcome)
+    assert str(outcome).endswith("Its log could not be read: PERMISSION_DENIED")
+
+
+def test_a_deadline_ends_the_wait_exactly_and_leaves_the_job():
+    _, clock, outcome = waited(["RUNNING"], deadline=95.0)
+    assert isinstance(outcome, TimeIsUp)
+    assert clock.time == 95.0
+    assert "is RUNNING, and had 1m 35s to succeed" in str(outcome)
+    assert "It goes on" in str(outcome)
+
+
+def test_a_deleted_record_is_no_success():
+    _, _, outcome = waited(["RUNNING", None])
+    assert "was deleted" in str(outcome)
+    assert "run: 3" in str(outcome)
+
+
+def test_a_service_that_does_not_answer_ends_the_wait_with_its_words():
+    def look(name):
+        raise OperatorError("UNAVAILABLE: try later")
+
+    clock = Clock()
+    outlook = Outlook(look, lambda *_: [], print, clock.sleep, clock.now)
+    with pytest.raises(OperatorError, match=r"'train' \(.*goes on; .*UNAVAILABLE: try later"):
+        asyncio.run(wait(Wait("train", 1, "running", 60), NAME, outlook))
+
+
+def test_looking_slows_down_to_a_limit_and_silence_has_one_too():
+    said, clock, _ = waited(["RUNNING"], deadline=1000.0)
+    assert clock.sleeps[0] == 0.5
+    assert max(clock.sleeps) == 10.0
+    assert clock.sleeps == sorted(clock.sleeps[:-1]) + clock.sleeps[-1:]
+    assert len(said) == 4  # at the start, and three times 300 s later
+
+
+def test_several_waits_go_on_side_by_side():
+    meeting = threading.Barrier(3, timeout=60)  # broken, and an error, if they took turns
+
+    async def one(name):
+        def look(_):
+            meeting.wait()
+            return job(NAME, "SUCCEEDED")
+
+        outlook = Outlook(look, lambda *_: [], lambda _: None)
+        return await wait(Wait(name, 1, "succeeded", 60), NAME, outlook)
+
+    async def all_():
+        return await asyncio.gather(one("a"), one("b"), one("c"))
+
+    assert len(asyncio.run(all_())) == 3
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0s"), (59, "59s"), (60, "1m"), (125, "2m 5s"), (7500, "2h 5m")]
+)
+def test_durations_read_as_people_say_them(seconds, text):
+    assert readable(seconds) == text

@@ -1,0 +1,28 @@
+"""The table of rights is complete in itself; that stacks keep to it, test_program.py holds."""
+
+import pytest
+
+from infra.plan import grants
+
+
+@pytest.mark.parametrize("grant", grants.TABLE, ids=lambda grant: f"{grant.type} {grant.role}")
+def test_every_grant_has_a_reason_and_a_source(grant):
+    assert grant.why
+    assert grant.source.startswith("https://docs.cloud.google.com/")
+    assert grants.reason(grant.type, grant.role) == grant.why
+
+
+def test_a_grant_on_a_project_says_why_nothing_narrower_will_do():
+    for grant in grants.TABLE:
+        assert bool(grant.narrowest) == (grant.type == grants.ON_PROJECT), grant
+
+
+def test_no_primitive_role_is_in_the_table():
+    assert not {grant.role for grant in grants.TABLE} & grants.PRIMITIVE
+    assert len({(grant.type, grant.role) for grant in grants.TABLE}) == len(grants.TABLE)
+
+
+def test_a_grant_that_is_not_in_the_table_has_no_reason():
+    assert grants.reason(grants.ON_PROJECT, "roles/editor") == ""
+    assert grants.reason(grants.ON_BUCKET, "roles/storage.admin") == ""
+    assert grants.find(grants.ON_BUCKET, "roles/storage.admin") is None

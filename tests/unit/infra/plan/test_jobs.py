@@ -1,0 +1,74 @@
+"""Job files of a stack are judged together, with what the stack grants."""
+
+import pytest
+
+from infra import program
+from infra.errors import ConfigError
+from infra.plan import jobs as job_files
+from infra.settings import stack_file
+
+JOB = """\
+serviceAccount: ${serviceAccounts.trainer}
+baseOutputDirectory: {outputUriPrefix: "${buckets.artifacts}/OUT"}
+workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-4}
+    containerSpec: {imageUri: "${images.trainer}", args: ["--data=${buckets.data}"]}
+"""
+
+
+def settings(root, **changes):
+    raw = {
+        "stack": "dev",
+        "project": "acme-ml-dev",
+        "region": "us-central1",
+        "projectNumber": "210987654321",
+        "buckets": {"data": {}, "artifacts": {}},
+        "serviceAccounts": {"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
+        "images": {"trainer": {"digest": "sha256:" + "a" * 64}},
+        "jobs": {"one": {"file": "one.yaml"}, "two": {"file": "two.yaml"}},
+    }
+    return stack_file.parse(raw | changes, root)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "one.yaml").write_text(JOB.replace("OUT", "one"))
+    (tmp_path / "two.yaml").write_text(JOB.replace("OUT", "two"))
+    return tmp_path
+
+
+def rules(checkout, **changes):
+    verdicts = job_files.judge(settings(checkout, **changes), {}, checkout)
+    return {key: [problem.rule for problem in v.errors] for key, v in verdicts.items()}
+
+
+def test_right_jobs_become_requests(checkout):
+    assert rules(checkout) == {"one": [], "two": []}
+    requests = program.read_jobs(settings(checkout), {}, checkout)
+    assert "gs://acme-ml-dev-artifacts-dev/one" in requests["one"].body
+
+
+def test_two_jobs_that_write_to_one_directory_are_both_wrong(checkout):
+    (checkout / "two.yaml").write_text(JOB.replace("OUT", "one/"))
+    assert rules(checkout) == {"one": ["output-shared"], "two": ["output-shared"]}
+
+
+def test_a_directory_for_every_submission_is_never_shared(checkout):
+    for name in ("one", "two"):
+        (checkout / f"{name}.yaml").write_text(JOB.replace("OUT", "${job.requestId}"))
+    assert rules(checkout) == {"one": [], "two": []}
+
+
+def test_an_account_without_the_right_to_read_or_write_is_wrong(checkout):
+    account = {"trainer": {"reads": ["artifacts"]}}
+    found = rules(checkout, serviceAccounts=account)
+    assert sorted(found["one"]) == ["account-reads", "account-writes"]
+
+
+def test_mistakes_of_all_files_are_told_together(checkout):
+    (checkout / "one.yaml").write_text("useSpot: yes\n")
+    (checkout / "two.yaml").write_text("scheduling: {timeout: 24h}\n")
+    with pytest.raises(ConfigError) as failed:
+        program.read_jobs(settings(checkout), {}, checkout)
+    files = {problem.where.split(":")[0] for problem in failed.value.problems}
+    assert files == {"one.yaml", "two.yaml"}

@@ -1,0 +1,114 @@
+"""Names, owners and rights of a network follow from the settings."""
+
+from infra.plan import grants
+from infra.plan import network as network_plan
+from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, stack
+
+AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
+
+
+def rights(**changes):
+    found = network_plan.rights(stack(**changes))
+    return {(r.role.rsplit(".", 1)[1], r.place, r.member, r.ours) for r in found}
+
+
+def test_a_stack_without_a_network_has_no_plan_and_needs_no_right():
+    assert network_plan.plan(stack()) is None
+    assert network_plan.rights(stack()) == []
+
+
+def test_a_peered_network_is_named_by_number_and_its_ranges_by_name():
+    plan = network_plan.plan(stack(network=PEERING))
+    assert plan.references == {
+        "network.name": "projects/109876543210/global/networks/training-prod",
+        "network.ranges.workers": "training-workers-prod",
+    }
+    assert network_plan.rights(stack(network=PEERING)) == []
+
+
+def test_a_shared_network_is_named_by_the_hosts_number():
+    plan = network_plan.plan(stack(network=PEERING | {"existing": HOST_NETWORK}, sharedVpc=HOST))
+    assert plan.path == "projects/345678901234/global/networks/production"
+    assert plan.id == HOST_NETWORK
+    by_number = "projects/345678901234/global/networks/production"
+    again = network_plan.plan(stack(network=PEERING | {"existing": by_number}, sharedVpc=HOST))
+    assert (again.path, again.id) == (plan.path, plan.id)
+
+
+def test_an_interface_is_the_whole_message_with_dns_peering():
+    given = {
+        "corp": {"domain": "corp.example.com."},
+        "lab": {"domain": "lab.", "targetProject": "acme-lab", "targetNetwork": "lab"},
+    }
+    plan = network_plan.plan(stack(network=PSC | {"dnsPeering": given}, sharedVpc=HOST))
+    attachment = "projects/acme-ml-prod/regions/us-central1/networkAttachments/training-prod"
+    assert plan.references == {
+        "network.attachment": attachment,
+        "network.interface": {
+            "networkAttachment": attachment,
+            "dnsPeeringConfigs": [
+                {
+                    "domain": "corp.example.com.",
+                    "targetProject": "acme-net-prod",
+                    "targetNetwork": "training-prod",
+                },
+                {"domain": "lab.", "targetProject": "acme-lab", "targetNetwork": "lab"},
+            ],
+        },
+    }
+
+
+def test_without_dns_peering_an_interface_names_its_attachment_only():
+    plan = network_plan.plan(stack(network=PSC))
+    assert set(plan.interface) == {"networkAttachment"}
+
+
+def test_the_agent_may_connect_to_an_attachment_of_the_own_project():
+    assert rights(network=PSC) == {("networkAdmin", "projects/acme-ml-prod", AGENT, True)}
+
+
+def test_in_a_shared_vpc_agent_submitters_and_deployers_use_the_subnet_only():
+    host = HOST | {"deployers": ["serviceAccount:ci@acme-ci.iam.gserviceaccount.com"]}
+    subnet = "projects/acme-net-prod/regions/us-central1/subnetworks/training-prod"
+    assert rights(network=PSC, sharedVpc=host) == {
+        ("networkAdmin", "projects/acme-ml-prod", AGENT, True),
+        ("networkUser", subnet, AGENT, True),
+        ("networkUser", subnet, "group:ml@example.com", True),
+        ("networkUser", subnet, "serviceAccount:ci@acme-ci.iam.gserviceaccount.com", True),
+    }
+
+
+def test_a_peered_network_without_a_subnet_leaves_the_host_project_as_the_narrowest_place():
+    network = {"existing": HOST_NETWORK, **PEERING}
+    assert {place for _, place, _, _ in rights(network=network, sharedVpc=HOST)} == {
+        "projects/acme-net-prod"
+    }
+    with_subnet = network | {"subnet": {"existing": HOST_SUBNET}}
+    assert {place for _, place, _, _ in rights(network=with_subnet, sharedVpc=HOST)} == {
+        HOST_SUBNET
+    }
+
+
+def test_what_is_in_projects_of_others_is_theirs_to_grant():
+    network = {
+        "mode": "psc",
+        "existing": HOST_NETWORK,
+        "subnet": {"existing": HOST_SUBNET},
+        "dnsPeering": {"corp": {"domain": "corp.example.com."}},
+    }
+    found = rights(network=network, sharedVpc=HOST | {"manageHost": False})
+    assert {(role, place) for role, place, _, ours in found if not ours} == {
+        ("networkUser", HOST_SUBNET),
+        ("peer", "projects/acme-net-prod"),
+    }
+    assert {(role, place) for role, place, _, ours in found if ours} == {
+        ("networkAdmin", "projects/acme-ml-prod"),
+        ("peer", "projects/acme-ml-prod"),
+    }
+
+
+def test_every_right_has_its_reason_and_a_key_of_its_own():
+    network = PSC | {"dnsPeering": {"corp": {"domain": "corp.example.com."}}}
+    found = network_plan.rights(stack(network=network, sharedVpc=HOST))
+    assert all(grants.reason(right.type, right.role) for right in found)
+    assert len({right.key for right in found}) == len(found)

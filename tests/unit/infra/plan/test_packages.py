@@ -1,0 +1,106 @@
+import io
+import os
+import tarfile
+
+import pytest
+
+from infra.errors import ConfigError
+from infra.plan import packages as packaging
+
+
+@pytest.fixture
+def folder(tmp_path):
+    code = tmp_path / "titanic"
+    (code / "nested").mkdir(parents=True)
+    (code / "__init__.py").write_text("")
+    (code / "task.py").write_text("print('hello')\n")
+    (code / "nested" / "__init__.py").write_text("")
+    (code / "words.json").write_text("{}")
+    (code / "requirements.txt").write_text("numpy  # arrays\n\n# nothing\n")
+    return code
+
+
+def members(package):
+    with tarfile.open(fileobj=io.BytesIO(package.content)) as tar:
+        return {entry.name: tar.extractfile(entry).read() for entry in tar.getmembers()}
+
+
+def test_the_same_files_make_the_same_bytes_whenever_they_were_written(folder):
+    first = packaging.build("titanic", folder)
+    for file in folder.rglob("*"):
+        os.utime(file, (1, 1))
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "task.pyc").write_bytes(b"x")
+    (folder / ".hidden").write_text("x")
+    assert packaging.build("titanic", folder) == first
+
+
+def test_new_code_is_another_file(folder):
+    first = packaging.build("titanic", folder)
+    (folder / "task.py").write_text("print('bye')\n")
+    assert packaging.build("titanic", folder).file != first.file
+
+
+def test_a_folder_becomes_an_importable_distribution(folder):
+    package = packaging.build("titanic", folder)
+    inside = members(package)
+    assert package.file.startswith("titanic-")
+    assert inside["titanic-0.0.0/titanic/task.py"] == b"print('hello')\n"
+    assert inside["titanic-0.0.0/titanic/words.json"] == b"{}"
+    setup = inside["titanic-0.0.0/setup.py"].decode()
+    assert "packages=['titanic', 'titanic.nested']" in setup
+    assert "install_requires=['numpy']" in setup
+
+
+def test_a_script_becomes_a_module_with_the_requirements_beside_it(tmp_path):
+    (tmp_path / "train.py").write_text("x = 1\n")
+    (tmp_path / "train.requirements.txt").write_text("scipy\n")
+    setup = members(packaging.build("train", tmp_path / "train.py"))[
+        "train-0.0.0/setup.py"
+    ].decode()
+    assert "py_modules=['train']" in setup
+    assert "install_requires=['scipy']" in setup
+
+
+def test_a_place_without_code_is_refused_by_its_name_in_the_stack_file(tmp_path):
+    with pytest.raises(ConfigError, match="jobs/none: has no Python files"):
+        packaging.build("none", tmp_path, "jobs/none")
+
+
+def test_a_comment_ends_a_requirement_and_a_fragment_does_not(folder):
+    wheel = "task @ https://example.com/task.whl#sha256=00"
+    (folder / "requirements.txt").write_text(f"# all of it\nnumpy  # arrays\n{wheel}\n")
+    setup = members(packaging.build("titanic", folder))["titanic-0.0.0/setup.py"].decode()
+    assert f"install_requires={['numpy', wheel]!r}" in setup
+
+
+def test_options_of_pip_are_refused_by_their_lines(folder):
+    (folder / "requirements.txt").write_text("numpy\n-r more.txt\n\n--index-url https://a.b\n")
+    with pytest.raises(ConfigError) as refused:
+        packaging.build("titanic", folder, "jobs/titanic")
+    told = [f"{problem.where}: {problem.what}" for problem in refused.value.problems]
+    assert told == [
+        "jobs/titanic: requirements.txt:2: a package takes no -r of pip's",
+        "jobs/titanic: requirements.txt:4: a package takes no --index-url of pip's",
+    ]
+
+
+def test_links_out_of_the_folder_are_refused_and_those_inside_are_packed(folder, tmp_path):
+    (folder / "again.py").symlink_to("task.py")
+    inside = members(packaging.build("titanic", folder))
+    assert inside["titanic-0.0.0/titanic/again.py"] == inside["titanic-0.0.0/titanic/task.py"]
+    (tmp_path / "secret").write_text("x")
+    (folder / "notes.txt").symlink_to(tmp_path / "secret")
+    (folder / "data").symlink_to(folder / "nested", target_is_directory=True)
+    with pytest.raises(ConfigError) as refused:
+        packaging.build("titanic", folder, "jobs/titanic")
+    assert [(p.where, p.what) for p in refused.value.problems] == [
+        ("jobs/titanic: data", "is a link to a folder"),
+        ("jobs/titanic: notes.txt", "is a link out of the package"),
+    ]
+
+
+def test_what_signing_in_leaves_in_a_checkout_is_never_packed(folder):
+    first = packaging.build("titanic", folder)
+    (folder / "gha-creds-0123456789abcdef.json").write_text("{}")
+    assert packaging.build("titanic", folder) == first

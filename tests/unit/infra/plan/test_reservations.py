@@ -1,0 +1,94 @@
+"""Names, machines, rights and cost of reservations follow from the settings."""
+
+import datetime
+
+import pytest
+
+from infra.catalog import costs
+from infra.plan import reservations as reservation_plan
+from tests.unit.infra.stacks import H100, stack
+
+NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
+THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
+
+
+def plan(**given):
+    return reservation_plan.plans(stack(reservations={"h100": H100 | given}))["h100"]
+
+
+def rights(**given):
+    found = reservation_plan.rights(stack(reservations={"h100": H100 | given}))
+    return [(right.role, right.place, right.ours) for right in found]
+
+
+def lines(**given):
+    return reservation_plan.cost(stack(reservations={"h100": H100 | given}), NOW)
+
+
+def test_a_job_names_a_specific_reservation_in_full():
+    assert plan().affinity == {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": ["projects/acme-ml-prod/zones/us-central1-a/reservations/h100-prod"],
+    }
+    assert plan(existing=THEIRS).affinity["values"] == [THEIRS]
+
+
+def test_an_open_reservation_is_used_without_its_name():
+    open_ = plan(specificReservationRequired=False)
+    assert open_.affinity == {"reservationAffinityType": "ANY_RESERVATION"}
+
+
+def test_gpus_follow_from_the_machine_type_where_it_has_one_set_only():
+    assert (plan().accelerator_type, plan().accelerator_count) == ("NVIDIA_H100_MEGA_80GB", 8)
+    t4 = plan(machineType="n1-standard-8", acceleratorType="NVIDIA_TESLA_T4", acceleratorCount=2)
+    assert (t4.accelerator_type, t4.accelerator_count) == ("NVIDIA_TESLA_T4", 2)
+    assert plan(machineType="n2-standard-8").accelerator_type == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, [("roles/compute.viewer", "projects/acme-ml-prod", True)]),
+        ({"existing": THEIRS}, [("roles/compute.viewer", "projects/acme-capacity", False)]),
+        (
+            {"project": "acme-capacity", "shareWith": ["acme-ml-prod"]},
+            [("roles/compute.viewer", "projects/acme-capacity", True)],
+        ),
+        ({"specificReservationRequired": False}, []),
+    ],
+)
+def test_the_agent_may_see_reservations_that_jobs_name_where_they_are(given, expected):
+    assert rights(**given) == expected
+
+
+def test_a_reservation_costs_the_list_price_without_the_fee_until_it_is_deleted():
+    rate = costs.hourly("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8, "us-central1", fee=False)
+    with_fee = costs.hourly("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8, "us-central1")
+    assert rate is not None
+    assert with_fee is not None
+    assert with_fee.usd > rate.usd
+    [line] = lines()
+    assert f"${rate.usd * 5:,.2f} an hour" in line
+    assert f"${rate.usd * 5 * 24:,.0f} a day" in line
+    assert "from creation until it is deleted, used or not" in line
+    assert rate.source in line
+    assert "in all" not in line
+
+
+def test_a_reservation_with_an_end_says_what_it_comes_to():
+    rate = costs.hourly("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8, "us-central1", fee=False)
+    assert rate is not None
+    expected = f"${rate.usd * 5 * 48:,.0f} in all"
+    assert expected in lines(deleteAfterDuration="172800s")[0]
+    assert expected in lines(deleteAtTime="2026-11-23T00:00:00Z")[0]
+
+
+def test_a_machine_without_a_price_has_none():
+    [line] = lines(machineType="a4x-highgpu-4g")
+    assert "no price known" in line
+    assert "$" not in line
+
+
+def test_a_reservation_of_others_costs_others():
+    assert lines(existing=THEIRS) == []

@@ -1,0 +1,169 @@
+import copy
+
+import pulumi
+import pytest
+
+from infra.errors import ConfigError
+from infra.settings import stack_file
+
+STACK = {
+    "stack": "dev",
+    "project": "acme-ml-dev",
+    "region": "us-central1",
+    "projectNumber": "210987654321",
+    "buckets": {"data": {"objects": {"a.npz": "a.npz"}}, "artifacts": {}},
+    "secrets": {"wandb": {}},
+    "serviceAccounts": {"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
+    "packages": {"code": {"path": "code"}},
+    "jobs": {"train": {"file": "train.yaml", "run": 2}},
+}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "a.npz").touch()
+    (tmp_path / "train.yaml").touch()
+    (tmp_path / "code").mkdir()
+    return tmp_path
+
+
+def problems(checkout, **changes):
+    raw = copy.deepcopy(STACK) | changes
+    with pytest.raises(ConfigError) as failed:
+        stack_file.parse(raw, checkout)
+    return [str(problem) for problem in failed.value.problems]
+
+
+def test_a_complete_stack_is_read(checkout):
+    settings = stack_file.parse(STACK, checkout)
+    assert settings.jobs["train"].run == 2
+    assert settings.jobs["train"].on_delete == "keep"
+    assert settings.buckets["data"].versioning
+    assert not settings.is_local
+
+
+def test_an_unknown_key_is_an_error_with_a_suggestion(checkout):
+    assert problems(checkout, bukets={}) == [
+        "Pulumi.dev.yaml: vertex-training:bukets: unknown key. Hint: did you mean 'buckets'?"
+    ]
+
+
+def test_an_unknown_key_deep_inside_names_its_section(checkout):
+    [told] = problems(checkout, buckets={"data": {"versionning": True}, "artifacts": {}})
+    assert told.startswith("Pulumi.dev.yaml: vertex-training:buckets.data.versionning: unknown key")
+    assert "did you mean 'versioning'?" in told
+
+
+def test_all_mistakes_are_told_at_once(checkout):
+    told = problems(
+        checkout,
+        region="us",
+        projectNumber="my-project",
+        jobs={"train": {"file": "train.yaml", "run": 0}},
+    )
+    assert [line.split(": ")[1] for line in told] == [
+        "gcp:region",
+        "vertex-training:projectNumber",
+        "vertex-training:jobs.train.run",
+    ]
+
+
+def test_a_missing_key_says_how_to_set_it(checkout):
+    raw = {key: value for key, value in STACK.items() if key != "projectNumber"}
+    with pytest.raises(ConfigError, match="pulumi config set vertex-training:projectNumber VALUE"):
+        stack_file.parse(raw, checkout)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"serviceAccounts": {"trainer": {"reads": ["dat"]}}}, "did you mean 'data'?"),
+        ({"serviceAccounts": {"trainer": {"secrets": ["wand"]}}}, "did you mean 'wandb'?"),
+        ({"serviceAccounts": {"a": {}}}, "6 to 30 characters"),
+        ({"buckets": {"staging": {}, "data": {}, "artifacts": {}}}, "makes this bucket itself"),
+        ({"labels": {"Team": "ml"}}, "label key 'Team'"),
+        ({"submitters": ["someone@example.com"]}, "not an IAM member"),
+        ({"jobs": {"train": {"file": "none.yaml"}}}, "no such file (got none.yaml)"),
+        ({"jobs": {"train": {"file": "../x.yaml"}}}, "lies outside of the checkout"),
+        ({"packages": {"code": {"path": "cod"}}}, "no such file (got cod)"),
+        ({"images": {"x": {}}}, "give digest, tag or context"),
+        (
+            {"images": {"x": {"tag": "v1", "digest": "sha256:" + "0" * 64}}},
+            "give either digest or tag",
+        ),
+        ({"images": {"x": {"context": "code"}}}, "has no Dockerfile"),
+        ({"images": {"x": {"context": "nowhere"}}}, "no such file (got nowhere)"),
+        ({"images": {"x": {"context": ".."}}}, "lies outside of the checkout"),
+        ({"buckets": {"data": {"softDeleteDays": 3}, "artifacts": {}}}, "0 (off) or 7 to 90"),
+        ({"serviceAccounts": {"Trainer": {}}}, "a name here must be lowercase letters"),
+    ],
+)
+def test_mistakes_across_keys_are_found(checkout, changes, expected):
+    told = problems(checkout, **changes)
+    assert len(told) == 1
+    assert expected in told[0]
+
+
+def test_numbers_in_text_keys_stay_text():
+    import pulumi
+
+    pulumi.runtime.set_all_config(
+        {
+            "vertex-training:projectNumber": "012",
+            "vertex-training:buckets": '{"data": {}}',
+            "x:y": "z",
+        }
+    )
+    try:
+        assert stack_file._own_keys() == {"projectNumber": "012", "buckets": {"data": {}}}
+    finally:
+        pulumi.runtime.set_all_config({})
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    [
+        ({"wait": "running"}, 3600),
+        ({"wait": "succeeded", "deadline": "90s"}, 90),
+        ({"wait": "succeeded", "deadline": "30m"}, 1800),
+        ({"wait": "succeeded", "deadline": "2d"}, 172800),
+    ],
+)
+def test_a_job_may_be_waited_for_within_a_deadline(checkout, job, seconds):
+    settings = stack_file.parse(STACK | {"jobs": {"train": {"file": "train.yaml"} | job}}, checkout)
+    assert settings.jobs["train"].deadline_seconds == seconds
+
+
+def test_a_wait_that_cannot_be_meant_is_refused(checkout):
+    told = problems(
+        checkout,
+        jobs={
+            "a": {"file": "train.yaml", "wait": "done"},
+            "b": {"file": "train.yaml", "deadline": "1h"},
+            "c": {"file": "train.yaml", "wait": "running", "deadline": "1 hour"},
+        },
+    )
+    assert len(told) == 3
+    assert "jobs.a.wait" in told[0]
+    assert "wait is not set" in told[1]
+    assert "jobs.c.deadline: must look like 90s, 30m, 2h or 1d" in told[2]
+
+
+def test_an_encrypted_value_is_refused_and_never_shown(checkout, monkeypatch):
+    values = {
+        "gcp:project": "acme-ml-dev",
+        "gcp:region": "us-central1",
+        "vertex-training:projectNumber": "hunter2",
+        "vertex-training:labels": '{"team": "hunter2"}',
+    }
+    encrypted = ["vertex-training:projectNumber", "vertex-training:labels"]
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    pulumi.runtime.set_all_config(values, encrypted)
+    try:
+        with pytest.raises(ConfigError) as failed:
+            stack_file.read(checkout)
+    finally:
+        pulumi.runtime.set_all_config({}, [])
+    told = failed.value.report()
+    assert told.count("is encrypted") == 2
+    assert "hunter2" not in told

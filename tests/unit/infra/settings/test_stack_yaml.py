@@ -1,0 +1,74 @@
+"""A stack read from its files means what the engine would hand to the program."""
+
+import pytest
+
+from infra.errors import ConfigError
+from infra.settings import project_files as stack_names
+from infra.settings import stack_yaml
+
+PROJECT = """\
+name: vertex-training
+runtime: python
+config:
+  vertex-training:labels: {type: object, default: {team: ml}}
+  vertex-training:projectNumber: {type: string}
+  gcp:region: {value: us-central1}
+"""
+STACK = """\
+config:
+  gcp:project: acme-ml-dev
+  vertex-training:projectNumber: 210987654321
+  vertex-training:buckets:
+    data: {}
+  aws:region: eu-west-1
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "Pulumi.yaml").write_text(PROJECT)
+    (tmp_path / "Pulumi.dev.yaml").write_text(STACK)
+    return tmp_path
+
+
+def problems(checkout, text):
+    (checkout / "Pulumi.dev.yaml").write_text(text)
+    with pytest.raises(ConfigError) as failed:
+        stack_yaml.read(checkout, "dev")
+    return [str(problem) for problem in failed.value.problems]
+
+
+def test_defaults_of_the_project_hold_where_the_stack_is_silent(checkout):
+    settings = stack_yaml.read(checkout, "dev")
+    assert (settings.stack, settings.region) == ("dev", "us-central1")
+    assert settings.labels == {"team": "ml"}
+
+
+def test_a_number_reaches_the_program_as_text(checkout):
+    assert stack_yaml.read(checkout, "dev").project_number == "210987654321"
+
+
+def test_mistakes_are_told_at_their_line_and_column(checkout):
+    [unknown] = problems(checkout, STACK.replace("data: {}", "data: {versionning: true}"))
+    assert unknown.startswith(
+        "Pulumi.dev.yaml:5:12: vertex-training:buckets.data.versionning: unknown key"
+    )
+
+
+def test_what_is_missing_has_no_line(checkout):
+    [missing] = problems(
+        checkout, STACK.replace("  vertex-training:projectNumber: 210987654321\n", "")
+    )
+    assert missing.startswith("Pulumi.dev.yaml: vertex-training:projectNumber: missing")
+
+
+@pytest.mark.parametrize("text", ["config: [\n", "config: {a: \x01}\n", "config: 3\n"])
+def test_what_is_no_config_is_one_plain_mistake(checkout, text):
+    [told] = problems(checkout, text)
+    assert told.startswith("Pulumi.dev.yaml:")
+
+
+@pytest.mark.parametrize("name", ["prod", "../dev", ""])
+def test_a_stack_without_a_file_is_not_guessed(checkout, name):
+    with pytest.raises(stack_names.NoSuchStack, match="stacks here: dev"):
+        stack_yaml.read(checkout, name)

@@ -1,0 +1,127 @@
+"""Limits of a stack hold for its jobs and for the stack as a whole."""
+
+from pathlib import Path
+
+import pytest
+
+from infra.catalog import costs
+from infra.customjob.request import job_file as spec
+from infra.customjob.rules.context import JobLimits
+from infra.plan import jobs as job_files
+from infra.settings import stack_file
+from infra.stack_rules import limits
+from tests.unit.infra.stacks import BASE, refused, stack
+
+JOB = """\
+serviceAccount: trainer-prod@acme-ml-prod.iam.gserviceaccount.com
+baseOutputDirectory: {outputUriPrefix: "gs://out/${job.name}"}
+scheduling: {timeout: 36000s}
+workerPoolSpecs:
+- machineSpec: {machineType: n1-standard-4}
+  containerSpec: {imageUri: "eu.example/x/y@sha256:%s"}
+""" % ("0" * 64)
+RATE = costs.hourly("n1-standard-4", None, 0, "us-central1")
+assert RATE is not None
+COST = RATE.usd * 10
+
+
+def verdicts(root, **changes):
+    (root / "job.yaml").write_text(JOB)
+    jobs = {name: {"file": "job.yaml"} for name in ("one", "two")}
+    settings = stack_file.parse(BASE | {"jobs": jobs} | changes, root)
+    return settings, job_files.judge(settings, {}, root)
+
+
+def total(root, **given):
+    settings, judged = verdicts(root, limits=given)
+    return limits.problems(settings, judged, root)
+
+
+def rules_of(judged):
+    return [p.rule for verdict in judged.values() for p in verdict.errors]
+
+
+def test_without_limits_nothing_is_limited():
+    assert limits.of_jobs(stack()) == JobLimits()
+    assert limits.problems(stack(), {}, Path()) == []
+
+
+def test_a_job_over_its_limit_is_refused_at_its_timeout_with_one_that_would_do(tmp_path):
+    _, judged = verdicts(tmp_path, limits={"maxUsdPerJob": COST - 0.01})
+    [problem] = judged["one"].errors
+    assert (problem.rule, problem.where) == ("limit-job-cost", "job.yaml:3:23")
+    assert f"may cost ${COST:.2f} ($0.22 an hour), the limit of a job is $2.17" in problem.what
+    seconds = int(problem.hint.split('"')[1].removesuffix("s"))
+    assert RATE.usd * seconds / 3600 <= COST - 0.01 < RATE.usd * (seconds + 60) / 3600
+
+
+def test_a_job_at_its_limit_may_run(tmp_path):
+    _, judged = verdicts(tmp_path, limits={"maxUsdPerJob": COST})
+    assert rules_of(judged) == []
+
+
+def test_all_jobs_together_keep_the_environments_limit(tmp_path):
+    assert total(tmp_path, maxUsdPerEnvironment=2 * COST) == []
+    [problem] = total(tmp_path, maxUsdPerEnvironment=2 * COST - 0.01)
+    assert problem.rule == "limit-environment-cost"
+    assert f"may cost ${2 * COST:.2f}, the limit is ${2 * COST - 0.01:.2f}" in problem.what
+    assert "one $2.18, two $2.18" in problem.hint
+
+
+def test_a_broken_limit_stands_at_its_line_of_the_stack_file(tmp_path):
+    (tmp_path / "Pulumi.prod.yaml").write_text(
+        "config:\n  gcp:region: us-central1\n"
+        "  vertex-training:limits:\n    regions: [us-east1]\n    maxUsdPerEnvironment: 1\n"
+    )
+    found = total(tmp_path, maxUsdPerEnvironment=1, regions=["us-east1"])
+    assert [(p.rule, p.where) for p in found] == [
+        ("limit-region", "Pulumi.prod.yaml:2:3"),
+        ("limit-environment-cost", "Pulumi.prod.yaml:5:5"),
+    ]
+
+
+def test_a_limit_in_usd_asks_for_prices_unless_it_allows_to_go_without():
+    for given in ({"maxUsdPerJob": 1}, {"maxUsdPerEnvironment": 1}):
+        assert limits.of_jobs(stack(limits=given)).priced
+        assert not limits.of_jobs(stack(limits=given | {"allowUnpriced": True})).priced
+    assert not limits.of_jobs(stack(limits={"strategies": ["SPOT"]})).priced
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "text"),
+    [
+        ({"maxUsdPerJob": 0}, ".maxUsdPerJob", "greater than 0"),
+        ({"maxUsdPerJob": "inf"}, ".maxUsdPerJob", "finite"),
+        ({"maxUsdPerJobs": 1}, ".maxUsdPerJobs", "did you mean 'maxUsdPerJob'?"),
+        ({"regions": []}, ".regions", "at least 1 item"),
+        ({"regions": ["us-centrl1"]}, ".regions[0]", "did you mean 'us-central1'?"),
+        ({"machineTypes": ["n1-*", "h9-*"]}, ".machineTypes[1]", "no machine type"),
+        ({"strategies": ["CHEAP"]}, ".strategies.0", "'STANDARD', 'SPOT' or 'FLEX_START'"),
+    ],
+)
+def test_a_limit_that_would_limit_nothing_is_refused(given, path, text):
+    [(where, told)] = refused(limits=given)
+    assert where == f"limits{path}"
+    assert text in told
+
+
+def test_a_stack_file_may_name_machine_types_by_their_family(tmp_path):
+    _, judged = verdicts(tmp_path, limits={"machineTypes": ["n1-*"]})
+    assert rules_of(judged) == []
+    _, judged = verdicts(tmp_path, limits={"machineTypes": ["a2-*"]})
+    assert rules_of(judged) == ["limit-machine-type"] * 2
+
+
+def test_the_timeout_a_hint_names_is_accepted(tmp_path):
+    _, judged = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
+    hint = judged["one"].errors[0].hint.split('"')[1]
+    (tmp_path / "other.yaml").write_text(JOB.replace("36000s", hint))
+    settings, _ = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
+    again = spec.judge(
+        (tmp_path / "other.yaml").read_bytes(),
+        "other.yaml",
+        job_files.submission(settings, "other"),
+        {},
+        job_files.context(settings),
+    )
+    assert again.errors == ()

@@ -1,0 +1,152 @@
+"""A local cloud inside the test process: real gRPC, a real storage emulator, real processes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.cloud import aiplatform_v1 as vertex
+from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
+
+from localcloud.faults.jobs import JobFaults
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.inventory.store import ACCOUNT as ACCOUNT_TYPE
+from localcloud.inventory.store import BUCKET, SERVICE, Binding, Store
+from localcloud.runner.gcsfuse import storage_client
+from localcloud.runner.job import JobRun
+from localcloud.runner.scheduler import LocalScheduler
+from localcloud.storage import StorageEmulator
+from localcloud.vertex.grpc_front import Hook, serve
+from localcloud.vertex.records import JobTable
+from localcloud.vertex.service import JobService
+
+PROJECT = "local-training"
+PARENT = f"projects/{PROJECT}/locations/us-central1"
+TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """The condition's first true value; fails the test after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.02)
+    return value
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass
+class Cloud:
+    """What a test needs of the local cloud."""
+
+    home: Home
+    store: Store
+    jobs: JobTable
+    scheduler: LocalScheduler
+    client: vertex.JobServiceClient
+    storage: StorageEmulator | None
+
+    def grant(self, resource: str, role: str, member: str = f"serviceAccount:{TRAINER}") -> None:
+        policy = self.store.policy(resource)
+        bindings = (*policy.bindings, Binding(role, (member,)))
+        self.store.set_policy(resource, bindings, expected_etag=policy.etag)
+
+    def bucket(self, name: str) -> Any:
+        """Make a bucket in the store and in the emulator; returns Google's bucket object."""
+        self.store.put(BUCKET, name, PROJECT, {}, {"name": name, "project": PROJECT})
+        assert self.storage is not None
+        return storage_client(self.storage.url).create_bucket(name)
+
+    def submit(self, job: dict[str, Any] | vertex.CustomJob) -> vertex.CustomJob:
+        return self.client.create_custom_job(parent=PARENT, custom_job=job)
+
+    def run(self, job: dict[str, Any]) -> vertex.CustomJob:
+        """Submit and wait for the end."""
+        name = self.submit(job).name
+        ended = (vertex.JobState.JOB_STATE_SUCCEEDED, vertex.JobState.JOB_STATE_FAILED,
+                 vertex.JobState.JOB_STATE_CANCELLED)  # fmt: skip
+        wait_until(lambda: self.client.get_custom_job(name=name).state in ended)
+        return self.client.get_custom_job(name=name)
+
+    def log(self, job: vertex.CustomJob) -> str:
+        folder = self.home.jobs / job.name.rpartition("/")[2] / "logs"
+        return (folder / "workerpool0-0.log").read_text()
+
+
+def command_job(*command: str, **spec: Any) -> dict[str, Any]:
+    """A job whose container has a command: it runs on the host."""
+    pool = {
+        "machine_spec": {"machine_type": "n1-standard-4"},
+        "replica_count": 1,
+        "container_spec": {"image_uri": "python:3.11", "command": list(command)},
+    }
+    return {"display_name": "test", "job_spec": {"worker_pool_specs": [pool], **spec}}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home", Path(__file__).resolve().parents[3])
+    made.create()
+    return made
+
+
+@pytest.fixture
+def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
+    """Makes clouds over the same files; all are stopped at the end."""
+    undo: list[Callable[[], object]] = []
+
+    def make(*, hooks: tuple[Hook, ...] = (), storage: bool = False, slots: int = 2) -> Cloud:
+        emulator = None
+        if storage:
+            emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+            emulator.start(free_port())
+        store, jobs = Store(home.database), JobTable(home.database)
+        faults = FaultTable(home.faults)
+        url = emulator.url if emulator else "http://127.0.0.1:9"
+
+        def make_run(
+            job_id: str, cancelled: threading.Event, stopping: threading.Event
+        ) -> JobRun | None:
+            record = jobs.get(job_id)
+            return record and JobRun(record, home=home, store=store, jobs=jobs, storage_url=url,
+                                     faults=JobFaults(faults), cancelled=cancelled,
+                                     stopping=stopping)  # fmt: skip
+
+        scheduler = LocalScheduler(jobs, make_run, slots)
+        scheduler.start()
+        server, port = serve(JobService(store, jobs, scheduler), 0, hooks)
+        channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        client = vertex.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
+        if emulator:
+            undo.append(emulator.stop)
+        undo.extend([scheduler.stop, lambda: server.stop(None).wait(), channel.close])
+        store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
+        store.put(ACCOUNT_TYPE, TRAINER, PROJECT, {}, {"email": TRAINER})
+        return Cloud(home, store, jobs, scheduler, client, emulator)
+
+    yield make
+    for step in reversed(undo):
+        step()
+
+
+@pytest.fixture
+def cloud(make_cloud: Callable[..., Cloud]) -> Cloud:
+    return make_cloud()
+
+
+@pytest.fixture
+def cloud_with_storage(make_cloud: Callable[..., Cloud]) -> Cloud:
+    return make_cloud(storage=True)

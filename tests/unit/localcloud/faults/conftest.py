@@ -1,0 +1,64 @@
+"""A local cloud with the faults of a table, and our own client in front of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import pytest
+from google.cloud import aiplatform_v1 as vertex
+from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+
+from infra.customjob.google.job_service import VertexJobs
+from localcloud.faults.calls import CallFaults
+from localcloud.faults.front import StorageFront
+from localcloud.faults.model import Fault
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.storage import StorageEmulator
+from localcloud.vertex.records import JobTable
+from tests.unit.localcloud.conftest import Cloud, free_port
+
+
+@dataclass
+class Faulty:
+    """A cloud, its faults, and the project's own client of it."""
+
+    cloud: Cloud
+    table: FaultTable
+    client: VertexJobs
+
+    def add(self, kind: str, **given: Any) -> int:
+        return self.table.add(Fault.parse(service="jobs", kind=kind, **given))
+
+    def fired(self, fault_id: int) -> int:
+        return self.table.get(fault_id).fired
+
+
+@pytest.fixture
+def faulty(home: Home, make_cloud: Callable[..., Cloud]) -> Iterator[Faulty]:
+    table, stopping = FaultTable(home.faults), threading.Event()
+    cloud = make_cloud(hooks=(CallFaults(table, JobTable(home.database), stopping),))
+    transport = cloud.client.transport
+    assert isinstance(transport, JobServiceGrpcTransport)
+    yield Faulty(cloud, table, VertexJobs(vertex.JobServiceClient(transport=transport)))
+    stopping.set()
+
+
+@pytest.fixture
+def front(home: Home) -> Iterator[StorageFront]:
+    """Cloud Storage as the server has it."""
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    made = StorageFront(emulator, FaultTable(home.faults), free_port)
+    made.start(free_port())
+    yield made
+    made.stop()
+
+
+def code_of(error: Exception) -> grpc.StatusCode:
+    code = getattr(error, "grpc_status_code", None)
+    assert isinstance(code, grpc.StatusCode)
+    return code

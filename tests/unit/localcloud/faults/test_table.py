@@ -1,0 +1,87 @@
+"""Faults asked for by one process and met by another."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from localcloud.errors import LocalError
+from localcloud.faults.model import Fault, Service
+from localcloud.faults.table import FaultTable
+from tests.unit.localcloud.conftest import wait_until
+
+DROP = Fault.parse(service="jobs", kind="drop", times=3)
+HOLD = Fault.parse(service="jobs", kind="hold")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> FaultTable:
+    return FaultTable(tmp_path / "faults.sqlite")
+
+
+def take(table: FaultTable, method: str = "CreateCustomJob") -> list[int]:
+    taken = table.take(Service.JOBS, method, lambda _: [], lambda _: True)
+    return [entry.id for entry in taken]
+
+
+def test_without_a_fault_no_file_is_made(table: FaultTable) -> None:
+    assert (take(table), table.entries(), table.clear(), table.front()) == ([], (), 0, 0)
+    assert not table.path.exists()
+
+
+def test_a_fault_is_met_by_another_process_and_counted(table: FaultTable) -> None:
+    added = table.add(DROP)
+    assert take(FaultTable(table.path)) == [added]
+    [entry] = table.entries()
+    assert (entry.fault, entry.seen, entry.fired, entry.uses) == (DROP, 1, 1, "1 of 3")
+
+
+def test_many_calls_at_once_meet_it_as_often_as_asked(table: FaultTable) -> None:
+    table.add(DROP)
+    with ThreadPoolExecutor(8) as pool:
+        met = sum(len(found) for found in pool.map(lambda _: take(table), range(40)))
+    assert met == 3
+    assert table.entries()[0].spent
+
+
+def test_a_held_call_goes_on_when_released_and_later_ones_pass(table: FaultTable) -> None:
+    held = table.add(HOLD)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(table.hold, held, "CreateCustomJob x", threading.Event())
+        assert table.wait_held(held, 60) == "CreateCustomJob x"
+        assert table.release(held) == ("CreateCustomJob x",)
+        assert waiting.result(60) is True
+    assert table.get(held).held == ()
+    assert take(table) == []
+
+
+def test_a_held_call_ends_when_its_fault_is_cleared_or_the_server_stops(table: FaultTable) -> None:
+    stopping = threading.Event()
+    cleared, stopped = table.add(HOLD), table.add(HOLD)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(table.hold, cleared, "one", stopping)
+        second = pool.submit(table.hold, stopped, "two", stopping)
+        wait_until(lambda: all(entry.held for entry in table.entries()))
+        table.clear(cleared)
+        assert first.result(60) is False
+        stopping.set()
+        assert second.result(60) is False
+
+
+def test_what_cannot_be_done_is_said_in_words(table: FaultTable) -> None:
+    with pytest.raises(LocalError, match="no fault 7"):
+        table.clear(7)
+    drop, hold = table.add(DROP), table.add(HOLD)
+    with pytest.raises(LocalError, match="only hold holds"):
+        table.release(drop)
+    with pytest.raises(LocalError, match="held no call within 0 s"):
+        table.wait_held(hold, 0)
+
+
+def test_clearing_all_takes_all(table: FaultTable) -> None:
+    table.add(DROP)
+    table.add(HOLD)
+    assert (table.clear(), table.entries()) == (2, ())

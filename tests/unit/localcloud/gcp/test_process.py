@@ -1,0 +1,60 @@
+"""The plugin as the engine starts and ends it."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import sys
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2_grpc
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_process_prints_its_port_serves_and_leaves_quietly(ending: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "localcloud.gcp", "127.0.0.1:1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stub = provider_pb2_grpc.ResourceProviderStub(channel)
+        assert stub.GetPluginInfo(empty_pb2.Empty()).version == "9.35.0"
+
+    process.send_signal(ending)
+    output, errors = process.communicate(timeout=30)
+
+    assert (process.returncode, output, errors) == (0, "", "")
+
+
+def test_the_process_ends_when_its_engine_was_killed() -> None:
+    # The shell stands for the engine: it starts the plugin, passes its port on, and is killed.
+    shell = f"{shlex.quote(sys.executable)} -m localcloud.gcp 127.0.0.1:1 & wait"
+    engine = subprocess.Popen(["sh", "-c", shell], stdout=subprocess.PIPE, text=True)
+    assert engine.stdout is not None
+    assert int(engine.stdout.readline())
+
+    engine.kill()
+
+    # End of file: the plugin, the last one to hold the pipe, is gone.
+    assert engine.communicate(timeout=30) == ("", None)
+
+
+def test_the_plugin_starts_without_importing_the_whole_sdk() -> None:
+    """The engine waits for it at every start: the SDK alone would double the time."""
+    code = (
+        "import sys; from localcloud.gcp.__main__ import _light_sdk; _light_sdk();"
+        "import localcloud.gcp.server;"
+        "heavy = {'pulumi.resource', 'pulumi_gcp', 'google.cloud.storage'} & set(sys.modules);"
+        "sys.exit(f'imported: {sorted(heavy)}' if heavy else 0)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,154 @@
+"""The store keeps what was written, under writers in many threads and processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from localcloud.inventory.store import (
+    ACCOUNT,
+    BUCKET,
+    EMPTY_POLICY,
+    SECRET,
+    SERVICE,
+    Binding,
+    PolicyConflictError,
+    Store,
+    project_number,
+)
+
+GRANT_ONE = """
+import sys
+from pathlib import Path
+from localcloud.inventory.store import Binding, PolicyConflictError, Store
+
+store, name = Store(Path(sys.argv[1])), sys.argv[2]
+for index in range(20):
+    while True:
+        policy = store.policy("b/shared")
+        more = (*policy.bindings, Binding(f"roles/{name}.{index}", ("user:me",)))
+        try:
+            store.set_policy("b/shared", more, expected_etag=policy.etag)
+            break
+        except PolicyConflictError:
+            continue
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "state" / "cloud.sqlite")
+
+
+def test_a_resource_comes_back_as_it_was_written(store: Store) -> None:
+    store.put(BUCKET, "b1", "local-a", {"name": "b1"}, {"url": "gs://b1", "labels": {"k": None}})
+
+    found = store.get(BUCKET, "b1")
+
+    assert found is not None
+    assert (found.type, found.id, found.project) == (BUCKET, "b1", "local-a")
+    assert found.inputs == {"name": "b1"}
+    assert found.outputs == {"url": "gs://b1", "labels": {"k": None}}
+
+
+def test_insert_leaves_what_is_there_and_delete_says_whether_it_was(store: Store) -> None:
+    assert store.insert(BUCKET, "b1", "local-a", {}, {"url": "first"})
+    assert not store.insert(BUCKET, "b1", "local-b", {}, {"url": "second"})
+    assert store.bucket("b1") == {"url": "first"}
+    assert store.delete(BUCKET, "b1")
+    assert not store.delete(BUCKET, "b1")
+
+
+def test_list_selects_by_type_and_project(store: Store) -> None:
+    store.put(BUCKET, "b", "local-a", {}, {})
+    store.put(SECRET, "s", "local-a", {}, {})
+    store.put(SECRET, "t", "local-b", {}, {})
+
+    assert [r.id for r in store.list()] == ["s", "t", "b"]
+    assert [r.id for r in store.list(SECRET)] == ["s", "t"]
+    assert [r.id for r in store.list(project="local-a")] == ["s", "b"]
+    assert [r.id for r in store.list(SECRET, "local-b")] == ["t"]
+
+
+def test_the_questions_of_the_control_planes_are_answered(store: Store) -> None:
+    email = "x@local-a.iam.gserviceaccount.com"
+    name = f"projects/{project_number('local-a')}/secrets/s"
+    store.put(SERVICE, "local-a/aiplatform.googleapis.com", "local-a", {}, {})
+    store.put(ACCOUNT, f"projects/local-a/serviceAccounts/{email}", "local-a", {}, {"email": email})
+    store.put(SECRET, "projects/local-a/secrets/s", "local-a", {}, {"name": name})
+
+    assert store.service_enabled("local-a", "aiplatform.googleapis.com")
+    assert not store.service_enabled("local-b", "aiplatform.googleapis.com")
+    assert store.account(email) == {"email": email}
+    assert store.account("nobody@local-a.iam.gserviceaccount.com") is None
+    assert store.secret("projects/local-a/secrets/s") == store.secret(name) == {"name": name}
+    assert store.bucket("none") is None
+
+
+def test_roles_are_those_of_the_member_on_exactly_this_resource(store: Store) -> None:
+    bindings = (
+        Binding("roles/a", ("user:x", "user:y")),
+        Binding("roles/b", ("user:x",), {"title": "t", "expression": "true", "description": ""}),
+    )
+    store.set_policy("b/one", bindings, expected_etag=EMPTY_POLICY.etag)
+
+    assert store.roles("b/one", "user:x") == {"roles/a", "roles/b"}
+    assert store.roles("b/one", "user:y") == {"roles/a"}
+    assert store.roles("b/two", "user:x") == set()
+    assert store.policy("b/one").bindings == bindings
+
+
+def test_a_policy_that_changed_meanwhile_is_refused_with_409(store: Store) -> None:
+    stale = store.policy("b/one").etag
+    fresh = store.set_policy("b/one", (Binding("roles/a", ("user:x",)),), expected_etag=stale)
+
+    with pytest.raises(PolicyConflictError) as caught:
+        store.set_policy("b/one", (), expected_etag=stale)
+
+    assert (caught.value.code, caught.value.status) == (409, "ABORTED")
+    assert store.policy("b/one") == fresh
+
+
+def test_a_policy_without_members_is_gone(store: Store) -> None:
+    policy = store.set_policy(
+        "b/one", (Binding("roles/a", ("user:x",)),), expected_etag=EMPTY_POLICY.etag
+    )
+    store.set_policy("b/one", (Binding("roles/a", ()),), expected_etag=policy.etag)
+
+    assert store.policies() == {}
+
+
+def test_concurrent_threads_insert_one_resource_once(store: Store) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        won = list(pool.map(lambda _: store.insert(BUCKET, "b", "local-a", {}, {}), range(64)))
+
+    assert won.count(True) == 1
+
+
+def test_concurrent_processes_lose_no_grant(store: Store) -> None:
+    names = ["one", "two", "three"]
+    running = [
+        subprocess.Popen([sys.executable, "-c", GRANT_ONE, str(store.path), name]) for name in names
+    ]
+
+    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    wanted = {f"roles/{name}.{index}" for name in names for index in range(20)}
+    assert store.roles("b/shared", "user:me") == wanted
+
+
+def test_a_store_that_was_removed_starts_empty_again(store: Store) -> None:
+    store.put(BUCKET, "b", "local-a", {}, {})
+    for file in store.path.parent.iterdir():
+        file.unlink()
+
+    assert store.list() == []
+
+
+def test_a_project_number_has_twelve_digits_and_is_the_same_everywhere() -> None:
+    assert project_number("local-training") == "971240389164"
+    assert len({project_number(f"local-{n}") for n in range(1000)}) == 1000
+    assert all(len(project_number(f"local-{n}")) == 12 for n in range(1000))

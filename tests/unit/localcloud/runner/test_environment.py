@@ -1,0 +1,101 @@
+"""What a replica sees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from localcloud.runner import environment
+
+FOLDERS = environment.Folders(work=Path("/j/work"), tmp=Path("/j/tmp"), gcs=Path("/j/gcs"))
+SPEC = {
+    "workerPoolSpecs": [
+        {"pythonPackageSpec": {"pythonModule": "a.b", "packageUris": ["gs://p/a"], "args": ["-x"]}}
+    ]
+}
+
+
+def variables(**spec: object) -> dict[str, str]:
+    return environment.service_variables(
+        job_id="42",
+        project_number="123456789012",
+        spec={**SPEC, **spec},
+        placement=environment.single_replica(),
+    )
+
+
+def test_the_service_sets_exactly_these_variables_without_an_output_directory() -> None:
+    found = variables()
+    assert set(found) == {"CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLUSTER_SPEC"}
+    assert found["CLOUD_ML_PROJECT_ID"] == "123456789012"
+    assert found["CLOUD_ML_JOB_ID"] == "42"
+    assert json.loads(found["CLUSTER_SPEC"]) == {
+        "cluster": {"workerpool0": ["localhost:2222"]},
+        "environment": "cloud",
+        "task": {"type": "workerpool0", "index": 0},
+        "job": '{"python_module": "a.b", "package_uris": ["gs://p/a"], "job_args": ["-x"]}',
+    }
+
+
+@pytest.mark.parametrize("prefix", ["gs://out/run", "gs://out/run/"])
+def test_an_output_directory_adds_the_three_aip_folders(prefix: str) -> None:
+    found = variables(baseOutputDirectory={"outputUriPrefix": prefix})
+    assert {name: value for name, value in found.items() if name.startswith("AIP_")} == {
+        "AIP_MODEL_DIR": "gs://out/run/model/",
+        "AIP_CHECKPOINT_DIR": "gs://out/run/checkpoints/",
+        "AIP_TENSORBOARD_LOG_DIR": "gs://out/run/logs/",
+    }
+
+
+def test_nothing_of_the_servers_environment_reaches_the_job() -> None:
+    found = environment.machine_variables(FOLDERS, "/bin", "http://127.0.0.1:1")
+    assert found == {
+        "PATH": "/bin",
+        "HOME": "/j/work",
+        "TMPDIR": "/j/tmp",
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "STORAGE_EMULATOR_HOST": "http://127.0.0.1:1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("/gcs/data/x", "/j/gcs/data/x"),
+        ("--train=/gcs/data/x", "--train=/j/gcs/data/x"),
+        ("/gcs", "/j/gcs"),
+        ("cat /gcs/a/1 > /gcs/b/2", "cat /j/gcs/a/1 > /j/gcs/b/2"),
+        ("/my/gcs/x", "/my/gcs/x"),
+        ("/gcsfuse/x", "/gcsfuse/x"),
+        ("gs://data/gcs/x", "gs://data/gcs/x"),
+        ("./gcs/x", "./gcs/x"),
+    ],
+)
+def test_a_path_below_gcs_becomes_the_folder_that_stands_for_it(text: str, result: str) -> None:
+    assert environment.mounted(text, FOLDERS.gcs) == result
+
+
+def test_buckets_are_mounted_when_command_args_or_env_name_them() -> None:
+    task = {
+        "command": ["sh", "-c", "ls /gcs/one"],
+        "args": ["--x=/gcs/two/f", "/gcs/one/g"],
+        "env": [{"name": "A", "value": "/gcs/three"}],
+    }
+    assert environment.mounted_buckets(task) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [("$(A)b", "1b"), ("$$(A)", "$(A)"), ("$(NO)", "$(NO)"), ("${A} $A", "${A} $A")],
+)
+def test_references_to_variables_are_expanded_as_in_a_container(text: str, result: str) -> None:
+    assert environment.expand(text, {"A": "1"}) == result
+
+
+def test_a_users_variable_may_use_the_ones_before_it_and_the_services() -> None:
+    env = [{"name": "A", "value": "x-$(ID)"}, {"name": "B", "value": "$(A):/gcs/d"}]
+    found = environment.user_variables({"env": env}, {"ID": "7"}, FOLDERS)
+    assert found == {"A": "x-7", "B": "x-7:/j/gcs/d"}

@@ -1,0 +1,91 @@
+"""Which environment stands in for an image, and a job's own packages on top of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from localcloud.runner import executors, packages
+from localcloud.runner.joblog import JobLog
+
+PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
+
+
+@pytest.mark.parametrize(
+    ("image", "torch"),
+    [
+        (f"{PREBUILT}/pytorch-xla.2-4.py310:latest", "2.4.1"),
+        ("europe-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-0.py310:latest", "2.0.1"),
+        ("asia-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-3.py310", "2.3.1"),
+    ],
+)
+def test_a_prebuilt_pytorch_image_has_a_stand_in_with_its_torch(image: str, torch: str) -> None:
+    found = executors.for_image(image)
+    assert found is not None
+    assert found.requirements[0] == f"torch=={torch}"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        f"{PREBUILT}/pytorch-cpu.2-4.py310:latest",
+        f"{PREBUILT}/tf-cpu.2-17.py310:latest",
+        "docker.io/me/pytorch-xla.2-4.py310:latest",
+    ],
+)
+def test_other_images_have_none(image: str) -> None:
+    assert executors.for_image(image) is None
+
+
+def test_every_requirement_is_pinned() -> None:
+    for executor in executors.table():
+        assert all("==" in requirement for requirement in executor.requirements)
+
+
+@pytest.fixture
+def sdist(tmp_path: Path) -> Path:
+    source = tmp_path / "demo-1.0"
+    (source / "demo").mkdir(parents=True)
+    (source / "demo" / "__init__.py").write_text("")
+    (source / "demo" / "task.py").write_text("import yaml, sys; print('ran', sys.argv[1:])\n")
+    # pyyaml stands for a requirement that the executor has: pip must not look for it elsewhere.
+    (source / "setup.py").write_text(
+        "from setuptools import setup\n"
+        "setup(name='demo', version='1.0', packages=['demo'], install_requires=['pyyaml'])\n"
+    )
+    archive = tmp_path / "demo-1.0.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(source, "demo-1.0")
+    return archive
+
+
+def test_a_package_installs_without_network_over_the_executor(tmp_path: Path, sdist: Path) -> None:
+    executor = Path(sys.prefix)  # this environment plays the executor's part
+    python = packages.layer(executor, tmp_path / "venv")
+    log = JobLog(tmp_path / "log")
+
+    def run(command: list[str], env: object) -> int:
+        offline = {**os.environ, "PIP_NO_INDEX": "1"}
+        offline.pop("PIP_FIND_LINKS", None)
+        with log.open() as output:
+            return subprocess.run(
+                command, env=offline, stdout=output, stderr=output, check=False
+            ).returncode
+
+    packages.install(python, [sdist], tmp_path, log, run)
+    ran = subprocess.run(
+        [str(python), "-m", "demo.task", "--x"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "ran ['--x']\n"
+
+
+def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> None:
+    with pytest.raises(packages.PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
+        packages.install(
+            Path("python"), [sdist], tmp_path, JobLog(tmp_path / "log"), lambda _c, _e: 2
+        )

@@ -1,0 +1,159 @@
+"""The `pulumi` of the local shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localcloud import pulumi_shim as shim
+from localcloud.home import Home
+from localcloud.tools import install_tools
+
+CLOUD_KEY = "gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k"
+COMMITTED = f"secretsprovider: {CLOUD_KEY}\nencryptedkey: abc\nconfig:\n  gcp:project: acme\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "command", "stack", "cwd"),
+    [
+        ("preview -s dev", "preview", "dev", None),
+        ("up --stack=dev --yes", "up", "dev", None),
+        ("-C /x --color never up -sdev", "up", "dev", "/x"),
+        ("--cwd=/x refresh --preview-only --stack org/p/dev", "refresh", "org/p/dev", "/x"),
+        ("stack output -s local", "stack", "local", None),
+        ("-s dev preview", "preview", "dev", None),
+        ("preview -- -s other", "preview", None, None),
+        ("version", "version", None, None),
+        ("", None, None, None),
+    ],
+)
+def test_arguments_are_read_as_the_engine_reads_them(
+    line: str, command: str | None, stack: str | None, cwd: str | None
+) -> None:
+    request = shim.Request(line.split())
+    assert (request.command, request.stack, request.cwd) == (command, stack, cwd)
+
+
+def test_encryption_settings_are_dropped_and_nothing_else() -> None:
+    text = (
+        "# why\nsecretsprovider: k\nencryptionsalt: >-\n  v1:abc\n"
+        "config:\n  a:encryptionsalt: kept\n  b:x: [1]\n"
+    )
+    kept = shim.without_encryption(text)
+    assert kept == "# why\nconfig:\n  a:encryptionsalt: kept\n  b:x: [1]\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (folder / "Pulumi.dev.yaml").write_text(COMMITTED)
+    return folder
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    """A `pulumi` that makes stacks as the file backend does, and else prints its arguments."""
+    program = tmp_path / "real" / "pulumi"
+    program.parent.mkdir()
+    script = tmp_path / "pulumi.py"
+    # Not as the first line of the script: a path there may not hold spaces.
+    command = shlex.join([sys.executable, str(script)])
+    program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    script.write_text(
+        "import json, os, sys\n"
+        "args = sys.argv[1:]\n"
+        "if 'init' in args:\n"
+        "    home, stack = os.environ['VT_LOCAL_HOME'], args[args.index('init') + 1]\n"
+        "    folder = home + '/pulumi/.pulumi/stacks/demo'\n"
+        "    os.makedirs(folder, exist_ok=True)\n"
+        "    salt = {'secrets_providers': {'state': {'salt': 'v1:salt'}}}\n"
+        "    with open(f'{folder}/{stack}.json', 'w') as file:\n"
+        "        json.dump({'checkpoint': {'latest': salt}}, file)\n"
+        "elif '--show-name' in args:\n"
+        "    print('dev')\n"
+        "else:\n"
+        "    print(json.dumps(args))\n"
+        "    sys.exit(7)\n"
+    )
+    program.chmod(0o755)
+    return program
+
+
+def call(home: Home, engine: Path, cwd: Path, *args: str) -> list[str]:
+    install_tools(home)
+    path = os.pathsep.join([str(home.bin), str(engine.parent), os.environ["PATH"]])
+    env = {"VT_LOCAL_HOME": str(home.root), "PATH": path}
+    command = [str(home.bin / "pulumi"), *args]
+    done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("args", [("preview", "-s", "dev"), ("preview",)])
+def test_a_command_that_loads_config_gets_a_file_of_its_own(
+    home: Home, engine: Path, project: Path, args: tuple[str, ...]
+) -> None:
+    found = call(home, engine, project, *args)
+    file = home.stacks / "demo" / "Pulumi.dev.yaml"
+    assert found == ["preview", "--config-file", str(file), *args[1:]]
+    assert file.read_text() == "encryptionsalt: v1:salt\nconfig:\n  gcp:project: acme\n"
+    assert (project / "Pulumi.dev.yaml").read_text() == COMMITTED
+    assert sorted(path.name for path in project.iterdir()) == ["Pulumi.dev.yaml", "Pulumi.yaml"]
+
+
+def test_the_project_is_found_from_a_folder_below_it(
+    home: Home, engine: Path, project: Path
+) -> None:
+    (project / "jobs").mkdir()
+    assert "--config-file" in call(home, engine, project / "jobs", "up", "-s", "dev")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("stack", "output", "-s", "dev"),
+        ("preview", "--help"),
+        ("up", "-s", "dev", "--config-file", "mine.yaml"),
+        ("preview", "-s", "unknown"),
+        ("login",),
+    ],
+)
+def test_anything_else_passes_through(
+    home: Home, engine: Path, project: Path, args: tuple[str, ...]
+) -> None:
+    assert call(home, engine, project, *args) == list(args)
+
+
+def test_without_a_pulumi_it_says_what_to_do(home: Home, tmp_path: Path) -> None:
+    install_tools(home)
+    env = {"VT_LOCAL_HOME": str(home.root), "PATH": f"{home.bin}:/usr/bin:/bin"}
+    done = subprocess.run(
+        [str(home.bin / "pulumi"), "up"], env=env, cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 127
+    assert done.stderr == "vt: there is no pulumi on PATH. Hint: run `make setup`.\n"
+
+
+def test_a_stack_that_cannot_be_made_is_told_with_the_reason(
+    home: Home, engine: Path, project: Path
+) -> None:
+    reason = "error: could not create stack: no room"
+    engine.write_text(
+        f'#!/bin/sh\ncase "$*" in *init*) echo \'{reason}\' >&2; exit 1 ;; *) echo "$*" ;; esac\n'
+    )
+    install_tools(home)
+    path = os.pathsep.join([str(home.bin), str(engine.parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [str(home.bin / "pulumi"), "preview", "-s", "dev"], cwd=project, text=True,
+        env={"VT_LOCAL_HOME": str(home.root), "PATH": path}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("preview -s dev\n", f"{reason}\n")

@@ -1,0 +1,138 @@
+"""Jobs on a peered network: they run, or end FAILED and say what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.cloud import aiplatform_v1 as vertex
+
+from localcloud.vertex import peering
+from localcloud.vertex.records import State
+from localcloud.vertex.refusals import Refused
+from tests.unit.localcloud.conftest import Cloud, command_job
+from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, SUBNET, VPC, Estate
+from tests.unit.localcloud.vertex.rows import job_row
+
+SUCCEEDED = vertex.JobState.JOB_STATE_SUCCEEDED
+SHARED = f"projects/{HOST_NUMBER}/global/networks/vpc"
+
+
+def failure(cloud: Cloud, job: dict[str, Any]) -> tuple[int, str]:
+    ended = cloud.run(job)
+    assert ended.state == vertex.JobState.JOB_STATE_FAILED
+    return ended.error.code, ended.error.message
+
+
+def test_a_job_on_a_peered_network_runs(cloud: Cloud, estate: Estate) -> None:
+    estate.network()
+    estate.peering()
+
+    job = command_job("true", network=VPC, reserved_ip_ranges=["training"])
+
+    assert cloud.run(job).state == SUCCEEDED
+
+
+def test_a_network_that_is_not_there_or_not_peered_fails_the_job(
+    cloud: Cloud, estate: Estate
+) -> None:
+    job = command_job("true", network=VPC)
+
+    assert failure(cloud, job) == (5, f"The network {VPC} does not exist.")
+    estate.network()
+    code, message = failure(cloud, job)
+
+    assert code == 9
+    assert message.startswith("NETWORK_NOT_PEERED: ")
+
+
+def test_a_range_that_the_connection_does_not_have_fails_the_job(
+    cloud: Cloud, estate: Estate
+) -> None:
+    estate.network()
+    estate.peering()
+
+    code, message = failure(cloud, command_job("true", network=VPC, reserved_ip_ranges=["more"]))
+
+    assert (code, "ranges more are not allocated" in message) == (9, True)
+    assert message.endswith("which has: training.")
+
+
+@pytest.mark.parametrize("where", ["range", "subnetwork"])
+def test_addresses_of_training_itself_may_not_be_used(
+    cloud: Cloud, estate: Estate, where: str
+) -> None:
+    estate.network()
+    if where == "range":
+        estate.peering(prefix=20, address="172.16.16.0")
+    else:
+        estate.peering()
+        estate.make(SUBNET, name="s", network="vpc", ipCidrRange="172.16.0.0/24")
+
+    _, message = failure(cloud, command_job("true", network=VPC))
+
+    assert "overlaps 172.16.0.0/16, which is reserved for Vertex AI Training" in message
+
+
+@pytest.mark.parametrize(
+    ("prefix", "nodes", "jobs"),
+    [  # doc:training/using-private-ip
+        (16, 8, 63), (17, 8, 31), (18, 8, 15), (16, 16, 31), (17, 16, 15), (18, 16, 7),
+        (16, 32, 15), (17, 32, 7), (18, 32, 3), (21, 1, 1), (22, 1, 0), (24, 1, 0),
+    ],
+)  # fmt: skip
+def test_a_range_has_room_for_as_many_jobs_as_google_says(
+    cloud: Cloud, estate: Estate, prefix: int, nodes: int, jobs: int
+) -> None:
+    estate.network()
+    estate.peering(prefix)
+    pools = [{"replicaCount": "1"}, {"replicaCount": str(nodes - 1)} if nodes > 1 else {}]
+    spec = {"network": VPC, "workerPoolSpecs": pools}
+    for number in range(jobs):
+        row = job_row(f"{number:03}", spec, state=State.RUNNING)
+        peering.admit(cloud.store, row)
+        cloud.jobs.insert(row)
+
+    with pytest.raises(Refused, match="RANGES_EXHAUSTED") as caught:
+        peering.admit(cloud.store, job_row("999", spec))
+    assert caught.value.code == 8
+    if jobs:
+        cloud.jobs.move("000", State.SUCCEEDED)
+        peering.admit(cloud.store, job_row("999", spec))
+
+
+def test_of_two_jobs_that_start_at_once_the_earlier_gets_the_addresses(
+    cloud: Cloud, estate: Estate
+) -> None:
+    estate.network()
+    estate.peering(prefix=21)
+    first, second = (
+        job_row(each, {"network": VPC, "workerPoolSpecs": [{}]}, state=State.PENDING)
+        for each in ("1", "2")
+    )
+    cloud.jobs.insert(first)
+    cloud.jobs.insert(second)
+
+    peering.admit(cloud.store, first)
+    with pytest.raises(Refused, match="RANGES_EXHAUSTED"):
+        peering.admit(cloud.store, second)
+
+
+def test_a_shared_network_needs_the_project_attached_and_the_agent_granted(
+    cloud: Cloud, estate: Estate
+) -> None:
+    estate.host()
+    estate.peering(project=HOST)
+    job = command_job("true", network=SHARED)
+
+    code, message = failure(cloud, job)
+    assert (code, "is not a service project of the Shared VPC host local-host" in message) == (
+        9,
+        True,
+    )
+    estate.attach()
+    code, message = failure(cloud, job)
+    assert (code, "roles/compute.networkUser" in message) == (7, True)
+
+    cloud.grant(f"projects/{HOST}", "roles/compute.networkUser", AGENT)
+    assert cloud.run(job).state == SUCCEEDED

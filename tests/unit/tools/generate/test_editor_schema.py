@@ -1,0 +1,75 @@
+"""The schema editors use: current, and never stricter than the checker."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tools.generate import editor_schema
+
+ROOT = Path(__file__).parents[4]
+SCHEMA = json.loads(editor_schema.TARGET.read_text())
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+JOBS = sorted((ROOT / "jobs").glob("*.yaml"))
+RIGHT = sorted((ROOT / "tests" / "corpus" / "right").glob("*.yaml"))
+FIRST_LINE = "# yaml-language-server: $schema=job.schema.json"
+
+
+def mistakes(text):
+    return [error.message for error in VALIDATOR.iter_errors(yaml.safe_load(text))]
+
+
+def test_the_schema_is_current():
+    assert editor_schema.TARGET.read_text() == editor_schema.generate()
+
+
+def test_the_schema_is_a_schema():
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("file", JOBS, ids=lambda file: file.stem)
+def test_every_job_file_names_the_schema_and_is_valid(file):
+    text = file.read_text()
+    assert text.splitlines()[0] == FIRST_LINE
+    assert mistakes(text) == []
+
+
+@pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
+def test_what_the_checker_accepts_is_valid(file):
+    assert mistakes(file.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{serviceAccount: trainer, workerPoolSpecs: []}",
+        "{encryptionSpec: {kmsKeyName: k}, jobSpec: {}}",
+        "workerPoolSpecs: [{replicaCount: 0}]",
+        "workerPoolSpecs: [{diskSpec: {bootDiskType: pd-balanced}}]",
+        "workerPoolSpecs: [{diskSpec: {bootDiskSizeGb: 10}}]",
+        "{labels: {Team: x}, jobSpec: {}}",
+        "workerPoolSpec: []",
+        "workerPoolSpecs: [{machineSpec: {machineType: n1-standart-4}}]",
+        "workerPoolSpecs: [{containerSpec: {}, pythonPackageSpec: {}}]",
+        "{workerPoolSpecs: [], scheduling: {timeout: 24h}}",
+        "{workerPoolSpecs: [], scheduling: {strategy: spot}}",
+        "{workerPoolSpecs: [], enableWebAccess: 'yes'}",
+        "{workerPoolSpecs: [], displayName: x}",
+        "{displayName: x, jobSpec: {workerPoolSpecs: [{network: x}]}}",
+        "{workerPoolSpecs: [], baseOutputDirectory: {outputUriPrefix: /gcs/x}}",
+        "workerPoolSpecs: [{machineSpec: {machineType: g2-standard-4}}]",
+        "workerPoolSpecs: [{machineSpec: {machineType: a2-highgpu-8g, "
+        "acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 4}}]",
+    ],
+)
+def test_an_editor_sees_mistakes_of_shape(text):
+    assert mistakes(text)
+
+
+def test_every_field_is_documented():
+    for name, schema in SCHEMA["definitions"].items():
+        for key, field in schema.get("properties", {}).items():
+            if not field.get("doNotSuggest"):
+                assert len(field["description"]) > len(key), f"{name}.{key}"

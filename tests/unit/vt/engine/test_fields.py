@@ -1,0 +1,53 @@
+"""Field diffs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vt.engine.fields import Field, differ, flat
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", min_size=1), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+def test_a_field_is_told_by_its_path() -> None:
+    old = {"pools": [{"machine": "a", "count": 1}], "same": [1]}
+    new = {"pools": [{"machine": "b", "count": 1}, {"machine": "c"}], "same": [1]}
+    assert differ(old, new) == [
+        Field("pools[0].machine", "a", "b"),
+        Field("pools[1].machine", None, "c"),
+    ]
+
+
+def test_a_removed_part_is_one_field() -> None:
+    assert differ({"a": {"b": 1, "c": 2}}, {}) == [Field("a", '{"b": 1, "c": 2}', None)]
+
+
+def test_one_and_true_are_not_the_same() -> None:
+    assert differ({"a": 1}, {"a": True}) == [Field("a", "1", "true")]
+    assert differ({"a": [1]}, {"a": [True]}) == [Field("a[0]", "1", "true")]
+
+
+def test_all_fields_of_something_new() -> None:
+    assert [each.path for each in flat({"a": {"b": 1}, "c": [], "d": {}})] == ["a.b", "c", "d"]
+
+
+@given(VALUES, VALUES)
+def test_equal_values_and_only_they_have_no_difference(one: Any, other: Any) -> None:
+    assert differ(one, one) == []
+    assert (differ(one, other) == []) == (repr_of(one) == repr_of(other))
+
+
+def repr_of(value: Any) -> str:
+    """One text for each JSON value, key order aside."""
+    if isinstance(value, dict):
+        return repr({key: repr_of(value[key]) for key in sorted(value)})
+    return repr([repr_of(item) for item in value]) if isinstance(value, list) else repr(value)

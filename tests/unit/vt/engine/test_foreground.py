@@ -1,0 +1,85 @@
+"""A real child process, and the signals that reach it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+CHILD = """\
+import signal, sys
+noted = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+signal.pthread_sigmask(signal.SIG_BLOCK, noted)
+print("ready", flush=True)
+for _ in range(2):
+    print("got", signal.Signals(signal.sigwait(noted)).name, flush=True)
+sys.exit(8)
+"""
+PARENT = """\
+import sys
+from pathlib import Path
+from vt.engine import foreground as child
+print("exit code", child.run([sys.executable, "-c", sys.argv[1]], Path.cwd(), {}), flush=True)
+"""
+
+
+def start(script: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PARENT, script], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        start_new_session=True,  # no controlling terminal, as in CI
+    )  # fmt: skip
+    return process
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+@pytest.mark.parametrize("to_group", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_reaches_the_child_once(number: signal.Signals, to_group: bool) -> None:
+    process = start(CHILD)
+    assert line(process) == "ready"
+    send = os.killpg if to_group else os.kill
+    send(process.pid, number)
+    assert line(process) == f"got {number.name}"
+    send(process.pid, number)
+    assert line(process) == f"got {number.name}"
+    assert line(process) == "exit code 8"
+    assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(("script", "code"), [("raise SystemExit(3)", 3), ("", 0)])
+def test_its_exit_code_is_passed_on(script: str, code: int) -> None:
+    process = start(script)
+    assert line(process) == f"exit code {code}"
+    process.wait(60)
+
+
+def test_a_child_that_a_signal_ended_is_told_as_shells_do() -> None:
+    process = start("import os; os.kill(os.getpid(), 9)")
+    assert line(process) == "exit code 137"
+    process.wait(60)
+
+
+def test_a_signal_that_comes_while_the_child_is_started_ends_it() -> None:
+    meddled = """\
+import os, signal, subprocess
+real = subprocess.Popen
+def slow(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return real(*args, **kwargs)
+subprocess.Popen = slow
+"""
+    sleeper = "import time; time.sleep(60)"
+    done = subprocess.run(
+        [sys.executable, "-c", meddled + PARENT, sleeper], cwd=ROOT, text=True, timeout=50,
+        capture_output=True, start_new_session=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "exit code 143", done.stderr

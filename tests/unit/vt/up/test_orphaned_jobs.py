@@ -1,0 +1,92 @@
+"""Which jobs `vt up` tells of after an `up`, by the official client against a service in this
+process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.customjob.google.vertex_api import CustomJob
+from localcloud.vertex.grpc_front import serve
+from localcloud.vertex.records import JobRecord
+from localcloud.vertex.service import JobService
+from tests.unit.localcloud.conftest import PROJECT, Cloud
+from tests.unit.vt.jobs.submitting import done, submit, until_running
+from vt.engine.stacks import Place
+from vt.jobs.service import Jobs
+from vt.up import orphaned_jobs as unseen
+
+Told = Callable[..., list[str]]
+
+
+@pytest.fixture
+def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
+    """What is told of stack `local` whose state holds the resources with these ids."""
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+
+    def tell(*ids: str) -> list[str]:
+        said: list[str] = []
+        where = Place(Path(), "demo", "local", PROJECT, "us-central1")
+        resources = [{"urn": "of the stack itself"}, *({"id": id_} for id_ in ids)]
+        unseen.tell(where, {"resources": resources}, said.append)
+        return said
+
+    yield tell
+    server.stop(None).wait()
+
+
+def running(cloud: Cloud, job: str, stack: str = "local") -> JobRecord:
+    """A job of the stack that runs."""
+    job_id = until_running(cloud, submit(cloud, "sleep 600", job, run=2, stack=stack))
+    record = cloud.jobs.get(job_id)
+    assert record
+    return record
+
+
+def test_a_job_that_the_state_does_not_know_is_told_with_the_ways_out(
+    told: Told, cloud: Cloud
+) -> None:
+    job = running(cloud, "train")
+    [line] = told("projects/1/locations/us-central1/customJobs/1")
+    assert "job train (run 2) is RUNNING" in line
+    assert f"stack local does not know it: {job.name}." in line
+    assert f"`vt jobs cancel {job.job_id} --stack local`" in line
+    assert "declare it as it was" in line
+
+
+def test_what_is_known_or_ended_or_anothers_is_not(told: Told, cloud: Cloud) -> None:
+    done(cloud, submit(cloud, "true", "short"))
+    known = running(cloud, "train")
+    running(cloud, "train", stack="other")
+    assert told(known.name) == []
+
+
+def test_a_list_that_lags_alarms_nobody(
+    told: Told, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = running(cloud, "train")
+    before = Jobs(Place(Path(), "demo", "local", PROJECT, "us-central1")).list()
+    assert [each.name for each in before] == [job.name]
+    assert len(told()) == 1
+    cloud.scheduler.cancel(job.job_id)
+    done(cloud, job.job_id)
+
+    def lagging(_self: Jobs, **_of: bool) -> list[CustomJob]:
+        deleted = CustomJob(name=job.name + "9", state="JOB_STATE_RUNNING")
+        return [*before, deleted]
+
+    monkeypatch.setattr(Jobs, "list", lagging)
+    assert told() == []
+
+
+def test_a_service_that_does_not_answer_is_told_and_no_failure(
+    told: Told, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST")
+    monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path))
+    [line] = told()
+    assert line.startswith("it is not known whether jobs run that stack local does not know: ")
+    assert "the local cloud does not run" in line

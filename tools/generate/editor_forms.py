@@ -1,0 +1,134 @@
+"""What job files must say beyond fields and types, as far as a schema can say it.
+
+Only errors stand here, with the very expressions the rules use: an editor must never be stricter
+than ``vt check``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from infra import naming
+from infra.catalog import machines
+from infra.customjob.rules import identity, network
+from infra.customjob.rules.task import environment, storage, tracking
+
+REFERENCE = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
+
+#: Forms of text. References are always allowed: what they stand for is known with a stack only.
+PATTERNS: dict[tuple[str, str], str] = {
+    ("CustomJobSpec", "experiment"): tracking.CONTEXT.pattern,
+    ("CustomJobSpec", "experimentRun"): tracking.CONTEXT.pattern,
+    ("CustomJobSpec", "network"): network.NETWORK.pattern.replace("[^/]+", "[0-9]+"),
+    ("CustomJobSpec", "reservedIpRanges"): network.NAME.pattern,
+    ("CustomJobSpec", "serviceAccount"): identity.EMAIL.pattern,
+    ("CustomJobSpec", "tensorboard"): tracking.TENSORBOARD.pattern,
+    ("EncryptionSpec", "kmsKeyName"): identity.KEY.pattern,
+    ("EnvVar", "name"): environment.ENV_NAME.pattern,
+    ("GcsDestination", "outputUriPrefix"): storage.FOLDER_URI.pattern,
+    ("PscInterfaceConfig", "networkAttachment"): (
+        f"{network.NAME.pattern}|{network.ATTACHMENT.pattern}"
+    ),
+    ("PythonPackageSpec", "packageUris"): storage.OBJECT_URI.pattern,
+}
+#: Fields that must be there. A worker pool may also be empty: then it is skipped.
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "CustomJob": ("jobSpec",),
+    "CustomJobSpec": ("workerPoolSpecs", "serviceAccount"),
+    "ContainerSpec": ("imageUri",),
+    "EncryptionSpec": ("kmsKeyName",),
+    "EnvVar": ("name", "value"),
+    "PythonPackageSpec": ("executorImageUri", "packageUris", "pythonModule"),
+}
+LABELS = {
+    "type": "object",
+    "propertyNames": {"pattern": naming.LABEL_KEY.pattern.replace(r"\Z", "$")},
+}
+
+
+def snake(key: str) -> str:
+    """``bootDiskSizeGb`` -> ``boot_disk_size_gb``."""
+    return re.sub(r"(?<!^)([A-Z])", lambda match: f"_{match[1].lower()}", key)
+
+
+def text(message: str, key: str) -> dict[str, Any]:
+    """The schema of a text field."""
+    if (message, key) == ("MachineSpec", "machineType"):
+        return _one_of(sorted(machines.machine_types()))
+    if (message, key) == ("DiskSpec", "bootDiskType"):
+        return _one_of(list(machines.boot_disk_types()))
+    if (message, key) == ("CustomJob", "displayName"):
+        return {"type": "string", "anyOf": [{"maxLength": 128}, {"pattern": REFERENCE}]}
+    if pattern := PATTERNS.get((message, key)):
+        plain = pattern.replace(r"\Z", "$")
+        return {"type": "string", "pattern": f"^({plain})|({REFERENCE})"}
+    return {"type": "string"}
+
+
+def number(message: str, key: str) -> dict[str, Any]:
+    """The schema of a whole number. JSON writes int64 as text, and the checker takes both."""
+    schema: dict[str, Any] = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
+    if (message, key) == ("WorkerPoolSpec", "replicaCount"):
+        schema["minimum"] = 1
+    if (message, key) == ("MachineSpec", "acceleratorCount"):
+        schema["minimum"] = 0
+    if (message, key) == ("DiskSpec", "bootDiskSizeGb"):
+        sizes = machines.boot_disk_sizes()
+        schema |= {"minimum": sizes.start, "maximum": sizes.stop - 1}
+    return schema
+
+
+def required(message: str) -> list[dict[str, Any]]:
+    """That a message has its fields, in either spelling."""
+    if message == "WorkerPoolSpec":
+        needs = [*_there("machineSpec"), *_there("containerSpec", "pythonPackageSpec")]
+        return [{"if": {"minProperties": 1}, "then": {"allOf": needs}}]
+    return [schema for key in REQUIRED.get(message, ()) for schema in _there(key)]
+
+
+def _there(*keys: str) -> list[dict[str, Any]]:
+    spelled = dict.fromkeys(name for key in keys for name in (key, snake(key)))
+    options = [{"required": [name]} for name in spelled]
+    return options if len(options) == 1 else [{"anyOf": options}]
+
+
+def _one_of(values: list[str]) -> dict[str, Any]:
+    return {"anyOf": [{"enum": values}, {"type": "string", "pattern": REFERENCE}]}
+
+
+def accelerator_rules() -> list[dict[str, Any]]:
+    """Which accelerators a machine type has, and how many of each it takes."""
+    kinds: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
+    counts: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for machine in machines.machine_types().values():
+        if machine.tpu:
+            continue  # what they need depends on the topology
+        has = tuple(sorted(machine.accelerators))
+        kinds.setdefault((machine.accelerator_required, has), []).append(machine.name)
+        for kind, allowed in machine.accelerators.items():
+            counts.setdefault((kind, allowed), []).append(machine.name)
+    return [
+        *(_has(sorted(names), kinds, must) for (must, kinds), names in sorted(kinds.items())),
+        *(_takes(sorted(names), kind, many) for (kind, many), names in sorted(counts.items())),
+    ]
+
+
+def _has(names: list[str], kinds: tuple[str, ...], required: bool) -> dict[str, Any]:
+    none = [] if required else ["ACCELERATOR_TYPE_UNSPECIFIED"]
+    then: dict[str, Any] = {"properties": {"acceleratorType": {"enum": [*kinds, *none]}}}
+    if required:
+        then["allOf"] = [*_there("acceleratorType"), *_there("acceleratorCount")]
+    return {"if": _given(machineType={"enum": names}), "then": then}
+
+
+def _takes(names: list[str], kind: str, counts: tuple[int, ...]) -> dict[str, Any]:
+    allowed = [0, *counts, "0", *map(str, counts)]  # 0 says the same as no count at all
+    return {
+        "if": _given(machineType={"enum": names}, acceleratorType={"const": kind}),
+        "then": {"properties": {"acceleratorCount": {"enum": allowed}}},
+    }
+
+
+def _given(**fields: dict[str, Any]) -> dict[str, Any]:
+    return {"properties": fields, "required": list(fields)}

@@ -1,0 +1,177 @@
+"""Write ``jobs/job.schema.json``: what editors complete and check job files with.
+
+    .venv/bin/python -m tools.generate.editor_schema          rewrite the file
+    .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
+
+Fields and values come from ``infra/catalog/custom_job.json``, their documentation from the
+docstrings of the official client's types, machine types from the catalogue. A job file names the
+schema in its first line: ``# yaml-language-server: $schema=job.schema.json``. The schema finds
+what a schema can say; ``vt check`` judges the rest, and whatever it accepts is valid here too. A
+test runs ``--check``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from google.cloud.aiplatform_v1 import types
+
+from infra import catalog
+from infra.customjob.request import message as shape
+from tools.generate import editor_forms, generated
+from tools.generate.editor_forms import snake
+
+TARGET = Path(__file__).parents[2] / "jobs" / "job.schema.json"
+
+#: Messages that one reference may stand for.
+FROM_STACK = {
+    "ReservationAffinity": "${reservations.NAME}",
+    "PscInterfaceConfig": "${network.interface}",
+}
+DURATION = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
+ENTRY = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
+
+
+def generate() -> str:
+    """The file's text."""
+    messages = catalog.load("custom_job.json")["messages"]
+    wrapper = sorted(set(messages["CustomJob"]) - set(messages["CustomJobSpec"]))
+    spelled = {name for key in wrapper for name in (key, snake(key))}
+    document = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Vertex AI training job",
+        "description": "A CustomJob as REST takes it (displayName, labels, encryptionSpec, "
+        "jobSpec), or its jobSpec alone, as gcloud's --config takes it.",
+        "type": "object",
+        "if": {"anyOf": [{"required": [key]} for key in sorted(spelled)]},
+        "then": {"$ref": "#/definitions/CustomJob"},
+        "else": {"$ref": "#/definitions/CustomJobSpec"},
+        "definitions": {name: message(name, fields) for name, fields in messages.items()},
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The schema of one message."""
+    told = documentation(getattr(types, name, None))
+    properties: dict[str, Any] = {}
+    for key, row in fields.items():
+        if row["type"] == "output":
+            continue
+        properties[key] = {"description": told.get(snake(key), key), **field(name, key, row)}
+        if snake(key) != key:  # the Python client's spelling is accepted, but not proposed
+            properties[snake(key)] = {"doNotSuggest": True, **field(name, key, row)}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "description": told.get("", name),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    conditions = [*exclusions(fields), *editor_forms.required(name)]
+    if name == "MachineSpec":
+        conditions += editor_forms.accelerator_rules()
+    if conditions:
+        schema["allOf"] = conditions
+    if name in FROM_STACK:
+        text = {
+            "type": "string",
+            "pattern": rf"^\s*{editor_forms.REFERENCE}\s*$",
+            "examples": [FROM_STACK[name]],
+        }
+        return {"anyOf": [schema, text], "description": schema.pop("description")}
+    return schema
+
+
+def exclusions(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """That of a oneof only one field may be given, in whichever spelling."""
+    groups: dict[str, list[str]] = {}
+    for key, row in fields.items():
+        if "oneof" in row:
+            groups.setdefault(row["oneof"], []).append(key)
+    return [
+        {"not": {"required": [one, other]}}
+        for keys in groups.values()
+        for index, first in enumerate(keys)
+        for second in keys[index + 1 :]
+        for one in sorted({first, snake(first)})
+        for other in sorted({second, snake(second)})
+    ]
+
+
+def field(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The schema of one field."""
+    single = one_value(message_name, key, row)
+    if not row.get("repeated"):
+        return single
+    if row.get("message") == "WorkerPoolSpec":  # gcloud takes one pool without a list
+        return {
+            "if": {"type": "object"},
+            "then": single,
+            "else": {"type": "array", "items": single},
+        }
+    return {"type": "array", "items": single}
+
+
+def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field's value, or of one of its values."""
+    kind = row["type"]
+    if kind == "message":
+        return {"$ref": f"#/definitions/{row['message']}"}
+    if kind == "map":
+        return {**editor_forms.LABELS, "additionalProperties": {"type": "string"}}
+    if kind == "enum":
+        values = [value for value in row["values"] if not value.endswith("_UNSPECIFIED")]
+        told = documentation(enum_class(message_name, key))
+        unspecified = [value for value in row["values"] if value not in values]
+        return {
+            "enum": [*values, *unspecified],
+            "markdownEnumDescriptions": [told.get(v, "") for v in [*values, *unspecified]],
+        }
+    if kind in shape.LIMITS:
+        return editor_forms.number(message_name, key)
+    if kind == "bool":
+        return {"type": "boolean"}
+    if kind == "duration":
+        return {**DURATION, "examples": ["3600s"]}
+    return editor_forms.text(message_name, key)
+
+
+def enum_class(message_name: str, key: str) -> Any:
+    """The client's class of an enum field."""
+    owner = getattr(types, message_name)
+    return owner.meta.fields[snake(key)].enum
+
+
+def documentation(owner: Any) -> dict[str, str]:
+    """What a type's docstring says: of the type under "", of its fields or values by name."""
+    told: dict[str, list[str]] = {"": []}
+    current = ""
+    for line in inspect.cleandoc(getattr(owner, "__doc__", "") or "").splitlines():
+        if line in ("Attributes:", "Values:"):
+            current = "-"  # nothing is kept until the first entry
+        elif current and (entry := ENTRY.match(line)):
+            current = entry[1]
+        elif not line.startswith((".. _oneof", "This message has `oneof`_")):
+            told.setdefault(current, []).append(line)
+    return {name: tidy(lines) for name, lines in told.items() if name != "-"}
+
+
+def tidy(lines: list[str]) -> str:
+    """A docstring's lines as text: the first paragraphs, without reST and oneof remarks."""
+    text = inspect.cleandoc("\n".join(lines)).strip()
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
+    kept = [p for p in paragraphs if "`oneof`_" not in p and "For each oneof" not in p]
+    plain = "\n\n".join(kept)
+    plain = re.sub(r"``([^`]*)``", r"`\1`", plain)
+    plain = re.sub(r"`([^`<]*?)\s*<([^>]*)>`__?", r"[\1](\2)", plain)
+    plain = re.sub(r"\[([\w.]+)\]\[[\w.]+\]", r"`\1`", plain)
+    return plain
+
+
+if __name__ == "__main__":
+    sys.exit(generated.main(TARGET, generate, "tools.generate.editor_schema"))

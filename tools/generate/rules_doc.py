@@ -1,0 +1,77 @@
+"""Write ``docs/rules.md``: every rule of the checker with its level, what it holds and its source.
+
+    .venv/bin/python -m tools.generate.rules_doc          rewrite the file
+    .venv/bin/python -m tools.generate.rules_doc --check  exit 1 if it is not what the code says
+
+A test runs ``--check``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+from infra.customjob import rules
+from infra.customjob.rules import Rule
+from tools.generate import generated
+
+TARGET = Path(__file__).parents[2] / "docs" / "rules.md"
+TITLES = {
+    "file": "The file",
+    "fields": "Fields and types",
+    "pools": "Worker pools",
+    "machines": "Machines, accelerators and disks",
+    "tpu": "TPUs",
+    "capacity": "Reservations and scarce machines",
+    "scheduling": "Scheduling",
+    "reduction": "Reduction servers",
+    "images": "Images",
+    "storage": "Outputs and packages",
+    "mounts": "File systems",
+    "environment": "Environment, command and arguments",
+    "secrets": "Secrets",
+    "network": "Networks",
+    "identity": "Account, key and region",
+    "tracking": "TensorBoard and experiments",
+    "naming": "Names and labels",
+    "stack": "Across the stack",
+    "limits": "Limits of the stack",
+    "fit_network": "The network of the stack",
+    "fit_reservations": "The reservations of the stack",
+}
+HEAD = """\
+# Rules of job files
+
+What `vt check` and the preview of a stack hold a job file to. An **error** refuses the job: Google
+documents it, or the official client refuses it, or it would give away a secret or somebody else's
+output. A **warning** was observed or concluded, and does not stop anything. Rules across the stack
+need one: `vt check --stack STACK`, or a preview.
+
+This page is written by `python -m tools.generate.rules_doc`; the same list: `vt check --rules`.
+"""
+
+
+def generate() -> str:
+    """The file's text."""
+    parts = [HEAD]
+    for subject, group in itertools.groupby(rules.ALL, key=lambda rule: rule.subject):
+        parts += [f"## {TITLES[subject]}\n", "| Rule | Level | What it holds | Source |"]
+        parts += ["|---|---|---|---|", *(_row(rule) for rule in group), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _row(rule: Rule) -> str:
+    # `<` outside of code would begin a tag.
+    summary = rule.summary if "`" in rule.summary else rule.summary.replace("<", "&lt;")
+    summary = summary.replace("|", "\\|")
+    source = rule.source
+    if source.startswith("docs/"):
+        source = f"[{source}]({source.removeprefix('docs/')})"
+    elif source.startswith("https://") and " " not in source:
+        source = f"[{source.removeprefix('https://').rsplit('/', 1)[-1]}]({source})"
+    return f"| `{rule.id}` | {rule.level} | {summary} | {source} |"
+
+
+if __name__ == "__main__":
+    sys.exit(generated.main(TARGET, generate, "tools.generate.rules_doc"))
