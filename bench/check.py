@@ -112,28 +112,28 @@ from pathlib import Path
 
 import yaml
 
-from infra.plan import jobs as job_files
 from infra.customjob.request import job_file as spec
+from infra.stack import Stack
 from infra.customjob.request.references import resolve
 
 
-def judge(settings, packages, root, shown=str):
-    table, verdicts = job_files.table(settings, packages, root), {}
-    for key, job in settings.jobs.items():
-        who = job_files.submission(settings, key, job.run)
-        text = (root / job.file).read_text()
+def judge_jobs(stack, shown=str):
+    verdicts = {}
+    for key, job in stack.settings.jobs.items():
+        who = stack.submission(key, job.run)
+        text = (stack.root / job.file).read_text()
         request_id = hashlib.sha256(text.encode()).hexdigest()[:20]
-        known = table | {"job.name": key, "job.run": "1", "job.requestId": request_id}
+        known = {**stack.references, "job.name": key, "job.run": "1", "job.requestId": request_id}
         message = yaml.load(resolve(text, known), Loader=yaml.CSafeLoader)
         message = message if "jobSpec" in message else {"jobSpec": message}
-        message.setdefault("displayName", f"{settings.stack}-{key}")
+        message.setdefault("displayName", f"{stack.settings.stack}-{key}")
         body = spec.canonical(message)
         request = spec.JobRequest(who, request_id, body, frozenset(), ())
         verdicts[key] = spec.Verdict(request, (), ())
     return verdicts
 
 
-job_files.judge = judge
+Stack.judge_jobs = judge_jobs
 runpy.run_path(str(Path(__file__).with_name("entry.py")))
 '''
 

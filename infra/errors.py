@@ -1,45 +1,114 @@
-"""How mistakes are told: what is wrong, where, with which value, and what to write instead."""
+"""What goes wrong, as values and as exceptions, in words that a person can act on.
+
+A mistake in a file is a :class:`Problem`: a value with its place, formatted once, when it is
+printed. Exceptions that reach a person have one tree::
+
+    TrainingError
+    ├── ConfigError                   a stack file or a job file cannot be used; has all problems
+    ├── UnknownStackError             the project has no such stack
+    ├── UnknownReferenceError         ``${kind.name}`` stands for nothing in this stack
+    ├── OperatorError                 an operation on a job was refused, or is not certain
+    │   ├── NotSubmittedError         it is certain that no job was created
+    │   │   └── PermissionDeniedError because a permission is missing
+    │   ├── InDoubtError              the answer was lost: a job may exist
+    │   ├── JobRefusedError           a job exists, and must not run again without being asked to
+    │   └── WaitError                 the job is not where the stack waits for it to be
+    │       └── WaitDeadlineError     and may still get there
+    ├── CheckUnavailableError         nothing could be checked
+    ├── UnknownNameError              the catalogue does not have what was asked for
+    ├── PreviewError                  ``pulumi preview`` said nothing that can be read
+    │   ├── EventParseError           a line is no engine event
+    │   └── PreviewParseError         a text is no preview
+    ├── ApprovalParseError            a text is no record of an approval
+    └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
+        └── LocalCloudError           the local cloud cannot be started, reached or removed
+
+``PreconditionFailedError`` never reaches a person: a write lost a race, and is begun again.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-#: A mistake in a stack's config: path below our namespace, what is wrong, value, hint.
-Row = tuple[str, str, str, str]
+#: Keys and indices from the top of a document to a value.
+Path = tuple[str | int, ...]
 Level = Literal["error", "warning"]
 #: A value longer than this is cut in messages; nobody needs a whole script in an error line.
-MAX_SHOWN = 80
+MAX_SHOWN: Final = 80
 #: No known word is longer; comparing a longer one would only cost time.
-MAX_WORD = 64
+MAX_WORD: Final = 64
+
+
+def dotted(path: Path) -> str:
+    """A path as people write it.
+
+    >>> dotted(("workerPoolSpecs", 0, "replicaCount"))
+    'workerPoolSpecs[0].replicaCount'
+    """
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place that an editor can open. Lines and columns count from 1; 0 means: not known."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        """``jobs/x.yaml:12:7``, with as much of it as is known."""
+        numbers = [str(number) for number in (self.line, self.column) if number]
+        return ":".join([self.file, *numbers])
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in something a person wrote.
+    """One mistake in something a person wrote, or a warning about it."""
 
-    ``where`` is a place an editor can open (``jobs/x.yaml:12:7``) or a path in a stack's
-    config (``Pulumi.dev.yaml: vertex-training:buckets.data``). ``got`` is the offending value
-    as text, empty if showing it adds nothing or the value could be a secret. ``rule`` is the id
-    of the broken rule, as ``vt check --rules`` lists it; empty outside of job files.
-    """
-
-    where: str
     what: str
-    got: str = ""
+    value: str = ""
+    """The offending value; empty if showing it adds nothing, or if it could be a secret."""
     hint: str = ""
+    """What to write instead."""
+    path: Path = ()
+    """Where in the document; empty if the text says it."""
+    location: Location = Location()
     rule: str = ""
+    """Id of the broken rule, as ``vt check --rules`` lists it; empty outside of job files."""
     level: Level = "error"
 
-    def __str__(self) -> str:
-        got = f" (got {shorten(self.got)})" if self.got else ""
+    def at(self, location: Location) -> Problem:
+        """The same problem at ``location``."""
+        return dataclasses.replace(self, location=location)
+
+    @property
+    def statement(self) -> str:
+        """What is wrong with what: ``buckets.data: what is wrong``."""
+        return f"{dotted(self.path)}: {self.what}" if self.path else self.what
+
+    @property
+    def message(self) -> str:
+        """The text without the location."""
+        value = f" (got {abbreviate(self.value)})" if self.value else ""
         hint = f" Hint: {self.hint}" if self.hint else ""
-        return f"{self.where}: {self.what}{got}.{hint}"
+        return f"{self.statement}{value}.{hint}"
+
+    def __str__(self) -> str:
+        """``Pulumi.dev.yaml:12:7: buckets.data: what is wrong (got X). Hint: …``."""
+        return f"{self.location}: {self.message}" if self.location.file else self.message
 
 
-class ConfigError(Exception):
+class TrainingError(Exception):
+    """Base of all errors that are meant for a person. The text says what to do."""
+
+
+class ConfigError(TrainingError):
     """What a person wrote cannot be used. Carries every problem found, not only the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -53,7 +122,92 @@ class ConfigError(Exception):
         return f"{head}; nothing was changed.\n{self}"
 
 
-def shorten(text: str) -> str:
+class UnknownStackError(TrainingError):
+    """The project has no file of that stack. The message says which there are."""
+
+
+class UnknownReferenceError(TrainingError):
+    """A reference stands for nothing in this stack. ``hint`` says what there is."""
+
+    def __init__(self, name: str, hint: str) -> None:
+        super().__init__(name)
+        self.name = name
+        self.hint = hint
+
+
+class PreconditionFailedError(Exception):
+    """The precondition of a write did not hold: another process wrote in between."""
+
+
+class OperatorError(TrainingError):
+    """An operation on a job was refused, or nobody can tell: the text says what to do."""
+
+
+class NotSubmittedError(OperatorError):
+    """The service refused: it is certain that no job was created."""
+
+
+class PermissionDeniedError(NotSubmittedError):
+    """A permission is missing. One granted a moment ago may take a minute to have effect."""
+
+
+class InDoubtError(OperatorError):
+    """The answer was lost: a job may or may not have been created."""
+
+
+class JobRefusedError(OperatorError):
+    """A job exists for this request and must not be run again without being asked to."""
+
+
+class WaitError(OperatorError):
+    """The job is not where the stack waits for it to be: it ended otherwise, or time is over."""
+
+
+class WaitDeadlineError(WaitError):
+    """The deadline passed; the job may still get there."""
+
+
+class CommandError(TrainingError):
+    """A command cannot go on: printed as one plain line, never as a traceback.
+
+    ``message`` says what, where and the value; ``hint`` says what to do.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message} Hint: {hint}" if hint else message)
+
+
+class LocalCloudError(CommandError):
+    """The local cloud cannot be started, reached or removed."""
+
+
+class CheckUnavailableError(TrainingError):
+    """Nothing could be checked. The message is one line that says why."""
+
+
+class UnknownNameError(TrainingError):
+    """The catalogue does not have what was asked for. The message says what it has."""
+
+
+class PreviewError(TrainingError):
+    """``pulumi preview`` said nothing that can be read. The message is what it said instead."""
+
+
+class EventParseError(PreviewError):
+    """A line is no engine event. The message quotes its beginning."""
+
+
+class PreviewParseError(PreviewError):
+    """A text is not what ``pulumi preview --json`` prints."""
+
+
+class ApprovalParseError(TrainingError):
+    """A text is no record of an approval. The message says what it lacks."""
+
+
+def abbreviate(text: str) -> str:
     """``text`` on one line, cut to what an error message can carry."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"

@@ -17,7 +17,7 @@ none unwraps an output: all names are explicit, so a job's request is known in f
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
+from collections.abc import Mapping
 
 import pulumi
 
@@ -36,35 +36,19 @@ from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
 from infra.errors import ConfigError
 from infra.naming import CONTROL, STAGING
-from infra.plan import (
-    external_grants as host_duties,
-)
-from infra.plan import (
-    jobs as job_files,
-)
-from infra.plan import (
-    network as network_plan,
-)
-from infra.plan import (
-    packages as packaging,
-)
-from infra.plan import (
-    reservations as reservation_plan,
-)
-from infra.plan.packages import Package
 from infra.settings.model import Settings
-from infra.stack_rules import advice, limits
+from infra.stack import Stack
 
 
-def deploy(settings: Settings, root: Path) -> None:
-    """Declare everything. ``root`` is the checkout.
+def deploy(stack: Stack) -> None:
+    """Declare everything.
 
     Raises:
-        ConfigError: with every mistake in job files and packages, before anything is declared.
+        ConfigError: with every mistake in job files, before anything is declared.
     """
-    packages = build_packages(settings, root)
-    requests = read_jobs(settings, packages, root)
-    tell(settings, requests, root)
+    requests = read_jobs(stack)
+    log_advice(stack, requests)
+    settings = stack.settings
     names, labels = settings.names, settings.labels
 
     apis = Apis("apis", project=settings.project, sections=uses(settings))
@@ -106,13 +90,13 @@ def deploy(settings: Settings, root: Path) -> None:
     }
     uploaded = Packages(
         "packages",
-        packages=packages,
-        root=root,
+        packages=stack.packages,
+        root=stack.root,
         folder=".build/packages",
         bucket=storage.buckets[STAGING],
     )
-    network = declare_network(settings, apis)
-    capacity = declare_capacity(settings, apis)
+    network = declare_network(stack, apis)
+    capacity = declare_capacity(stack, apis)
     training = Training(
         "training",
         requests=requests,
@@ -139,9 +123,9 @@ def uses(settings: Settings) -> list[str]:
     return [section for section, used in wanted.items() if used]
 
 
-def declare_network(settings: Settings, apis: Apis) -> list[Network]:
+def declare_network(stack: Stack, apis: Apis) -> list[Network]:
     """The network, in the project of its owner; nothing where jobs use none."""
-    plan, host = network_plan.plan(settings), settings.shared_vpc
+    settings, plan, host = stack.settings, stack.network, stack.settings.shared_vpc
     if plan is None:
         return []
     peering = plan.mode == "peering"
@@ -158,49 +142,42 @@ def declare_network(settings: Settings, apis: Apis) -> list[Network]:
             names=settings.names,
             plan=plan,
             settings=settings.network,
-            needed=network_plan.rights(settings),
+            grants=stack.network_grants,
             after=after,
         )
     ]
 
 
-def declare_capacity(settings: Settings, apis: Apis) -> list[Capacity]:
+def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
     """The reservations; nothing where the stack has none."""
-    if not settings.reservations:
+    if not stack.reservations:
         return []
     return [
         Capacity(
             "capacity",
-            plans=reservation_plan.plans(settings),
-            needed=reservation_plan.rights(settings),
+            plans=stack.reservations,
+            grants=stack.reservation_grants,
             after=[*apis.on("compute"), apis.agent],
         )
     ]
 
 
-def tell(settings: Settings, requests: dict[str, JobRequest], root: Path) -> None:
-    """What a reviewer must know and no resource says: surprises, prices, and what others do."""
+def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
+    """What a reviewer must know and no resource says: surprises, prices, external grants."""
     now = datetime.datetime.now(tz=datetime.UTC)
-    for warning in advice.warnings(settings, requests, root, now):
+    for warning in stack.warnings(requests, now):
         pulumi.log.warn(str(warning))
-    for line in reservation_plan.cost(settings, now):
+    for line in stack.reservation_costs(now):
         pulumi.log.info(line)
-    if duties := host_duties.report(settings):
-        pulumi.log.info(duties)
+    if report := stack.external_grants():
+        pulumi.log.info(report)
 
 
-def build_packages(settings: Settings, root: Path) -> dict[str, Package]:
-    """The stack's packages, built; nothing is written yet. Raises ConfigError."""
-    return packaging.build_all({key: p.path for key, p in settings.packages.items()}, root)
-
-
-def read_jobs(
-    settings: Settings, packages: dict[str, Package], root: Path
-) -> dict[str, JobRequest]:
-    """Requests of all jobs. Warnings are shown; mistakes of all files are raised together."""
-    verdicts = job_files.judge(settings, packages, root)
+def read_jobs(stack: Stack) -> dict[str, JobRequest]:
+    """Requests of all jobs. Warnings are logged; mistakes of all files are raised together."""
+    verdicts = stack.judge_jobs()
     problems = [problem for verdict in verdicts.values() for problem in verdict.errors]
-    if problems := [*problems, *limits.problems(settings, verdicts, root)]:
+    if problems := [*problems, *stack.exceeded_limits(verdicts)]:
         raise ConfigError(problems)
     for verdict in verdicts.values():
         for warning in verdict.warnings:
@@ -208,7 +185,7 @@ def read_jobs(
     return {key: verdict.request for key, verdict in verdicts.items() if verdict.request}
 
 
-def accounts_fetching_packages(settings: Settings, requests: dict[str, JobRequest]) -> set[str]:
+def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobRequest]) -> set[str]:
     """Addresses of the accounts whose jobs fetch code from the staging bucket."""
     staging = f"gs://{settings.names.bucket(STAGING)}/"
     return {

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 
 PASSPHRASE = "local"
 """Encrypts the state of the local stack, which holds no secret of value."""
@@ -107,21 +107,21 @@ class Home:
     def create(self) -> None:
         """Make the folder and mark it as ours, so that `remove` cannot hit another one.
 
-        Raises LocalError if it is there, not empty and not marked, or cannot be written to.
+        Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to.
         """
         hint = "point VT_LOCAL_HOME at a new folder."
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
         try:
             if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
                 text = f"{self.root} is not empty and was not made by `vt local`."
-                raise LocalError(text, hint)
+                raise LocalCloudError(text, hint)
             self.root.mkdir(parents=True, exist_ok=True)
             (self.root / _MARKER).touch()  # first: a start that fails half-way stays ours
             for folder in folders:
                 folder.mkdir(exist_ok=True)
         except OSError as error:
             text = f"{error.filename or self.root} cannot be made or written: {error.strerror}."
-            raise LocalError(text, hint) from error
+            raise LocalCloudError(text, hint) from error
 
     def is_ours(self) -> bool:
         """Was this folder made by `create`?"""
@@ -153,7 +153,7 @@ def cache_dir(env: Mapping[str, str] | None = None) -> Path:
     """`VT_CACHE_DIR`, else `vertex-training` below the user's cache folder.
 
     The same place as that of `make setup` (tools/toolchain/layout.py, which runs before there are
-    packages to import). Raises LocalError if the user has no home, and nothing else is named.
+    packages to import). Raises LocalCloudError if the user has no home, and nothing else is named.
     """
     env = os.environ if env is None else env
     try:
@@ -163,7 +163,7 @@ def cache_dir(env: Mapping[str, str] | None = None) -> Path:
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
         text = f"there is no place for the cache: {error}"
-        raise LocalError(text, "set VT_CACHE_DIR to a folder.") from None
+        raise LocalCloudError(text, "set VT_CACHE_DIR to a folder.") from None
 
 
 def _checkout(cwd: Path) -> Path:

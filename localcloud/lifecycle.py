@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from infra.errors import LocalCloudError
 from localcloud import processes, storage
-from localcloud.errors import LocalError
 from localcloud.home import Home
 from localcloud.orphans import end_orphans
 from localcloud.server import ServerInfo
 from localcloud.tools import install_tools
-from vt.engine import locks
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -48,7 +47,7 @@ def healthy(info: ServerInfo) -> bool:
 
 
 def start(home: Home, say: Say) -> ServerInfo:
-    """The running server, started if there is none. Raises LocalError if it does not start."""
+    """The running server, started if there is none. Raises LocalCloudError if it does not start."""
     home.create()
     with _starting(home):
         install_tools(home)
@@ -81,17 +80,15 @@ def stop(home: Home) -> bool:
 def check_removable(home: Home) -> bool:
     """May `remove` delete the files? False if there are none.
 
-    Raises LocalError if the folder is not ours, or `pulumi` works on its state.
+    Raises LocalCloudError if the folder is not ours.
     """
     if not home.root.exists():
         return False
     if not home.is_ours():
-        raise LocalError(
+        raise LocalCloudError(
             f"{home.root} was not made by `vt local`; nothing was removed.",
             "look at VT_LOCAL_HOME.",
         )
-    if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
-        raise live[0].refusal()
     return True
 
 
@@ -161,10 +158,10 @@ def _spawn(home: Home) -> ServerInfo:
         if info and info.pid == process.pid:
             return info
         if process.poll() is not None:
-            raise LocalError(f"the local cloud did not start: {_why(home, begin)}")
+            raise LocalCloudError(f"the local cloud did not start: {_why(home, begin)}")
         if time.monotonic() > deadline:
             process.kill()
-            raise LocalError(
+            raise LocalCloudError(
                 f"the local cloud was not ready after {_START_SECONDS:.0f} s.",
                 f"see {home.server_log}.",
             )
@@ -184,7 +181,7 @@ def _end_server(home: Home) -> None:
     info = _wait_ready(home)
     if info is None:
         if _locked(home):
-            raise LocalError(
+            raise LocalCloudError(
                 "the server holds its lock but does not become ready.",
                 f"end the process that has {home.server_lock} open.",
             )

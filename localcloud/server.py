@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TextIO
 
+from infra.errors import LocalCloudError
 from localcloud import processes
-from localcloud.errors import LocalError
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
@@ -74,11 +74,11 @@ def choose_port(wanted: int, service: str) -> int:
                 print(f"port {port} of {service} is taken by another program; choosing another")
                 continue
             return probe.getsockname()[1]
-    raise LocalError(f"no free port on 127.0.0.1 for {service}.")
+    raise LocalCloudError(f"no free port on 127.0.0.1 for {service}.")
 
 
 def run(home: Home) -> None:
-    """Serve until SIGTERM or SIGINT. Raises LocalError if the server cannot start."""
+    """Serve until SIGTERM or SIGINT. Raises LocalCloudError if the server cannot start."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -165,7 +165,7 @@ def _live(
 
 
 def _lock(home: Home) -> TextIO:
-    """Hold the server lock. Raises LocalError if another server does."""
+    """Hold the server lock. Raises LocalCloudError if another server does."""
     lock = home.server_lock.open("w")
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
@@ -175,7 +175,7 @@ def _lock(home: Home) -> TextIO:
         except BlockingIOError:
             # A command that asks whether a server runs holds the lock for an instant.
             if time.monotonic() > deadline:
-                raise LocalError(f"another server already runs in {home.root}.") from None
+                raise LocalCloudError(f"another server already runs in {home.root}.") from None
             time.sleep(0.02)
 
 
@@ -199,7 +199,7 @@ def main() -> int:
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     try:
         run(Home(options.home, options.repo))
-    except LocalError as error:
+    except LocalCloudError as error:
         print(f"error: {error}")
         return 1
     except Exception as error:

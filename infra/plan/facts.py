@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 
 from infra import naming
 from infra.customjob.rules.context import (
     BucketFacts,
+    JobLimits,
     NetworkFacts,
     ReservationFacts,
     StackFacts,
 )
-from infra.plan import network as network_plan
-from infra.plan import reservations as reservation_plan
+from infra.plan.network import NetworkPlan
+from infra.plan.reservations import ReservationPlan
 from infra.settings.model import Settings
 
 
-def facts(settings: Settings) -> StackFacts:
+def stack_facts(
+    settings: Settings,
+    network: NetworkPlan | None,
+    reservations: Mapping[str, ReservationPlan],
+) -> StackFacts:
     """The stack as rules see it. It follows from the config alone: every grant does."""
     names = settings.names
     email = {key: names.account_email(key) for key in settings.service_accounts}
@@ -42,37 +48,43 @@ def facts(settings: Settings) -> StackFacts:
             )
             for key in settings.secrets
         },
-        network=_network(settings),
-        reservations=_reservations(settings),
+        network=network and _network(settings, network),
+        reservations={plan.path: _reservation(plan) for plan in reservations.values()},
     )
 
 
-def _network(settings: Settings) -> NetworkFacts | None:
-    found, given = network_plan.plan(settings), settings.network
-    if found is None:
-        return None
+def _network(settings: Settings, plan: NetworkPlan) -> NetworkFacts:
+    given = settings.network
     block = given.subnet.range if given.subnet else None
     return NetworkFacts(
-        mode=found.mode,
-        name=found.path,
-        attachment=found.attachment,
-        ranges={name: given.ranges[key].prefix_length for key, name in found.ranges.items()},
+        mode=plan.mode,
+        name=plan.path,
+        attachment=plan.attachment,
+        ranges={name: given.ranges[key].prefix_length for key, name in plan.ranges.items()},
         subnet_prefix=ipaddress.IPv4Network(block).prefixlen if block else None,
         parallel_jobs=given.parallel_jobs,
     )
 
 
-def _reservations(settings: Settings) -> dict[str, ReservationFacts]:
-    return {
-        plan.path: ReservationFacts(
-            key=plan.key,
-            machine_type=plan.machine_type,
-            accelerator_type=plan.accelerator_type,
-            accelerator_count=plan.accelerator_count,
-            count=plan.settings.count,
-            specific=plan.settings.specific_reservation_required,
-            local_ssds=plan.settings.local_ssds.count if plan.settings.local_ssds else 0,
-            parallel_jobs=plan.settings.parallel_jobs,
-        )
-        for plan in reservation_plan.plans(settings).values()
-    }
+def _reservation(plan: ReservationPlan) -> ReservationFacts:
+    return ReservationFacts(
+        key=plan.key,
+        machine_type=plan.machine_type,
+        accelerator_type=plan.accelerator_type,
+        accelerator_count=plan.accelerator_count,
+        count=plan.settings.count,
+        specific=plan.settings.specific_reservation_required,
+        local_ssds=plan.settings.local_ssds.count if plan.settings.local_ssds else 0,
+        parallel_jobs=plan.settings.parallel_jobs,
+    )
+
+
+def job_limits(settings: Settings) -> JobLimits:
+    """The stack's limits as the rules of single jobs take them."""
+    limits = settings.limits
+    return JobLimits(
+        usd=limits.max_usd_per_job,
+        priced=limits.in_usd and not limits.allow_unpriced,
+        machine_types=None if limits.machine_types is None else tuple(limits.machine_types),
+        strategies=None if limits.strategies is None else tuple(limits.strategies),
+    )

@@ -34,8 +34,8 @@ PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor", "roles/viewer"})
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
-    """A kind of grant: ``type`` is the token of the resource that makes it."""
+class AllowedGrant:
+    """A grant that the stack may make: ``type`` is the token of the resource that makes it."""
 
     type: str
     role: str
@@ -45,65 +45,65 @@ class Grant:
     """Of a grant on a project: why nothing narrower will do."""
 
 
-TABLE: Final[tuple[Grant, ...]] = (
-    Grant(
+ALLOWED: Final[tuple[AllowedGrant, ...]] = (
+    AllowedGrant(
         ON_BUCKET, READ_OBJECTS,
         "jobs read their data, or the code packages they run, from this bucket",
         "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
     ),
-    Grant(
+    AllowedGrant(
         ON_BUCKET, WRITE_OBJECTS,
         "jobs write models, checkpoints and metrics to this bucket",
         "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
     ),
-    Grant(
+    AllowedGrant(
         ON_SECRET, READ_SECRET,
         "jobs read this secret when they start; it cannot be passed to them in any other way",
         "https://docs.cloud.google.com/secret-manager/docs/access-control",
     ),
-    Grant(
+    AllowedGrant(
         ON_ACCOUNT, ACT_AS,
         "a submitter may run jobs as this account, and as no other of the project",
         GUIDES + "general/custom-service-account",
     ),
-    Grant(
+    AllowedGrant(
         ON_PROJECT, WRITE_LOGS,
         "what jobs print goes to Cloud Logging",
         "https://docs.cloud.google.com/logging/docs/access-control",
         narrowest="log entries are written to a project; log buckets take no grant for it",
     ),
-    Grant(
+    AllowedGrant(
         ON_PROJECT, CALL_VERTEX,
         "the code itself calls Vertex AI: experiments, TensorBoard, model upload (callsVertex)",
         GUIDES + "general/access-control",
         narrowest="experiments, models and TensorBoard instances have no IAM policy of their own",
     ),
-    Grant(
+    AllowedGrant(
         ON_SUBNET, NETWORK_USER,
         "uses this subnet of the host project: the service agent for the machines of jobs, "
         "submitters to send jobs there, deployers to attach it",
         GUIDES + "general/vpc-psc-i-setup",
     ),
-    Grant(
+    AllowedGrant(
         ON_PROJECT, NETWORK_USER,
         "submits jobs to the peered network of the host project",
         GUIDES + "general/vpc-peering",
         narrowest="a peered network without a subnet of its own: networks have no IAM policy",
     ),
-    Grant(
+    AllowedGrant(
         ON_PROJECT, NETWORK_ADMIN,
         "the service agent connects the machines of jobs to the network attachment",
         GUIDES + "general/vpc-psc-i-setup",
         narrowest="the setup guide names this role in the attachment's project; it needs "
         "networkAttachments.update, and regionOperations.get, which only a project gives",
     ),
-    Grant(
+    AllowedGrant(
         ON_PROJECT, DNS_PEER,
         "the service agent looks up names of this project's private zones for jobs",
         GUIDES + "general/vpc-psc-i-setup",
         narrowest="the right is on the project of the network that is peered with, not on a zone",
     ),
-    Grant(
+    AllowedGrant(
         ON_PROJECT, SEE_RESERVATION,
         "the service agent finds the reservation that a job names",
         GUIDES + "predictions/use-reservations",
@@ -111,10 +111,32 @@ TABLE: Final[tuple[Grant, ...]] = (
     ),
 )  # fmt: skip
 
-_BY_KIND: Final = {(grant.type, grant.role): grant for grant in TABLE}
+_BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 
-def find(type_token: str, role: str) -> Grant | None:
+@dataclass(frozen=True, slots=True)
+class GrantRequest:
+    """A grant that a stack's network or reservations need, whoever makes it."""
+
+    key: str
+    """Tells it from the other grants of the stack."""
+    type: str
+    """Token of the resource that makes it."""
+    role: str
+    member: str
+    project: str
+    subnet: str = ""
+    """Full name of the subnet it is on; on the project if empty."""
+    ours: bool = True
+    """Whether the stack makes it; otherwise whoever owns the project does."""
+
+    @property
+    def place(self) -> str:
+        """Where it is granted."""
+        return self.subnet or f"projects/{self.project}"
+
+
+def find(type_token: str, role: str) -> AllowedGrant | None:
     """The row for a grant of ``role`` made by a resource of this type; None if there is none."""
     return _BY_KIND.get((type_token, role))
 

@@ -1,41 +1,22 @@
-"""What a stack's network is, worked out from its settings: names, owners, who needs which right.
+"""What a stack's network is, worked out from its settings: names, owners, grants.
 
 Pure. Components make what is in here, references and rules speak of it; so a preview, ``vt check``
 and the cloud mean the same network. Settings that contradict themselves are found by
-``network_rules`` first; here they are taken to be in order.
+``stack_rules.network`` first; here they are taken to be in order.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from infra.naming import Names
 from infra.plan import grants
+from infra.plan.grants import GrantRequest
 from infra.settings.model import Settings
 from infra.settings.network import Network, SharedVpc
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """One grant that the network or a reservation needs. ``type`` is the token that makes it."""
-
-    key: str
-    """Tells it from the other grants of the stack."""
-    type: str
-    role: str
-    member: str
-    project: str
-    subnet: str = ""
-    """Full name of the subnet it is on; on the project if empty."""
-    ours: bool = True
-    """Whether the stack makes it; otherwise whoever owns the project does."""
-
-    @property
-    def place(self) -> str:
-        """Where it is granted."""
-        return self.subnet or f"projects/{self.project}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +62,7 @@ class NetworkPlan:
         return {"network.name": self.path, **named}
 
 
-def plan(settings: Settings) -> NetworkPlan | None:
+def plan_network(settings: Settings) -> NetworkPlan | None:
     """The network of the stack, or None if its jobs use none."""
     network, names, host = settings.network, settings.names, settings.shared_vpc
     if network.mode == "none":
@@ -136,46 +117,40 @@ def _attachment(network: Network, names: Names) -> str:
     return network.attachment.existing or made
 
 
-def rights(settings: Settings) -> list[Right]:
+def network_grants(settings: Settings, network: NetworkPlan | None) -> list[GrantRequest]:
     """Every grant that the stack's network needs, the other team's among them."""
-    found = plan(settings)
-    if found is None:
+    if network is None:
         return []
     host = settings.shared_vpc
     managed = {settings.project, *([host.host_project] if host and host.manage_host else [])}
-    needed = _of_psc(settings, found) if found.mode == "psc" else _of_peering(settings, found)
-    return [
-        Right(key, type_, role, member, project, subnet, ours=project in managed)
-        for key, type_, role, member, project, subnet in needed
-    ]
+    found = _of_psc(settings, network) if network.mode == "psc" else _of_peering(settings, network)
+    return [dataclasses.replace(grant, ours=grant.project in managed) for grant in found]
 
 
-Needed = tuple[str, str, str, str, str, str]  # the fields of Right but for ``ours``
-
-
-def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[Needed]:
+def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
     project = found.attachment.split("/")[1]
-    yield "attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project, ""
+    yield GrantRequest("attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
     if found.host:
         deployers = [] if settings.network.attachment.existing else found.host.deployers
         yield from _users(found, agent, [*settings.submitters, *deployers])
     targets = {config["targetProject"] for config in found.dns_peering}
     for target in sorted({settings.project, *targets} if targets else ()):
         key = f"looks-up-{target}"
-        yield key, grants.ON_PROJECT, grants.DNS_PEER, agent, target, ""
+        yield GrantRequest(key, grants.ON_PROJECT, grants.DNS_PEER, agent, target)
 
 
-def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[Needed]:
+def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     if found.host:
         agent = f"serviceAccount:{settings.names.vertex_agent()}"
         yield from _users(found, agent, settings.submitters)
 
 
-def _users(found: NetworkPlan, agent: str, people: list[str]) -> Iterator[Needed]:
+def _users(found: NetworkPlan, agent: str, people: list[str]) -> Iterator[GrantRequest]:
     """Users of the host's network: of the subnet, or of the project where there is none."""
     type_ = grants.ON_SUBNET if found.subnet else grants.ON_PROJECT
     project = found.subnet.split("/")[1] if found.subnet else found.project
-    yield "uses-agent", type_, grants.NETWORK_USER, agent, project, found.subnet
+    role, subnet = grants.NETWORK_USER, found.subnet
+    yield GrantRequest("uses-agent", type_, role, agent, project, subnet)
     for member in dict.fromkeys(people):
-        yield f"uses-{member}", type_, grants.NETWORK_USER, member, project, found.subnet
+        yield GrantRequest(f"uses-{member}", type_, role, member, project, subnet)

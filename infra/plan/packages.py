@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from infra.errors import ConfigError, Problem
+from infra.errors import ConfigError, Location, Problem
 
 #: Never part of a package: caches and what builds leave behind; hidden files are none either.
 SKIPPED = ("__pycache__", "build", "dist")
@@ -88,11 +88,14 @@ def build(name: str, path: Path, where: str = "") -> Package:
     files = dict(_files(path))
     if not any(member.endswith(".py") for member in files):
         what = "has no Python files" if path.is_dir() else "is no Python file"
-        raise ConfigError([Problem(where or path.name, what, hint="name a folder or a script")])
+        location = Location(where or path.name)
+        hint = "name a folder or a script"
+        raise ConfigError([Problem(what, hint=hint, location=location)])
     listed = (path if path.is_dir() else path.parent) / (
         REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
     )
-    at = f"{where or path.name}: {listed.name}"
+    folder = where or path.name if path.is_dir() else PurePath(where or path.name).parent
+    at = (PurePath(folder) / listed.name).as_posix()
     requires = _requirements(listed, at) if listed.is_file() else []
     code = [member for member in files if member.endswith(".py")]
     folders = sorted({m.rpartition("/")[0].replace("/", ".") for m in code if "/" in m})
@@ -140,7 +143,8 @@ def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:
             and (file.is_dir() or not file.resolve().is_relative_to(home))
         ):
             what = "is a link to a folder" if file.is_dir() else "is a link out of the package"
-            yield Problem(f"{where}: {inside.as_posix()}", what, hint="copy what it leads to")
+            location = Location(f"{where}/{inside.as_posix()}")
+            yield Problem(what, hint="copy what it leads to", location=location)
 
 
 def _requirements(file: Path, where: str) -> list[str]:
@@ -149,7 +153,11 @@ def _requirements(file: Path, where: str) -> list[str]:
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
     found = {number: line for number, line in lines.items() if line}
     problems = [
-        Problem(f"{where}:{number}", f"a package takes no {line.split()[0]} of pip's", hint=HINT)
+        Problem(
+            f"a package takes no {line.split()[0]} of pip's",
+            hint=HINT,
+            location=Location(where, number),
+        )
         for number, line in found.items()
         if line.startswith("-")
     ]

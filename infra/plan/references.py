@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra import naming
-from infra.plan import network as network_plan
-from infra.plan import reservations as reservation_plan
+from infra.plan.network import NetworkPlan
 from infra.plan.packages import Package
+from infra.plan.reservations import ReservationPlan
 from infra.settings.model import Settings
 
 
-def table(
-    settings: Settings, packages: Mapping[str, Package], image_tags: Mapping[str, str]
+def reference_table(
+    settings: Settings,
+    network: NetworkPlan | None,
+    reservations: Mapping[str, ReservationPlan],
+    packages: Mapping[str, Package],
+    image_tags: Mapping[str, str],
 ) -> dict[str, Any]:
     """All references of the stack: text, or a mapping where a whole message is meant.
 
@@ -41,10 +45,10 @@ def table(
     for key, image in settings.images.items():
         version = f"@{image.digest}" if image.digest else f":{image.tag or image_tags[key]}"
         known[f"images.{key}"] = f"{names.repository()}/{key}{version}"
-    for key, reservation in reservation_plan.plans(settings).items():
+    for key, reservation in reservations.items():
         known[f"reservations.{key}"] = reservation.affinity
         known[f"reservations.{key}.name"] = reservation.path
-    if network := network_plan.plan(settings):
+    if network:
         known |= network.references
     return known
 

@@ -1,17 +1,15 @@
-"""What a stack's reservations are, worked out from its settings: names, machines, rights, cost.
-
-Pure; see ``network_plan``.
-"""
+"""What a stack's reservations are, worked out from its settings. Pure."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog import costs, machines
 from infra.plan import grants
-from infra.plan.network import Right
+from infra.plan.grants import GrantRequest
 from infra.settings.model import Settings
 from infra.settings.reservations import Reservation
 
@@ -57,7 +55,7 @@ class ReservationPlan:
         }
 
 
-def plans(settings: Settings) -> dict[str, ReservationPlan]:
+def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
     """All reservations of the stack, by key."""
     return {key: _plan(settings, key, given) for key, given in settings.reservations.items()}
 
@@ -83,30 +81,31 @@ def accelerators(given: Reservation) -> tuple[str, int]:
     return "", 0
 
 
-def rights(settings: Settings) -> list[Right]:
+def reservation_grants(
+    settings: Settings, plans: Mapping[str, ReservationPlan]
+) -> list[GrantRequest]:
     """One for each project that owns a reservation which jobs name."""
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
     owners: dict[str, bool] = {}
-    for plan in plans(settings).values():
+    for plan in plans.values():
         if plan.settings.specific_reservation_required:
             own = plan.project in (settings.project, settings.project_number)
             # What the stack makes in another project, it may grant there as well.
             ours = own or not plan.settings.existing
             project = settings.project if own else plan.project
             owners[project] = owners.get(project, False) or ours
+    type_, role = grants.ON_PROJECT, grants.SEE_RESERVATION
     return [
-        Right(f"finds-{project}", grants.ON_PROJECT, grants.SEE_RESERVATION, agent, project, "", o)
-        for project, o in sorted(owners.items())
+        GrantRequest(f"finds-{project}", type_, role, agent, project, ours=ours)
+        for project, ours in sorted(owners.items())
     ]
 
 
-def cost(settings: Settings, now: datetime.datetime) -> list[str]:
+def cost_lines(
+    plans: Mapping[str, ReservationPlan], region: str, now: datetime.datetime
+) -> list[str]:
     """A line for each reservation the stack makes: what it costs while it is there."""
-    return [
-        _cost(plan, settings.region, now)
-        for plan in plans(settings).values()
-        if not plan.settings.existing
-    ]
+    return [_cost(plan, region, now) for plan in plans.values() if not plan.settings.existing]
 
 
 def _cost(plan: ReservationPlan, region: str, now: datetime.datetime) -> str:

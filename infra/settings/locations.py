@@ -1,83 +1,63 @@
-"""Where in ``Pulumi.<stack>.yaml`` a mistake stands: config paths become lines and columns."""
+"""Where in a stack file a mistake stands: paths become lines and columns."""
 
 from __future__ import annotations
 
-import dataclasses
-import re
+import pathlib
 from collections.abc import Iterable
-from pathlib import Path
+from typing import Any
 
-from infra.errors import ConfigError, Problem
+from infra.errors import ConfigError, Path, Problem
 from infra.located_yaml import document
 
-#: ``Pulumi.dev.yaml: vertex-training:buckets.data``, as ``stack_file`` writes places.
-PLACE = re.compile(r"(Pulumi\.[^/:]+\.yaml): ([a-z-]+):(.+)\Z")
-STEP = re.compile(r"[^.\[\]]+")
 
+def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
+    """The same problems with a line and a column, where a file in ``folder`` says them.
 
-def locate(problems: Iterable[Problem], root: Path) -> list[Problem]:
-    """The same problems with ``file:line:column`` as place where the file says it.
-
-    ``root`` is the folder of the stack file. A place that is not in the file (a missing key, a
-    stack file elsewhere) stays as it is.
+    A problem that has a line keeps it. A path that is not in the file (a missing key, a value that
+    ``Pulumi.yaml`` gives) stays without.
     """
     parsed: dict[str, document.Document | None] = {}
     located = []
     for problem in problems:
-        match = PLACE.match(problem.where)
-        if match is None:
-            located.append(problem)
-            continue
-        file, namespace, path = match.groups()
-        if file not in parsed:
-            parsed[file] = _parse(root / file)
-        stack_document = parsed[file]
-        found = stack_document and _find(stack_document, f"{namespace}:{path}")
-        located.append(
-            dataclasses.replace(problem, where=found, what=f"{namespace}:{path}: {problem.what}")
-            if found
-            else problem
-        )
+        file = problem.location.file
+        if problem.path and not problem.location.line and file not in parsed:
+            parsed[file] = _parse(folder / file)
+        found = parsed.get(file)
+        located.append(_located(problem, found) if found else problem)
     return located
 
 
-def _parse(file: Path) -> document.Document | None:
+def _parse(file: pathlib.Path) -> document.Document | None:
     try:
         return document.parse(file.read_bytes(), file.name)
     except (OSError, ConfigError):
-        return None  # whoever reads the config tells what is wrong with the file itself
+        return None  # whoever reads the config reports what is wrong with the file itself
 
 
-def _find(parsed: document.Document, full: str) -> str | None:
-    """Place of the longest part of the path that is there; None if not even its key is."""
-    config = parsed.root.content.get("config")
-    keys = config.content if config and isinstance(config.content, dict) else {}
-    top = next(
-        (key for key in keys if full == key or re.match(re.escape(key) + r"[.\[]", full)), ""
-    )
-    if not top:
-        return None
-    path: list[str | int] = ["config", top]
-    value = keys[top]
-    rest = full.removeprefix(top)
-    while rest and value is not None:
-        step, rest, value = _step(rest, value)
-        if value is None:
-            break
-        path.append(step)
-    return parsed.where(tuple(path), key=not isinstance(path[-1], int))
+def _located(problem: Problem, parsed: document.Document) -> Problem:
+    """At the longest part of its path that is there; as it is if not even its key is."""
+    if problem.location.line:
+        return problem
+    found = _longest(parsed, ("config", *problem.path))
+    if len(found) < 2:
+        return problem
+    return problem.at(parsed.location(found, key=not isinstance(found[-1], int)))
 
 
-def _step(rest: str, value: document.Value) -> tuple[str | int, str, document.Value | None]:
-    """The next key of ``rest``; a key may hold dots, so the longest that is there wins."""
-    if isinstance(value.content, list) and (item := re.match(r"\[?\.?(\d+)\]?", rest)):
-        index = int(item[1])
-        inside = index < len(value.content)
-        return index, rest[item.end() :], value.content[index] if inside else None
-    rest = rest.removeprefix(".")
-    if isinstance(value.content, dict):
-        known = [k for k in value.content if rest == k or rest.startswith((f"{k}.", f"{k}["))]
-        if known:
-            key = max(known, key=len)
-            return key, rest.removeprefix(key), value.content[key]
-    return rest, "", None
+def _longest(parsed: document.Document, path: Path) -> Path:
+    """The longest beginning of ``path`` that is in the document."""
+    value = parsed.root
+    for index, part in enumerate(path):
+        inside = _inside(value.content, part)
+        if inside is None:
+            return path[:index]
+        value = inside
+    return path
+
+
+def _inside(content: Any, part: str | int) -> document.Value | None:
+    if isinstance(content, dict):
+        return content.get(part)
+    if isinstance(content, list) and isinstance(part, int) and part < len(content):
+        return content[part]
+    return None

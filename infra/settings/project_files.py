@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
+from infra.errors import UnknownStackError
 
-class NoSuchStack(Exception):
-    """There is no file of that stack. The message says which there are."""
+PROJECT_FILE: Final = "Pulumi.yaml"
 
 
 def names(root: Path) -> list[str]:
@@ -19,10 +20,10 @@ def file_of(root: Path, stack: str) -> Path:
     """The file of ``stack``. A name like ``../x`` names no file.
 
     Raises:
-        NoSuchStack: ``root`` has no such file.
+        UnknownStackError: ``root`` has no such file.
     """
     known = names(root)
     if stack not in known:
         listed = ", ".join(known) or "none"
-        raise NoSuchStack(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {listed})")
+        raise UnknownStackError(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {listed})")
     return root / f"Pulumi.{stack}.yaml"

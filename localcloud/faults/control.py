@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from infra.errors import LocalCloudError
 from localcloud import lifecycle
-from localcloud.errors import LocalError
 from localcloud.faults.model import Fault, Service
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
@@ -17,7 +17,7 @@ _FRONT_SECONDS = 30.0
 def inject(home: Home, fault: Fault) -> int:
     """Add a fault and return its id once it is in force.
 
-    Raises LocalError if the proxy for storage does not come to stand before the emulator.
+    Raises LocalCloudError if the proxy for storage does not come to stand before the emulator.
     """
     home.create()
     table = FaultTable(home.faults)
@@ -29,7 +29,7 @@ def inject(home: Home, fault: Fault) -> int:
 def clear(home: Home, fault_id: int | None = None) -> int:
     """Remove one fault or all, and return how many once they are out of force.
 
-    Raises LocalError as `inject`, and if there is no fault of this id.
+    Raises LocalCloudError as `inject`, and if there is no fault of this id.
     """
     table = FaultTable(home.faults)
     cleared = table.clear(fault_id)
@@ -45,7 +45,7 @@ def _wait_for_front(home: Home, table: FaultTable) -> None:
         if wanted == bool(table.front()):
             return
         if time.monotonic() > deadline:
-            raise LocalError(
+            raise LocalCloudError(
                 f"the proxy for storage faults did not change within {_FRONT_SECONDS:.0f} s.",
                 f"see {home.server_log}.",
             )

@@ -30,7 +30,7 @@ class StorageFront:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, port: int) -> None:
-        """Serve at `port`. Raises LocalError if the emulator does not start."""
+        """Serve at `port`. Raises LocalCloudError if the emulator does not start."""
         self.port = port
         if self._wanted():
             self._put_in_front()

@@ -10,8 +10,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from infra.errors import nearest
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError, nearest
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
 GRPC_CODES = frozenset(
@@ -114,11 +113,11 @@ class Fault(BaseModel):
 
     @classmethod
     def parse(cls, **given: object) -> Fault:
-        """As the constructor; what is wrong is one LocalError, all of it at once."""
+        """As the constructor; what is wrong is one LocalCloudError, all of it at once."""
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            raise LocalError("; ".join(map(_words, error.errors())) + ".", _HINT) from None
+            raise LocalCloudError("; ".join(map(_words, error.errors())) + ".", _HINT) from None
 
     @property
     def limit(self) -> int:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.inventory.store import BUSY_SECONDS
 
@@ -90,16 +90,16 @@ class FaultTable:
         )
 
     def get(self, fault_id: int) -> Entry:
-        """One fault. Raises LocalError if there is none of this id."""
+        """One fault. Raises LocalCloudError if there is none of this id."""
         for entry in self.entries():
             if entry.id == fault_id:
                 return entry
-        raise LocalError(f"there is no fault {fault_id}.", "`vt local fault list` shows them.")
+        raise LocalCloudError(f"there is no fault {fault_id}.", "`vt local fault list` shows them.")
 
     def clear(self, fault_id: int | None = None) -> int:
         """Remove one fault, or all; returns how many. A call held by one never goes on.
 
-        Raises LocalError if there is none of this id.
+        Raises LocalCloudError if there is none of this id.
         """
         if fault_id is not None:
             self.get(fault_id)
@@ -155,21 +155,26 @@ class FaultTable:
     def release(self, fault_id: int) -> tuple[str, ...]:
         """Let the calls a fault holds go on, and hold no further ones; returns those calls.
 
-        Raises LocalError if there is no such fault, or it is none that holds.
+        Raises LocalCloudError if there is no such fault, or it is none that holds.
         """
         entry = self.get(fault_id)
         if entry.fault.kind is not Kind.HOLD:
-            raise LocalError(f"fault {fault_id} is of kind {entry.fault.kind}; only hold holds.")
+            raise LocalCloudError(
+                f"fault {fault_id} is of kind {entry.fault.kind}; only hold holds."
+            )
         with self._connect() as db:
             db.execute("UPDATE faults SET released = 1 WHERE id = ?", (fault_id,))
         return entry.held
 
     def wait_held(self, fault_id: int, seconds: float) -> str:
-        """The call a fault holds, as soon as there is one. Raises LocalError after `seconds`."""
+        """The call a fault holds, as soon as there is one.
+
+        Raises LocalCloudError after `seconds`.
+        """
         deadline = time.monotonic() + seconds
         while not (held := self.get(fault_id).held):
             if time.monotonic() > deadline:
-                raise LocalError(f"fault {fault_id} held no call within {seconds:g} s.")
+                raise LocalCloudError(f"fault {fault_id} held no call within {seconds:g} s.")
             time.sleep(_POLL_SECONDS)
         return held[0]
 

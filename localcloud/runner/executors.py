@@ -23,7 +23,7 @@ from pathlib import Path
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.home import cache_dir
 
 _TABLE = Path(__file__).with_name("executors.yaml")
@@ -95,7 +95,7 @@ def environment(executor: Executor, say: Say) -> Path:
 def _cache() -> Path:
     try:
         return cache_dir()
-    except LocalError as error:
+    except LocalCloudError as error:
         raise ExecutorError(str(error)) from None
 
 

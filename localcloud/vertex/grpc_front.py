@@ -17,7 +17,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
 from infra.customjob.google import vertex_api
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.vertex.errors import ApiError
 from localcloud.vertex.service import JobService
 
@@ -56,7 +56,7 @@ def serve(
 
     ``also`` are handlers of further services at the same address.
 
-    Raises LocalError if the port is taken.
+    Raises LocalCloudError if the port is taken.
     """
     # Without SO_REUSEPORT off, a second server would share the port silently.
     server = grpc.server(
@@ -67,7 +67,7 @@ def serve(
     try:
         bound = server.add_insecure_port(f"127.0.0.1:{port}")
     except RuntimeError as error:
-        raise LocalError(f"port {port} is taken by another program.") from error
+        raise LocalCloudError(f"port {port} is taken by another program.") from error
     server.start()
     return server, bound
 

@@ -16,13 +16,13 @@ from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     REQUEST_ID_LABEL,
     TERMINAL,
-    Conflict,
     JobRecord,
     Record,
     State,
     Stored,
     Turn,
 )
+from infra.errors import PreconditionFailedError
 
 DEADLINE = CREATE_TIMEOUT
 #: Seconds; below the 35 s the protocol looks after a lease (``Timing.settle``).
@@ -191,7 +191,7 @@ class Cloud:
         """Compare-and-swap, at the store's own time."""
         current = self.records.get(record.request_id)
         if (current.generation if current else 0) != generation:
-            raise Conflict
+            raise PreconditionFailedError
         if current is not None and current.record.state is State.DONE:
             self._judge_end_of(current.record, record.state)
         stored = Stored(record, generation + 1, self.time)
@@ -202,7 +202,7 @@ class Cloud:
         """Compare-and-swap."""
         current = self.turns.get(key)
         if (current.generation if current else 0) != generation:
-            raise Conflict
+            raise PreconditionFailedError
         self.turns[key] = Turn(request_id, generation + 1)
 
     def _judge_end_of(self, done: Record, then: State) -> None:

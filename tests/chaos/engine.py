@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 from infra.customjob import provider as module
 from infra.customjob.protocol import withdrawal
-from infra.customjob.protocol.ports import OperatorError
 from infra.customjob.request import job_file as spec
+from infra.errors import OperatorError
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
 
 JOB = "titanic"

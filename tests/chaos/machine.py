@@ -19,8 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, Refused, State
+from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, State
 from infra.customjob.protocol.timing import Timing
+from infra.errors import JobRefusedError
 from tests.chaos.cloud import Cloud, Job
 from tests.chaos.engine import JOB, Run, StateFile, inputs, virtual_provider
 from tests.chaos.process import Fate, Order, Process
@@ -177,13 +178,13 @@ class ProtocolMachine(RuleBasedStateMachine):
         for file in self.files:
             run = self._clean_up(file, lag)
             for _ in range(REFUSALS):
-                if isinstance(run.error, Refused):
+                if isinstance(run.error, JobRefusedError):
                     self._heed(run.error, put_back)
                     run = self._clean_up(file, lag)
             assert run.error is None, f"a clean run failed: {run.error!r}"
             self._judge_recovered(file, run)
 
-    def _heed(self, error: Refused, put_back: bool) -> None:
+    def _heed(self, error: JobRefusedError, put_back: bool) -> None:
         """What an operator does, as the error says: end what it names, or ask for another run."""
         stray = next((job for job in self._strays() if job.record.name in str(error)), None)
         if stray is None:
@@ -222,8 +223,8 @@ class ProtocolMachine(RuleBasedStateMachine):
         assert took <= bound, f"recovery took {took} s, expected at most {bound}"
         return run
 
-    def _judge_refusal(self, error: Refused) -> None:
-        """Refused is right only if there is no job to adopt."""
+    def _judge_refusal(self, error: JobRefusedError) -> None:
+        """JobRefusedError is right only if there is no job to adopt."""
         request_id = self.program[JOB]["requestId"]
         usable = [
             job

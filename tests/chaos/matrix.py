@@ -9,8 +9,9 @@ from unittest import mock
 
 from infra.customjob.google import intent_store
 from infra.customjob.google import job_service as client
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, OperatorError, Request
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, Request
 from infra.customjob.protocol.submission import submit
+from infra.errors import OperatorError
 from localcloud.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING

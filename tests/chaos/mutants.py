@@ -13,7 +13,7 @@ _CLAIM = of(
         "            return self.intents.write(record, generation)",
         "            try:\n"
         "                return self.intents.write(record, generation)\n"
-        "            except Conflict:\n"
+        "            except PreconditionFailedError:\n"
         "                last = self.intents.read(record.request_id)\n"
         "                return self.intents.write(record, last.generation if last else 0)",
     ),
@@ -71,7 +71,7 @@ _OUTLAST = of(
     (
         "a record that changes meanwhile is not noticed",
         "            if current is None or current.generation != stored.generation:\n"
-        "                raise Conflict\n",
+        "                raise PreconditionFailedError\n",
         "",
     ),
 )
@@ -153,7 +153,7 @@ _TURNS = of(
     (
         "the record before changes unnoticed",
         "            if current is None or current.generation != stored.generation:\n"
-        "                raise Conflict\n",
+        "                raise PreconditionFailedError\n",
         "",
     ),
     (
@@ -228,8 +228,8 @@ _SEND = of(
     ),
     (
         "any refusal is tried again",
-        "            except NotAllowed:",
-        "            except NotSubmitted:",
+        "            except PermissionDeniedError:",
+        "            except NotSubmittedError:",
     ),
     (
         "a refusal leaves the record as if something were on its way",
@@ -252,8 +252,8 @@ _SETTLE = of(
     ),
     (
         "doubt frees the record",
-        "        except NotSubmitted:\n            self._try",
-        "        except (NotSubmitted, InDoubt):\n            self._try",
+        "        except NotSubmittedError:\n            self._try",
+        "        except (NotSubmittedError, InDoubtError):\n            self._try",
     ),
 )
 _AUDIT = of(
@@ -283,8 +283,8 @@ _RECORD = of(
     ),
     (
         "a note that cannot be written loses the job",
-        "        except (Conflict, OperatorError):\n            return\n",
-        "        except (Conflict, OperatorError):\n            raise\n",
+        "        except (PreconditionFailedError, OperatorError):\n            return\n",
+        "        except (PreconditionFailedError, OperatorError):\n            raise\n",
     ),
 )
 

@@ -36,8 +36,8 @@ WITHDRAW = of(
     ),
     (
         "who loses the write fails",
-        "    except Conflict:\n        return  #",
-        "    except Conflict:\n        raise  #",
+        "    except PreconditionFailedError:\n        return  #",
+        "    except PreconditionFailedError:\n        raise  #",
     ),
 )
 PROVIDER = of(
@@ -97,8 +97,8 @@ CLIENT = of(
     ),
     (
         "a missing right is a refusal like any other",
-        'NotAllowed if code == "PERMISSION_DENIED" else NotSubmitted',
-        "NotSubmitted",
+        'PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError',
+        "NotSubmittedError",
     ),
 )
 STORE = of(

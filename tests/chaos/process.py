@@ -12,18 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infra.customjob.protocol.ports import (
-    Conflict,
-    InDoubt,
-    JobRecord,
-    NotAllowed,
-    NotSubmitted,
-    OperatorError,
-    Record,
-    Stored,
-    Turn,
-)
+from infra.customjob.protocol.ports import JobRecord, Record, Stored, Turn
 from infra.customjob.protocol.timing import Surroundings
+from infra.errors import (
+    InDoubtError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+    PreconditionFailedError,
+)
 from tests.chaos.cloud import DEADLINE, LAG, Cloud, Send
 
 
@@ -148,15 +145,17 @@ class Process:
         order = self.pause("create")
         if order.fate in (Fate.REFUSED, Fate.NOT_ALLOWED):
             send.settled = True
-            raise (NotAllowed if order.fate is Fate.NOT_ALLOWED else NotSubmitted)("refused")
+            raise (PermissionDeniedError if order.fate is Fate.NOT_ALLOWED else NotSubmittedError)(
+                "refused"
+            )
         if order.fate is Fate.ERROR or self._overdue(send):
-            raise InDoubt("no answer")
+            raise InDoubtError("no answer")
         if order.fate is Fate.LATE:
             send.lands_at = min(self.cloud.time + order.delay, send.entered + DEADLINE)
-            raise InDoubt("no answer yet")
+            raise InDoubtError("no answer yet")
         job = self.cloud.land(send)
         if self.pause("create done").fate is Fate.ERROR or self._overdue(send):
-            raise InDoubt("the answer was lost")
+            raise InDoubtError("the answer was lost")
         return job.record
 
     def _overdue(self, send: Send) -> bool:
@@ -210,7 +209,7 @@ class Process:
     def _stored(self, point: str) -> None:
         order = self.pause(f"{point} done")
         if order.fate is Fate.AGAIN:
-            raise Conflict
+            raise PreconditionFailedError
         if order.fate is Fate.ERROR:
             raise OperatorError(f"{point}: the answer was lost")
 

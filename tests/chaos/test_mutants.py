@@ -22,7 +22,7 @@ def test_every_step_of_the_protocol_has_mutants():
 
 def test_a_mutant_whose_text_is_gone_is_an_error():
     with pytest.raises(StaleMutant, match="stands 0 times"):
-        Mutant("old", "send", "submission", "no such text", "").source()
+        Mutant("old", "send", "protocol.submission", "no such text", "").source()
 
 
 def test_a_mutant_nobody_knows_is_an_error():

@@ -13,9 +13,8 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from infra import stack as stacks
 from infra.customjob.request import references
-from infra.plan import jobs as job_files
-from infra.settings import stack_yaml
 from localcloud.gcp.cloud import CloudError
 from localcloud.server import ServerInfo
 from localcloud.vertex.records import JobTable, State
@@ -137,7 +136,7 @@ def request(stack, content):
     """The request of a job file as it would be sent, were nothing wrong with it."""
     write(stack, {"x": content})
     root = stack.checkout.path
-    table = job_files.table(stack_yaml.read(root, stack.name), {}, root) | {"job.name": "x"}
+    table = {**stacks.load(root, stack.name).references, "job.name": "x"}
 
     def resolved(value):
         if isinstance(value, dict):

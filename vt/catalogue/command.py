@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.errors import UnknownNameError
+
 if TYPE_CHECKING:
     from infra.catalog.machines import Price
     from vt.catalogue.rows import Row
@@ -38,7 +40,7 @@ def catalogue(
 
     try:
         found = rows.select(accelerator, region)
-    except rows.Unknown as unknown:
+    except UnknownNameError as unknown:
         print(f"vt catalogue: {unknown}", file=sys.stderr)
         raise typer.Exit(2) from None
     if format_ is Format.JSON:

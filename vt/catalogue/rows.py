@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.catalog import machines
 from infra.catalog.machines import MachineType, Price
-from infra.errors import did_you_mean
+from infra.errors import UnknownNameError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,21 @@ class Row:
         return regions & found.regions if found and found.regions else regions
 
 
-class Unknown(Exception):
-    """No such accelerator or region. The message says what there is."""
-
-
 def select(accelerator: str = "", region: str = "") -> list[Row]:
     """Rows of an accelerator (its name or a part of it, like ``H100``) in a region.
 
     Raises:
-        Unknown: the catalogue has no such thing.
+        UnknownNameError: the catalogue has no such thing.
     """
     names = sorted({row.accelerator for row in _all() if row.accelerator})
     wanted = {name for name in names if _matches(name, accelerator)}
     if accelerator and not wanted:
-        raise Unknown(f"no accelerator {accelerator!r}; {did_you_mean(accelerator, names)}")
+        raise UnknownNameError(
+            f"no accelerator {accelerator!r}; {did_you_mean(accelerator, names)}"
+        )
     if region and region not in machines.regions():
         known = machines.regions()
-        raise Unknown(f"no training region {region!r}; {did_you_mean(region, known)}")
+        raise UnknownNameError(f"no training region {region!r}; {did_you_mean(region, known)}")
     rows = [
         row
         for row in _all()

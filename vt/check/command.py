@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.errors import CheckUnavailableError
+
 if TYPE_CHECKING:  # what judges is imported where it is used: `vt --help` needs none of it
     from vt.check.report import Report
 
@@ -54,11 +56,10 @@ def check(
     if list_rules:
         _list_rules(format_)
         return
-    from vt.check import judging
 
     try:
         reports = _reports(files or [], stack)
-    except judging.CannotRun as reason:
+    except CheckUnavailableError as reason:
         print(f"vt check: {reason}", file=sys.stderr)
         raise typer.Exit(2) from None
     _tell(reports, format_)
@@ -73,13 +74,13 @@ def _reports(arguments: list[str], stack: str) -> list[Report]:
     root = project.root_of(Path.cwd())
     if stack:
         if root is None:
-            raise judging.CannotRun("no Pulumi.yaml here or above: --stack needs a project")
+            raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
         files = judging.files_of(arguments) if arguments else []
         return judging.in_stack(files, root, stack)
     if not arguments:
         jobs = (root or Path.cwd()) / "jobs"
         if not jobs.is_dir():
-            raise judging.CannotRun("name the files to check: there is no folder jobs here")
+            raise CheckUnavailableError("name the files to check: there is no folder jobs here")
         arguments = [project.from_here(jobs)]
     return [judging.alone(file) for file in judging.files_of(arguments)]
 

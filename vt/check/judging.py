@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.customjob.request import job_file as spec
-from infra.errors import ConfigError, Problem
+from infra.errors import CheckUnavailableError, ConfigError, Problem, UnknownStackError
 from infra.located_yaml import document
 from vt.check import placeholders
 from vt.check.report import Report
+from vt.engine.paths import from_here, stack_file
 
 if TYPE_CHECKING:  # with a stack comes pydantic
-    from vt.check.stack import Stack
+    from infra.stack import Stack
 
 #: What is read of a file at most. A job file is refused long before; this bounds the memory.
 MAX_READ = 32 * 1024 * 1024
 STDIN = "-"
 
 
-class CannotRun(Exception):
-    """Nothing could be judged. The message is one line that says why."""
-
-
 def files_of(arguments: Iterable[str]) -> list[str]:
     """The files to check, each once: a folder means the YAML files directly in it.
 
     Raises:
-        CannotRun: there is no such file.
+        CheckUnavailableError: there is no such file.
     """
     found: dict[str, None] = {}
     for argument in arguments:
@@ -41,9 +38,9 @@ def files_of(arguments: Iterable[str]) -> list[str]:
         elif argument == STDIN or path.exists():
             found[argument] = None
         else:
-            raise CannotRun(f"{argument}: no such file")
+            raise CheckUnavailableError(f"{argument}: no such file")
     if not found:
-        raise CannotRun("there is no YAML file to check")
+        raise CheckUnavailableError("there is no YAML file to check")
     return list(found)
 
 
@@ -51,7 +48,7 @@ def read(file: str) -> bytes:
     """The bytes of a file, or of standard input for ``-``.
 
     Raises:
-        CannotRun: it cannot be read.
+        CheckUnavailableError: it cannot be read.
     """
     if file == STDIN:
         return sys.stdin.buffer.read(MAX_READ)
@@ -59,14 +56,14 @@ def read(file: str) -> bytes:
         with Path(file).open("rb") as stream:
             return stream.read(MAX_READ)
     except OSError as failed:
-        raise CannotRun(f"{file}: {failed.strerror or failed}") from None
+        raise CheckUnavailableError(f"{file}: {failed.strerror or failed}") from None
 
 
 def alone(file: str) -> Report:
     """What is wrong with a file whatever the stack.
 
     Raises:
-        CannotRun: it cannot be read.
+        CheckUnavailableError: it cannot be read.
     """
     data, shown = read(file), name(file)
     judged = spec.judge(data, shown, placeholders.submission(job(file)), placeholders.table(data))
@@ -80,44 +77,46 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Report]:
     as far as they can be without it.
 
     Raises:
-        CannotRun: there is no such stack, or a file cannot be read.
+        CheckUnavailableError: there is no such stack, or a file cannot be read.
     """
     loaded = stack_or_report(root, stack_name)
     if isinstance(loaded, Report):
         return [loaded, *map(alone, files)]
     try:
-        judged = loaded.judge_jobs()
+        judged = loaded.judge_jobs(shown_from(root))
     except OSError as failed:
-        raise CannotRun(f"{failed.filename}: {failed.strerror or failed}") from None
+        raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
     if not files:
-        files = list(dict.fromkeys(loaded.shown(j.file) for j in loaded.settings.jobs.values()))
+        files = list(dict.fromkeys(from_here(root / j.file) for j in loaded.settings.jobs.values()))
     found = [_one_of(file, loaded, judged) for file in files]
-    if over := loaded.over_limits(judged):
+    if over := loaded.exceeded_limits(judged):
         found.insert(0, _of_stack_file(root, stack_name, over))
     return found
+
+
+def shown_from(root: Path) -> Callable[[str], str]:
+    """How messages name a file of the config: from the current folder."""
+    return lambda file: from_here(root / file)
 
 
 def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
     """The stack, or what is wrong with its file.
 
     Raises:
-        CannotRun: there is no such stack.
+        CheckUnavailableError: there is no such stack.
     """
-    from infra.settings import project_files as stack_names
-    from vt.check import stack
+    from infra import stack
 
     try:
         return stack.load(root, stack_name)
-    except stack_names.NoSuchStack as missing:
-        raise CannotRun(str(missing)) from None
+    except UnknownStackError as missing:
+        raise CheckUnavailableError(str(missing)) from None
     except ConfigError as failed:
         return _of_stack_file(root, stack_name, failed.problems)
 
 
 def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> Report:
-    from vt.check import stack
-
-    shown = stack.file_of(root, stack_name)
+    shown = stack_file(root, stack_name)
     source = (root / f"Pulumi.{stack_name}.yaml").read_bytes()
     return Report.of(shown, _text(source), [_as_shown(problem, shown) for problem in problems])
 
@@ -136,7 +135,7 @@ def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Rep
 
 def report(shown: str, data: bytes, judged: spec.Verdict) -> Report:
     """The report of a judged file."""
-    return Report.of(shown, _text(data), judged.errors, judged.warnings)
+    return Report.of(shown, _text(data), (*judged.errors, *judged.warnings))
 
 
 def name(file: str) -> str:
@@ -155,8 +154,7 @@ def _text(data: bytes) -> str:
 
 
 def _as_shown(problem: Problem, file: str) -> Problem:
-    """A problem of the stack's file, whose place begins with the file's bare name."""
-    bare = Path(file).name
-    if not problem.where.startswith(bare):
+    """A problem of the stack's file, which is located by the file's bare name."""
+    if problem.location.file != Path(file).name:
         return problem
-    return dataclasses.replace(problem, where=file + problem.where.removeprefix(bare))
+    return problem.at(dataclasses.replace(problem.location, file=file))

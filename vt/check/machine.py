@@ -32,9 +32,9 @@ def _row(finding: Finding) -> dict[str, str | int]:
         "line": finding.line,
         "column": finding.column,
         "endColumn": finding.end_column,
-        "what": finding.what,
-        "got": finding.got,
-        "hint": finding.hint,
+        "what": finding.statement,
+        "got": finding.problem.value,
+        "hint": finding.problem.hint,
         "message": finding.message,
     }
 

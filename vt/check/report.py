@@ -6,12 +6,9 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
-from infra.errors import Problem
+from infra.errors import Level, Location, Problem
 
-Level = Literal["error", "warning"]
-PLACE = re.compile(r"(?P<file>.*):(?P<line>[0-9]+):(?P<column>[0-9]+)\Z", re.DOTALL)
 #: A value as it stands in a line: quoted text, or plain up to what ends it in YAML.
 TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
@@ -26,16 +23,30 @@ class Finding:
     line: int
     column: int
     end_column: int
-    level: Level
-    rule: str
-    what: str
-    got: str
-    hint: str
+    problem: Problem
+
+    @property
+    def level(self) -> Level:
+        """How bad it is."""
+        return self.problem.level
+
+    @property
+    def rule(self) -> str:
+        """Id of the broken rule."""
+        return self.problem.rule
+
+    @property
+    def statement(self) -> str:
+        """What is wrong with what; of another file than the report's, with its location."""
+        elsewhere = self.problem.location
+        return (
+            f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
+        )
 
     @property
     def message(self) -> str:
-        """The text without the place."""
-        return str(Problem("", self.what, self.got, self.hint)).removeprefix(": ")
+        """The text, without the place in the report's own file."""
+        return str(self.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +58,10 @@ class Report:
     source: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(
-        cls, file: str, source: str, errors: Iterable[Problem], warnings: Iterable[Problem] = ()
-    ) -> Report:
+    def of(cls, file: str, source: str, problems: Iterable[Problem]) -> Report:
         """A report of problems as the checker found them; the same one twice counts once."""
         lines = tuple(re.split(r"\r\n|[\n\r\x85\u2028\u2029]", source))  # YAML's line breaks
-        found = [_finding(problem, "error", file, lines) for problem in errors]
-        found += [_finding(problem, "warning", file, lines) for problem in warnings]
+        found = [_finding(problem, file, lines) for problem in problems]
         unique = dict.fromkeys(found)
         return cls(file, tuple(sorted(unique, key=_order)), lines)
 
@@ -71,15 +79,15 @@ def _order(finding: Finding) -> tuple[int, int, bool, str]:
     return finding.line, finding.column, finding.level == "warning", finding.rule
 
 
-def _finding(problem: Problem, level: Level, file: str, lines: tuple[str, ...]) -> Finding:
-    what, line, column = problem.what, 1, 1
-    if match := PLACE.match(problem.where):
-        line, column = int(match["line"]), int(match["column"])
-    elif problem.where and problem.where != file:  # a place without a line, like a folder
-        what = f"{problem.where.removeprefix(file + ': ')}: {what}"
+def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> Finding:
+    location, own = problem.location, problem
+    if location.file == file:
+        own = problem.at(Location())
+    else:  # of a package, or of a folder: told at the top
+        location = Location()
+    line, column = max(location.line, 1), max(location.column, 1)
     text = lines[line - 1] if line <= len(lines) else ""
-    end = end_of_value(text, column)
-    return Finding(file, line, column, end, level, problem.rule, what, problem.got, problem.hint)
+    return Finding(file, line, column, end_of_value(text, column), own)
 
 
 def end_of_value(line: str, column: int) -> int:

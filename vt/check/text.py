@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,8 +12,6 @@ from vt.check.report import Finding, Report
 WIDTH = 100
 #: Characters on both sides of that in which a secret is looked for; a line may have megabytes.
 NEAR = 400
-#: Findings below `env`, as their message begins.
-_IN_ENV = re.compile(r"^\S*\.env\b")
 RED, YELLOW, BOLD, DIM, RESET = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -48,7 +45,7 @@ def headline(finding: Finding, paint: Painter) -> str:
 
 def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator[str]:
     """The source line and a caret line below it; none of a line that may hold a secret."""
-    if finding.rule.startswith("secret-") or _IN_ENV.search(finding.what):
+    if finding.rule.startswith("secret-") or "env" in finding.problem.path:
         return
     if not 0 < finding.line <= len(source) or not source[finding.line - 1].strip():
         return

@@ -9,16 +9,14 @@ from typing import Annotated, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
+from infra.errors import ApprovalParseError
+
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 #: Object ids of git: SHA-1 or SHA-256, in full.
 ObjectId = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 _MARKER = re.compile(r"<!-- vt:approval (\{.*?\}) -->")
-
-
-class NotAnApproval(Exception):
-    """A text is no record of an approval. The message says what is wrong with it."""
 
 
 class Approval(BaseModel):
@@ -50,7 +48,7 @@ def parse(text: str) -> Approval:
     """The record that ``text`` is.
 
     Raises:
-        NotAnApproval: it is none.
+        ApprovalParseError: it is none.
     """
     return _checked(lambda: Approval.model_validate_json(text.strip()))
 
@@ -59,7 +57,7 @@ def of(fields: Mapping[str, str]) -> Approval:
     """The record with these fields.
 
     Raises:
-        NotAnApproval: they do not make one.
+        ApprovalParseError: they do not make one.
     """
     return _checked(lambda: Approval.model_validate(fields))
 
@@ -69,7 +67,7 @@ def _checked(read: Callable[[], Approval]) -> Approval:
         return read()
     except pydantic.ValidationError as failed:
         found = "; ".join(_told(error["loc"], error["msg"]) for error in failed.errors())
-        raise NotAnApproval(found) from None
+        raise ApprovalParseError(found) from None
 
 
 def _told(place: tuple[int | str, ...], message: str) -> str:
@@ -81,7 +79,7 @@ def marked_in(line: str) -> Approval | None:
     """The record that a line of Markdown hides, or None if it hides none.
 
     Raises:
-        NotAnApproval: there is something that looks like one.
+        ApprovalParseError: there is something that looks like one.
     """
     found = _MARKER.fullmatch(line.strip())
     return parse(found[1]) if found else None

@@ -31,10 +31,10 @@ def approval(
 
     Exit code: 0 done, 1 it cannot be recorded.
     """
+    from infra.errors import CommandError
     from vt.deploy import approval as records
     from vt.deploy import sources
     from vt.engine import stacks
-    from vt.errors import CommandError
 
     with _plain_errors("approval"):
         found = digest
@@ -111,14 +111,13 @@ def _text_of(approval: str) -> str:
 @contextmanager
 def _plain_errors(command: str) -> Iterator[None]:
     """Errors a person can mend become one line and exit code 1."""
-    from vt.deploy.approval import NotAnApproval
-    from vt.errors import CommandError
+    from infra.errors import ApprovalParseError, CommandError
 
     try:
         yield
     except CommandError as reason:
         print(f"vt {command}: {reason}", file=sys.stderr)
-    except NotAnApproval as reason:
+    except ApprovalParseError as reason:
         hint = "Hint: `vt approval` writes such a record."
         print(f"vt {command}: no record of an approval: {reason}. {hint}", file=sys.stderr)
     except OSError as error:

@@ -24,17 +24,17 @@ class Checkout:
 
 def about_the_checkout(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
     """Reasons not to deploy that are known before anything is planned; empty if there are none."""
-    where, found = f"approval of {approval.stack}", list[Problem]()
+    path, found = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
         hint = "take the record that was made for this stack"
-        found.append(Problem(where, "it is for another stack", stack, hint))
+        found.append(Problem("it is for another stack", stack, hint, path))
     if checkout.changed:
         files = ", ".join(checkout.changed)
         hint = "commit or undo them: a commit is deployed, not a folder"
-        found.append(Problem("checkout", "files differ from the commit", files, hint))
+        found.append(Problem("files differ from the commit", files, hint, ("checkout",)))
     if approval.tree != checkout.tree:
         what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
-        found.append(Problem(where, what, checkout.commit[:12], AGAIN.format(stack=stack)))
+        found.append(Problem(what, checkout.commit[:12], AGAIN.format(stack=stack), path))
     return found
 
 
@@ -44,4 +44,4 @@ def about_the_plan(approval: Approval, report: str) -> list[Problem]:
         return []
     what = f"the plan is not the approved one, whose digest is {approval.report[:12]}"
     hint = AGAIN.format(stack=approval.stack)
-    return [Problem(f"plan of {approval.stack}", what, report[:12], hint)]
+    return [Problem(what, report[:12], hint, (f"plan of {approval.stack}",))]

@@ -6,9 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+from infra.errors import CommandError
 from vt.engine import stacks
 from vt.engine.stacks import Place
-from vt.errors import CommandError
 
 BACKEND = "PULUMI_BACKEND_URL"
 

@@ -9,8 +9,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.errors import CommandError
 from vt.deploy.decision import Checkout
-from vt.errors import CommandError
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
 REVIEWED = 0

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.errors import UnknownStackError
+
 if TYPE_CHECKING:
-    from vt.check.stack import Stack
+    from infra.stack import Stack
 
 DIFFERENT, TROUBLE = 1, 2
 
@@ -53,8 +55,7 @@ def diff(
 
 def _stack(name: str) -> Stack:
     """Raises ConfigError if its file has mistakes; ends the command if there is none."""
-    from infra.settings import project_files as stack_names
-    from vt.check import stack as stacks
+    from infra import stack as stacks
     from vt.engine.paths import root_of
 
     root = root_of(Path.cwd())
@@ -62,7 +63,7 @@ def _stack(name: str) -> Stack:
     if root is not None:
         try:
             return stacks.load(root, name)
-        except stack_names.NoSuchStack as missing:
+        except UnknownStackError as missing:
             reason = str(missing)
     print(f"vt diff: {reason}", file=sys.stderr)
     raise typer.Exit(TROUBLE)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from infra.errors import ConfigError
-from infra.plan import jobs as job_files
-from vt.check.stack import Stack
+from infra.stack import Stack
+from vt.check.judging import shown_from
 from vt.diff import neutral
 from vt.engine.fields import Field, differ
 
@@ -66,13 +67,12 @@ def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
     Raises:
         ConfigError: with every mistake in them.
     """
-    settings = neutral.renamed(stack.settings)
-    references = job_files.table(settings, stack.packages, stack.root)
-    verdicts = Stack(stack.root, settings, stack.packages).judge_jobs()
+    renamed = dataclasses.replace(stack, settings=neutral.renamed(stack.settings))
+    verdicts = renamed.judge_jobs(shown_from(stack.root))
     if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
         raise ConfigError(problems)
     return {
-        name: neutral.request(verdict.request, references)
+        name: neutral.request(verdict.request, renamed.references)
         for name, verdict in verdicts.items()
         if verdict.request
     }

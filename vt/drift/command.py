@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.errors import PreviewParseError
+
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
     from vt.drift.findings import Difference, Drift
@@ -29,13 +31,12 @@ def drift(
 
     Exit code: 0 as declared, 7 it differs, 1 it could not be compared.
     """
-    from infra.customjob.protocol.ports import OperatorError
+    from infra.errors import CommandError, OperatorError
     from vt.drift import findings, report
-    from vt.errors import CommandError
 
     try:
         found = _compared(stack)
-    except (CommandError, OperatorError, findings.NotAPreview) as reason:
+    except (CommandError, OperatorError, PreviewParseError) as reason:
         found = findings.Drift(stack, findings.Outcome.FAILED, errors=(str(reason),))
     if output is None:
         print(report.markdown(found), end="")
@@ -51,10 +52,10 @@ def drift(
 
 
 def _compared(stack: str) -> Drift:
+    from infra.errors import CommandError
     from vt.deploy import place
     from vt.drift import findings
     from vt.engine import stacks
-    from vt.errors import CommandError
     from vt.jobs import orphaned as strays
 
     where = stacks.place(stack)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
+from infra.errors import PreviewParseError
+
 SECRET = "[secret]"
 #: What the engine writes where a value is not known before the deployment.
 UNKNOWN = re.compile(r"04da6b54-80e4-46f7-96ec-b56ff0331ba9")
@@ -36,10 +38,6 @@ class Outcome(IntEnum):
     """The cloud or the state could not be read."""
     DRIFTED = 7
     """As the engine says it: changes where none were expected."""
-
-
-class NotAPreview(ValueError):
-    """A text is not what ``pulumi preview --json`` prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +95,12 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     """What the engine's answer means.
 
     Raises:
-        NotAPreview: it succeeded and printed something else than a preview.
+        PreviewParseError: it succeeded and printed something else than a preview.
     """
     document = _document(stdout)
     if document is None:
         if exit_code == 0:
-            raise NotAPreview("pulumi printed no JSON document of a preview")
+            raise PreviewParseError("pulumi printed no JSON document of a preview")
         return Drift(stack, Outcome.FAILED, errors=(stderr.strip() or stdout.strip(),))
     # Either is left out where there is none: a program that fails at once has no steps.
     steps, diagnostics = document.get("steps") or [], document.get("diagnostics") or []

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.errors import EventParseError
 from vt.engine import values
 
 #: Steps that only show a part of a replacement, of which the engine also sends the whole.
@@ -23,10 +24,6 @@ UNCHANGED = ("same", "read", "refresh")
 PROVIDER = "pulumi:providers:"
 STACK = "pulumi:pulumi:Stack"
 JOB = "pulumi-python:dynamic/vertex:CustomJob"
-
-
-class NotEvents(ValueError):
-    """A line is no engine event. The message quotes its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,7 @@ def parse(lines: Iterable[str], stack: str) -> Plan:
     """The plan for ``stack`` that the events tell.
 
     Raises:
-        NotEvents: a line is not an engine event.
+        EventParseError: a line is not an engine event.
     """
     reader = _Reader()
     for line in lines:
@@ -161,7 +158,7 @@ def _event(line: str) -> dict[str, Any]:
     except json.JSONDecodeError:
         event = None
     if not isinstance(event, dict) or "sequence" not in event:
-        raise NotEvents(f"not an engine event: {line.strip()[:80]}")
+        raise EventParseError(f"not an engine event: {line.strip()[:80]}")
     return event
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from infra.errors import CommandError
 from localcloud import processes
-from vt.errors import CommandError
 
 FOLDER = ".pulumi/locks/organization"
 

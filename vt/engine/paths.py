@@ -15,6 +15,11 @@ def root_of(start: Path) -> Path | None:
     return next((path for path in candidates if (path / PROJECT_FILE).is_file()), None)
 
 
+def stack_file(root: Path, stack: str) -> str:
+    """A stack's file, as messages show it."""
+    return from_here(root / f"Pulumi.{stack}.yaml")
+
+
 def from_here(path: Path) -> str:
     """``path`` from the current folder if it lies below it, in full otherwise."""
     full, here = path.absolute(), Path.cwd()

@@ -14,16 +14,13 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from infra.errors import PreviewError
 from infra.located_yaml.loader import Loader
 
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
 #: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
 STREAMING = "PULUMI_ENABLE_STREAMING_JSON_PREVIEW"
 BACKEND = "PULUMI_BACKEND_URL"
-
-
-class CannotPreview(Exception):
-    """The engine told nothing at all. The message is what it said instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ def place(root: Path, stack: str, *, offline: bool, live: bool = False) -> Place
     started: a refresh asks it.
 
     Raises:
-        localcloud.errors.LocalError: the local cloud's folder cannot be used.
+        localcloud.LocalCloudError: the local cloud's folder cannot be used.
     """
     from localcloud.environment import environment
     from localcloud.home import Home
@@ -91,7 +88,7 @@ def preview(
     """Preview ``stack``; ``seen`` is called with the number of events so far.
 
     Raises:
-        CannotPreview: no event came, or there is no pulumi.
+        PreviewError: no event came, or there is no pulumi.
     """
     command = [_pulumi(env), "preview", "--stack", stack, "--json", "--non-interactive"]
     options = [word for pack in policy_packs for word in ("--policy-pack", pack)]
@@ -119,7 +116,7 @@ def preview(
         said.seek(0)
         told = said.read().strip()
     if not lines:
-        raise CannotPreview(told or f"pulumi preview ended with exit code {exit_code}")
+        raise PreviewError(told or f"pulumi preview ended with exit code {exit_code}")
     return Outcome(tuple(lines), exit_code, told)
 
 
@@ -127,7 +124,7 @@ def _pulumi(env: Mapping[str, str]) -> str:
     path = env.get("PATH", os.defpath) + os.pathsep + str(Path(sys.executable).parent)
     pulumi = shutil.which("pulumi", path=path)
     if pulumi is None:
-        raise CannotPreview("there is no pulumi on PATH. Hint: run `make setup`.")
+        raise PreviewError("there is no pulumi on PATH. Hint: run `make setup`.")
     return pulumi
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
+from infra.errors import CommandError
 from infra.settings import project_files as stack_names
 from localcloud.pulumi_shim import find_project, selected_stack
-from vt.errors import CommandError
 
 DEFAULT = "local"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vt.errors import CommandError
+from infra.errors import CommandError
 
 if TYPE_CHECKING:
     from vt.github.talk import Repository
@@ -102,12 +102,12 @@ def _say(text: str) -> None:
 @contextmanager
 def _plain_errors() -> Iterator[None]:
     """Errors a person can mend become one line and exit code 1."""
-    from vt.deploy.approval import NotAnApproval
+    from infra.errors import ApprovalParseError
 
     try:
         yield
         return
-    except NotAnApproval as reason:
+    except ApprovalParseError as reason:
         _say(f"the comment's record is damaged: {reason}")
     except CommandError as reason:
         _say(str(reason))

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from vt.errors import CommandError
+from infra.errors import CommandError
 
 
 def read(path: str) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vt.errors import CommandError
+from infra.errors import CommandError
 
 #: Who GitHub says wrote what a workflow wrote with its own token.
 AUTHOR = "github-actions[bot]"

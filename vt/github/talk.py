@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra.errors import CommandError
 from vt.deploy import approval as records
 from vt.deploy.approval import Approval
 from vt.drift.findings import Outcome
 from vt.drift.report import title
-from vt.errors import CommandError
 from vt.github import gh, sticky
 
 REPORT, DRIFT = "report", "drift"
@@ -43,7 +43,7 @@ class Repository:
 
         Raises:
             CommandError: it came from none, or its comment approves nothing.
-            vt.deploy.approval.NotAnApproval: the record in the comment is damaged.
+            vt.deploy.ApprovalParseError: the record in the comment is damaged.
         """
         pulls = gh.read(f"repos/{self.name}/commits/{commit}/pulls?per_page=100")
         merged = [pull for pull in pulls if pull.get("merged_at") and _is_of(pull, commit)]

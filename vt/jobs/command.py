@@ -61,9 +61,8 @@ def say(text: str) -> None:
 @contextmanager
 def _of(stack: str | None) -> Iterator[Jobs]:
     """The stack's jobs; errors a person can mend become one line and exit code 1."""
-    from infra.customjob.protocol.ports import OperatorError
+    from infra.errors import CommandError, OperatorError
     from vt.engine import stacks
-    from vt.errors import CommandError
 
     try:
         where = stacks.place(stack)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from infra.customjob.google import logs
 from infra.customjob.google.logs import JobLogs, Line
-from vt.errors import CommandError
+from infra.errors import CommandError
 from vt.jobs import view
 from vt.jobs.service import Jobs
 

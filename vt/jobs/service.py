@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from infra.customjob.google.job_service import client, read
-from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL, OperatorError
-from infra.errors import did_you_mean
+from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
+from infra.errors import CommandError, OperatorError, did_you_mean
 from vt.engine.stacks import Place
-from vt.errors import CommandError
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob

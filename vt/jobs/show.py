@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from infra.errors import did_you_mean
+from infra.errors import CommandError, did_you_mean
 from vt.engine.stacks import Place
-from vt.errors import CommandError
 from vt.jobs import view
 from vt.local.console import console, show_facts, table
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from infra.customjob.google import job_service as client
 from infra.customjob.google import logs
-from infra.customjob.protocol.ports import OperatorError
-from infra.customjob.protocol.waiting import Goal, Outlook, TimeIsUp, Wait, wait
+from infra.customjob.protocol.waiting import Goal, Outlook, Wait, wait
+from infra.errors import OperatorError, WaitDeadlineError
 from vt.jobs import view
 from vt.jobs.service import Jobs
 
@@ -56,7 +56,7 @@ def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: floa
 
     with _progress() as say:
         errors = [error for error in asyncio.run(all_(say)) if error]
-    failed = any(not isinstance(error, TimeIsUp) for error in errors)
+    failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
     return Outcomes(tuple(str(error) for error in errors), failed)
 
 

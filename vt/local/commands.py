@@ -31,7 +31,7 @@ def plain_errors() -> Iterator[None]:
     """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130."""
     import sqlite3
 
-    from vt.errors import CommandError
+    from infra.errors import CommandError
 
     try:
         yield

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
 from vt.engine.stack_state import job_ids_named
@@ -19,16 +19,18 @@ _POLL_SECONDS = 0.2
 def find_job(jobs: list[JobRecord], wanted: str | None, in_stack: Collection[str]) -> JobRecord:
     """The newest job with this id, name or display name, or with an id of `in_stack`.
 
-    `jobs` are newest first; `wanted` None takes the first. Raises LocalError if there is none.
+    `jobs` are newest first; `wanted` None takes the first. Raises LocalCloudError if there is none.
     """
     for job in jobs:
         names = (job.job_id, job.name, job.display_name)
         if wanted is None or wanted in names or job.job_id in in_stack:
             return job
     if not jobs:
-        raise LocalError("the local cloud has no job yet.", "`vt local up` submits the stack's.")
+        raise LocalCloudError(
+            "the local cloud has no job yet.", "`vt local up` submits the stack's."
+        )
     known = ", ".join(sorted({job.display_name for job in jobs}))
-    raise LocalError(f"there is no job {wanted!r}.", f"there are: {known}.")
+    raise LocalCloudError(f"there is no job {wanted!r}.", f"there are: {known}.")
 
 
 def log_file(home: Home, job: JobRecord, replica: str) -> Path:
@@ -39,7 +41,7 @@ def log_file(home: Home, job: JobRecord, replica: str) -> Path:
 def show(home: Home, wanted: str | None, replica: str, *, follow: bool) -> None:
     """Print the log to stdout; with `follow` until the job has ended.
 
-    Raises LocalError if there is no such job or no such log.
+    Raises LocalCloudError if there is no such job or no such log.
     """
     table = JobTable(home.database)
     in_stack = job_ids_named(home, wanted) if wanted else []
@@ -58,7 +60,7 @@ def show(home: Home, wanted: str | None, replica: str, *, follow: bool) -> None:
     if not path.exists():
         written = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
         state = current.state.word if current else "deleted"
-        raise LocalError(
+        raise LocalCloudError(
             f"job {job.display_name} ({state}) has no log of {replica}"
             + (f"; there is: {written}." if written else " yet.")
         )

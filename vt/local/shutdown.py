@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from localcloud import lifecycle
 from localcloud.home import Home
 from localcloud.vertex.records import LIVE, JobRecord, JobTable, State
+from vt.engine import locks
 
 _CANCELLED = (1, "The job was cancelled: the local cloud was taken down.")
 """google.rpc.Code.CANCELLED"""
@@ -17,10 +18,10 @@ _CANCELLED = (1, "The job was cancelled: the local cloud was taken down.")
 def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
     """Cancel all jobs, stop the server, and remove the files with `clean`. Repeatable.
 
-    Raises LocalError if the files are not ours, or pulumi is at work on them.
+    Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
     """
     if clean:
-        lifecycle.check_removable(home)  # before anything is stopped that pulumi works with
+        _check_removable(home)  # before anything is stopped that pulumi works with
     jobs = JobTable(home.database)
     live: list[JobRecord] = []
     with _records_if_possible(say):
@@ -35,8 +36,17 @@ def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
             if jobs.move(job.job_id, State.CANCELLED, error=_CANCELLED):
                 say(f"job {job.display_name} ({job.job_id}) was cancelled")
     say("stopped" if stopped else "nothing was running")
-    if clean and lifecycle.remove(home):
+    if clean and _check_removable(home) and lifecycle.remove(home):
         say(f"removed {home.root}")
+
+
+def _check_removable(home: Home) -> bool:
+    """False if there are no files. Raises CommandError if they are not ours or in use."""
+    if not lifecycle.check_removable(home):
+        return False
+    if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
+        raise live[0].refusal()
+    return True
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+from infra.errors import LocalCloudError
 from localcloud import lifecycle
-from localcloud.errors import LocalError
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
 from vt.engine.stack_state import StackJob
@@ -24,7 +24,7 @@ _FIRST_REPLICA = "workerpool0-0"
 def watch(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> None:
     """Return when all jobs ended (or their records are gone).
 
-    Raises LocalError if the server ends before they do.
+    Raises LocalCloudError if the server ends before they do.
     """
     if sys.stdout.isatty():
         _with_picture(home, jobs, wanted)
@@ -54,7 +54,7 @@ def _live(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> list[tuple[
     found = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
     live = [(name, record) for name, record in found if not record.state.terminal]
     if live and lifecycle.running(home) is None:
-        raise LocalError(
+        raise LocalCloudError(
             f"the local cloud ended while {len(live)} jobs had not.",
             "`vt local start` starts it again.",
         )

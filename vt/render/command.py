@@ -39,27 +39,28 @@ def render(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    from vt.check.judging import CannotRun
+    from infra.errors import CheckUnavailableError
 
     try:
         text = _rendered(job, stack, format_, as_sent)
-    except CannotRun as reason:
+    except CheckUnavailableError as reason:
         print(f"vt render: {reason}", file=sys.stderr)
         raise typer.Exit(2) from None
     sys.stdout.write(text)
 
 
 def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
+    from infra.errors import CheckUnavailableError
+    from infra.stack import Stack
     from vt.check import judging, text
-    from vt.check import stack as stacks
     from vt.engine.paths import root_of
     from vt.render import request as requests
 
     root = root_of(Path.cwd())
     if root is None:
-        raise judging.CannotRun("no Pulumi.yaml here or above: a stack needs a project")
+        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
     loaded = judging.stack_or_report(root, stack_name)
-    if not isinstance(loaded, stacks.Stack):
+    if not isinstance(loaded, Stack):
         wrong = [loaded]
     else:
         file, data, verdict = requests.judged(loaded, job)

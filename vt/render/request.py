@@ -12,9 +12,10 @@ import yaml
 
 from infra.customjob.request import job_file as spec
 from infra.customjob.request.job_file import JobRequest, Verdict
-from infra.errors import did_you_mean
+from infra.errors import CheckUnavailableError, did_you_mean
+from infra.stack import Stack
 from vt.check import judging
-from vt.check.stack import Stack
+from vt.engine.paths import from_here
 
 #: Text that every YAML reader, of 1.1 and of 1.2, takes for text without quotes.
 PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
@@ -24,7 +25,7 @@ def judged(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
     """The file, its bytes, and what was found for ``job``: a name in the stack, or a file.
 
     Raises:
-        judging.CannotRun: it is neither, or several jobs of the stack have this file.
+        CheckUnavailableError: it is neither, or several jobs of the stack have this file.
     """
     jobs = stack.settings.jobs
     keys = [job] if job in jobs else []
@@ -34,12 +35,15 @@ def judged(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
             data = judging.read(job)
             return job, data, stack.judge_other(data, job, judging.job(job))
     if len(keys) > 1:
-        raise judging.CannotRun(f"{job} is the file of several jobs, name one: {', '.join(keys)}")
+        raise CheckUnavailableError(
+            f"{job} is the file of several jobs, name one: {', '.join(keys)}"
+        )
     if not keys:
         hint = did_you_mean(job, jobs)
-        raise judging.CannotRun(f"{job} is neither a job of this stack nor a file; {hint}")
-    file = stack.shown(jobs[keys[0]].file)
-    return file, judging.read(file), stack.judge_jobs()[keys[0]]
+        raise CheckUnavailableError(f"{job} is neither a job of this stack nor a file; {hint}")
+    file = from_here(stack.root / jobs[keys[0]].file)
+    found = stack.judge_jobs(judging.shown_from(stack.root))
+    return file, judging.read(file), found[keys[0]]
 
 
 def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.errors import EventParseError, PreviewError, UnknownStackError
+
 if TYPE_CHECKING:
     from infra.errors import Problem
     from vt.engine.events import Plan
@@ -127,7 +129,7 @@ def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh
         raise _Refused("there is no Pulumi.yaml here or above")
     try:
         stack_names.file_of(root, stack)
-    except stack_names.NoSuchStack as missing:
+    except UnknownStackError as missing:
         raise _Refused(str(missing)) from None
     if expect and not DIGEST.match(expect):
         raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
@@ -143,13 +145,13 @@ def _plan(
     root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
 ) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
-    from localcloud.errors import LocalError
+    from infra.errors import LocalCloudError
     from vt.engine import events
     from vt.engine import preview as runner
 
     try:
         place = runner.place(root, stack, offline=offline, live=refresh)
-    except LocalError as failed:
+    except LocalCloudError as failed:
         raise _Refused(str(failed)) from None
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
@@ -158,7 +160,7 @@ def _plan(
                 root, stack, place.env, policy_packs=packs, refresh=refresh, seen=seen
             )
         plan = events.parse(told.lines, stack)
-    except (runner.CannotPreview, events.NotEvents) as failed:
+    except (PreviewError, EventParseError) as failed:
         return events.failed(stack, str(failed)), place.source
     if told.exit_code and not plan.errors and not plan.violations:
         plan = events.with_error(plan, told.said)
@@ -187,18 +189,19 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 def _problems(root: Path, stack: str) -> list[Problem]:
     """What is wrong in the stack's own files; none of it if the reason is another."""
+    from infra import stack as stacks
     from infra.errors import ConfigError
-    from vt.check import stack as stacks
+    from vt.check.judging import shown_from
 
     try:
         loaded = stacks.load(root, stack)
-        judged = loaded.judge_jobs()
+        judged = loaded.judge_jobs(shown_from(root))
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
         return []  # the program has told which file it could not read
     found = [problem for verdict in judged.values() for problem in verdict.errors]
-    return [*found, *loaded.over_limits(judged)]
+    return [*found, *loaded.exceeded_limits(judged)]
 
 
 def _render(report: Report, format_: Format) -> str:

@@ -72,9 +72,9 @@ def document(report: Report) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "problems": [
             {
-                "where": problem.where,
-                "what": problem.what,
-                "got": problem.got,
+                "where": str(problem.location),
+                "what": problem.statement,
+                "got": problem.value,
                 "hint": problem.hint,
                 "rule": problem.rule,
             }

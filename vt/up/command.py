@@ -36,8 +36,8 @@ def up(
 
     Exit code: that of pulumi; 1 if the stack is in use.
     """
+    from infra.errors import CommandError
     from vt.engine import stacks
-    from vt.errors import CommandError
     from vt.up import flow
 
     try:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from infra.errors import CommandError
 from vt.engine import (
     attributes_file as sidecar,
 )
@@ -22,7 +23,6 @@ from vt.engine import (
     pending_creates as pending,
 )
 from vt.engine.stacks import Place
-from vt.errors import CommandError
 from vt.up import orphaned_jobs as unseen
 
 Say = Callable[[str], None]

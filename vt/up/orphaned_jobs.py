@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from infra.customjob.protocol.ports import OperatorError
+from infra.errors import CommandError, OperatorError
 from vt.engine.stacks import Place
-from vt.errors import CommandError
 from vt.jobs import orphaned as strays
 from vt.jobs import view
 

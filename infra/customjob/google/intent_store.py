@@ -14,7 +14,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.customjob.protocol.ports import Conflict, OperatorError, Record, State, Stored, Turn
+from infra.customjob.protocol.ports import Record, State, Stored, Turn
+from infra.errors import OperatorError, PreconditionFailedError
 
 if TYPE_CHECKING:
     from google.cloud import storage
@@ -110,7 +111,7 @@ class BucketIntents:
             raise _unreachable(self._name, error) from None
 
     def _put(self, name: str, document: Mapping[str, Any], generation: int) -> storage.Blob:
-        """Write an object if it still has ``generation``. Raises Conflict."""
+        """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
         from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
         from google.auth.exceptions import GoogleAuthError
 
@@ -123,7 +124,7 @@ class BucketIntents:
                 timeout=TIMEOUT,
             )
         except PreconditionFailed:
-            raise Conflict from None
+            raise PreconditionFailedError from None
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise _unreachable(self._name, error) from None
         return blob

@@ -13,15 +13,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.customjob.protocol.ports import (
-    DIGEST_LABEL,
-    REQUEST_ID_LABEL,
-    InDoubt,
-    JobRecord,
-    NotAllowed,
-    NotSubmitted,
-    OperatorError,
-)
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobRecord
+from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
 
 if TYPE_CHECKING:
     import grpc
@@ -151,7 +144,12 @@ class VertexJobs:
         self._client = client
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
-        """Send once. A certain no raises NotSubmitted; anything else without an answer, InDoubt."""
+        """Send once.
+
+        Raises:
+            NotSubmittedError: the service refused; no job was created.
+            InDoubtError: there was no certain answer.
+        """
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.auth.exceptions import GoogleAuthError
 
@@ -165,16 +163,22 @@ class VertexJobs:
         except GoogleAPICallError as error:
             code = _code(error)
             if code in PROVES_NOT_CREATED:
-                refused = NotAllowed if code == "PERMISSION_DENIED" else NotSubmitted
+                refused = (
+                    PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
+                )
                 raise refused(
                     f"Vertex AI refused the job, nothing was submitted: {code}: {error.message} "
                     f"Hint: {PROVES_NOT_CREATED[code]}."
                 ) from None
-            raise InDoubt(f"no certain answer from Vertex AI: {code}: {error.message}") from None
+            raise InDoubtError(
+                f"no certain answer from Vertex AI: {code}: {error.message}"
+            ) from None
         except (GoogleAuthError, RetryError) as error:
-            raise NotSubmitted(f"no credentials for Vertex AI, nothing was sent: {error}") from None
+            raise NotSubmittedError(
+                f"no credentials for Vertex AI, nothing was sent: {error}"
+            ) from None
         if not job.name:
-            raise InDoubt("Vertex AI answered without a job's name")
+            raise InDoubtError("Vertex AI answered without a job's name")
         return _record(job)
 
     def get(self, name: str) -> JobRecord | None:
@@ -268,7 +272,7 @@ def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
     try:
         ParseDict(message, vertex_api.CustomJob.pb(job))
     except ParseError as error:
-        raise NotSubmitted(f"the request is no CustomJob, nothing was sent: {error}") from None
+        raise NotSubmittedError(f"the request is no CustomJob, nothing was sent: {error}") from None
     return job
 
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from infra.customjob.google.job_service import NO_CREDENTIALS, local_address, read
-from infra.customjob.protocol.ports import OperatorError
+from infra.errors import OperatorError
 
 if TYPE_CHECKING:
     from google.cloud.logging_v2 import types

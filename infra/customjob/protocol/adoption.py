@@ -9,9 +9,9 @@ from infra.customjob.protocol.ports import (
     DIGEST_LABEL_LENGTH,
     FAILED,
     JobRecord,
-    Refused,
     Request,
 )
+from infra.errors import JobRefusedError
 
 
 def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
@@ -22,7 +22,7 @@ def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
     """
     other = [job for job in found if job.digest and job.digest != _short(request.digest)]
     if other:
-        raise Refused(
+        raise JobRefusedError(
             f"{other[0].name} carries request id {request.request_id} but is another request. "
             f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit a new "
             "one."
@@ -31,7 +31,7 @@ def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
     if not usable:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
-        raise Refused(
+        raise JobRefusedError(
             f"run {request.run} of job '{request.job}' is {_words(ended.state)} ({ended.name})"
             f"{reason}. Nothing was submitted. "
             f"Set run: {request.run + 1} on it in the stack file to submit it once more."

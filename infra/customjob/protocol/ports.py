@@ -56,7 +56,7 @@ class JobService(Protocol):
     """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
-        """Send the CustomJob ``body`` (JSON) once. Raises NotSubmitted or InDoubt."""
+        """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
         ...
 
     def get(self, name: str) -> JobRecord | None:
@@ -86,7 +86,7 @@ class State(StrEnum):
     DONE = "DONE"
     """The job exists, ``job_name`` tells which."""
     RELEASED = "RELEASED"
-    """Refused for certain, or withdrawn: free to be claimed."""
+    """JobRefusedError for certain, or withdrawn: free to be claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,6 @@ class Turn:
     generation: int
 
 
-class Conflict(Exception):
-    """The precondition of a write did not hold: somebody else wrote."""
-
-
 class IntentStore(Protocol):
     """Records of submissions, written by compare-and-swap."""
 
@@ -131,7 +127,11 @@ class IntentStore(Protocol):
         ...
 
     def write(self, record: Record, generation: int) -> Stored:
-        """Write if the record still has ``generation`` (0: does not exist). Raises Conflict."""
+        """Write if the record still has ``generation`` (0: does not exist).
+
+        Raises:
+            PreconditionFailedError: it has another one.
+        """
         ...
 
     def turn(self, key: str) -> Turn | None:
@@ -139,29 +139,13 @@ class IntentStore(Protocol):
         ...
 
     def take_turn(self, key: str, request_id: str, generation: int) -> None:
-        """Write if the turn still has ``generation`` (0: does not exist). Raises Conflict."""
+        """Write if the turn still has ``generation`` (0: does not exist).
+
+        Raises:
+            PreconditionFailedError: it has another one.
+        """
         ...
 
     def now(self) -> float:
         """The store's time, comparable with ``Stored.updated``."""
         ...
-
-
-class OperatorError(Exception):
-    """Something a person can act on: the text says what was refused and what to do."""
-
-
-class NotSubmitted(OperatorError):
-    """The service refused: it is certain that no job was created."""
-
-
-class NotAllowed(NotSubmitted):
-    """Refused for a missing right. One granted a moment ago may take a minute to have effect."""
-
-
-class InDoubt(OperatorError):
-    """The answer was lost: a job may or may not have been created."""
-
-
-class Refused(OperatorError):
-    """A job exists for this request and must not be run again without being asked to."""

@@ -28,22 +28,24 @@ from infra.customjob.protocol.adoption import adopt, earliest
 from infra.customjob.protocol.ports import (
     FAILED,
     TERMINAL,
-    Conflict,
-    InDoubt,
     IntentStore,
     JobRecord,
     JobService,
-    NotAllowed,
-    NotSubmitted,
-    OperatorError,
     Record,
-    Refused,
     Request,
     State,
     Stored,
 )
 from infra.customjob.protocol.timing import Surroundings, Timing
 from infra.customjob.protocol.turn import Turns
+from infra.errors import (
+    InDoubtError,
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+    PreconditionFailedError,
+)
 
 
 def submit(
@@ -56,10 +58,10 @@ def submit(
     """The job of this request, and whether it was adopted rather than created now.
 
     Raises:
-        Refused: a job of this run has ended badly, or is not the same request; or a job of an
-            earlier request lives.
-        NotSubmitted: it is certain that nothing was created, and why.
-        InDoubt: no answer came, and no job appeared in time.
+        JobRefusedError: a job of this run has ended badly, or is not the same request; or a job
+            of an earlier request lives.
+        NotSubmittedError: it is certain that nothing was created, and why.
+        InDoubtError: no answer came, and no job appeared in time.
     """
     return _Attempt(request, jobs, intents, timing, around).run()
 
@@ -95,9 +97,9 @@ class _Attempt:
                     return self._alone(self._adopt(found, claim)), True
                 self._take_turn(claim)
                 return self._send(*self._fence(claim))
-            except Conflict:
+            except PreconditionFailedError:
                 continue  # somebody else wrote: begin again with what they wrote
-        raise NotSubmitted(
+        raise NotSubmittedError(
             f"job '{self.request.job}' is being submitted by others as well; nothing was sent "
             "from here. Run `pulumi up` again."
         )
@@ -118,7 +120,7 @@ class _Attempt:
     def _outlast(self, stored: Stored) -> Stored | JobRecord:
         """Wait until another's request can no longer take effect, and take over.
 
-        Raises Conflict if the record changes meanwhile.
+        Raises PreconditionFailedError if the record changes meanwhile.
         """
         over = stored.updated + self.timing.lease + self.timing.settle
         while True:
@@ -126,7 +128,7 @@ class _Attempt:
                 return self._adopt(found, stored)
             current = self.intents.read(self.request.request_id)
             if current is None or current.generation != stored.generation:
-                raise Conflict
+                raise PreconditionFailedError
             if self.intents.now() >= over:
                 return self._write(State.INTENT, stored.generation)
             self.around.sleep(self.timing.interval)
@@ -141,7 +143,7 @@ class _Attempt:
         return [now for name in names if (now := self.jobs.get(name)) is not None]
 
     def _take_turn(self, claim: Stored) -> None:
-        """Step 3. Refused or unable to look, the claim is given back."""
+        """Step 3. JobRefusedError or unable to look, the claim is given back."""
         try:
             self.turns.take()
         except OperatorError:
@@ -165,10 +167,10 @@ class _Attempt:
         """Steps 5 to 8, by the process that won the fence."""
         try:
             job = self._send_once_allowed(fenced_at)
-        except NotSubmitted:
+        except NotSubmittedError:
             self._try_write(State.RELEASED, fence)
             raise
-        except InDoubt:
+        except InDoubtError:
             return self._adopt(self._settle(), fence), True
         job = self._audit(job)
         self._try_write(State.DONE, fence, job.name)
@@ -178,25 +180,25 @@ class _Attempt:
         """Step 5. Sends again only after a refusal for a missing right, and within bounds."""
         while True:
             if not self.around.engine_is_alive():
-                raise NotSubmitted("the Pulumi engine is gone; nothing was sent.")
+                raise NotSubmittedError("the Pulumi engine is gone; nothing was sent.")
             if self.around.monotonic() - fenced_at > self.timing.send_within:
-                raise NotSubmitted("this process was held up for too long; nothing was sent.")
+                raise NotSubmittedError("this process was held up for too long; nothing was sent.")
             try:
                 return self.jobs.create(self.request.parent, self.request.body, self.request.labels)
-            except NotAllowed:
+            except PermissionDeniedError:
                 waited = self.around.monotonic() - fenced_at
                 if waited + self.timing.interval > self.timing.gate:
                     raise
                 self.around.sleep(self.timing.interval)
                 if self._look():  # refused, and yet a job is there: an answer that was wrong
-                    raise InDoubt("a job appeared although it was refused") from None
+                    raise InDoubtError("a job appeared although it was refused") from None
 
     def _settle(self) -> list[JobRecord]:
         """Step 6: look for the job of a request whose answer was lost."""
         waited = 0.0
         while not (found := self._look()):
             if waited >= self.timing.doubt:
-                raise InDoubt(
+                raise InDoubtError(
                     f"no answer to the submission of job '{self.request.job}' (request id "
                     f"{self.request.request_id}), and no such job appeared within "
                     f"{self.timing.doubt:.0f} s. Nothing was sent twice. Run `pulumi up` again: "
@@ -215,7 +217,7 @@ class _Attempt:
         """The job a record names. Never sent again, also when Vertex AI has forgotten the job."""
         job = self.jobs.get(name)
         if job is None:
-            raise Refused(
+            raise JobRefusedError(
                 f"run {self.request.run} of job '{self.request.job}' was submitted as {name}, and "
                 "that record was deleted since. Nothing was submitted. "
                 f"Set run: {self.request.run + 1} on it in the stack file to submit it once more."
@@ -247,7 +249,7 @@ class _Attempt:
         record = Record(self.request.request_id, state, self.owner, job_name)
         try:
             return self.intents.write(record, generation)
-        except Conflict:
+        except PreconditionFailedError:
             current = self.intents.read(self.request.request_id)
             if current is not None and current.record == record:
                 return current
@@ -260,5 +262,5 @@ class _Attempt:
         """
         try:
             self._write(state, stored.generation, job_name)
-        except (Conflict, OperatorError):
+        except (PreconditionFailedError, OperatorError):
             return

@@ -22,16 +22,15 @@ from dataclasses import dataclass, replace
 from infra.customjob.protocol.ports import (
     CANCELLING,
     TERMINAL,
-    Conflict,
     IntentStore,
     JobRecord,
     JobService,
-    Refused,
     Request,
     State,
     Stored,
 )
 from infra.customjob.protocol.timing import Surroundings, Timing
+from infra.errors import JobRefusedError, PreconditionFailedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ class Turns:
         """Make it this request's turn. Written anew each time: others see that it was taken.
 
         Raises:
-            Refused: a job of the former request lives.
-            Conflict: others write the same records; the request is to be claimed anew.
+            JobRefusedError: a job of the former request lives.
+            PreconditionFailedError: others write the same records; claim the request anew.
         """
         self.intents.take_turn(
             self.request.turn, self.request.request_id, self.generation_without_stray()
@@ -78,7 +77,7 @@ class Turns:
             self.around.sleep(self.timing.interval)
             current = self.intents.read(former)
             if current is None or current.generation != stored.generation:
-                raise Conflict
+                raise PreconditionFailedError
         if stored is not None and stored.record.state in (State.INTENT, State.SENDING):
             freed = replace(stored.record, state=State.RELEASED, owner=uuid.uuid4().hex)
             self.intents.write(freed, stored.generation)
@@ -93,7 +92,7 @@ class Turns:
         """Raise if a job of the former request lives. One being cancelled is past saving."""
         for job in self._jobs_of(former, stored):
             if job.state not in TERMINAL and job.state != CANCELLING:
-                raise Refused(self._words(job))
+                raise JobRefusedError(self._words(job))
 
     def _jobs_of(self, former: str, stored: Stored | None) -> list[JobRecord]:
         """The jobs a list shows and the one the record names, each read by its name."""

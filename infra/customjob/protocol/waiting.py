@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.customjob.protocol.ports import FAILED, SUCCEEDED, JobRecord, OperatorError
+from infra.customjob.protocol.ports import FAILED, SUCCEEDED, JobRecord
+from infra.errors import OperatorError, WaitDeadlineError, WaitError
 
 Goal = Literal["running", "succeeded"]
 
@@ -57,19 +58,11 @@ class Outlook:
     monotonic: Callable[[], float] = time.monotonic
 
 
-class NotReached(OperatorError):
-    """The job is not where the stack waits for it to be: it ended otherwise, or time is over."""
-
-
-class TimeIsUp(NotReached):
-    """The deadline passed; the job may still get there."""
-
-
 async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -> JobRecord:
     """Return when job ``name`` fulfils the goal.
 
     Raises:
-        NotReached: it ended otherwise (with the end of its log), its record is gone, or the
+        WaitError: it ended otherwise (with the end of its log), its record is gone, or the
             deadline passed. Nothing was done to the job.
         OperatorError: the service did not answer.
     """
@@ -79,7 +72,7 @@ async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -
     while True:
         record = await _look(wanted, name, outlook)
         if record is None:
-            raise NotReached(
+            raise WaitError(
                 f"the record of job '{wanted.job}' ({name}) was deleted, so nobody can tell how "
                 f"it ended. Set run: {wanted.run + 1} in the stack file to submit it once more, or "
                 "remove wait."
@@ -91,10 +84,10 @@ async def wait(wanted: Wait, name: str, outlook: Outlook, pace: Pace = Pace()) -
         if record.state in FULFILS[wanted.goal]:
             return record
         if record.state in FAILED:
-            raise NotReached(await _how_it_ended(wanted, record, outlook))
+            raise WaitError(await _how_it_ended(wanted, record, outlook))
         left = wanted.deadline - (now - began)
         if left <= 0:
-            raise TimeIsUp(_late(wanted, record))
+            raise WaitDeadlineError(_late(wanted, record))
         await outlook.sleep(min(pause, left))
         pause = min(pause * 1.5, pace.longest)
 

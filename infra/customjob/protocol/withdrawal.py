@@ -7,14 +7,8 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
-from infra.customjob.protocol.ports import (
-    TERMINAL,
-    Conflict,
-    IntentStore,
-    JobService,
-    OperatorError,
-    State,
-)
+from infra.customjob.protocol.ports import TERMINAL, IntentStore, JobService, State
+from infra.errors import OperatorError, PreconditionFailedError
 
 
 def withdraw(
@@ -62,5 +56,5 @@ def release(intents: IntentStore, request_id: str, name: str) -> None:
     freed = replace(stored.record, state=State.RELEASED, owner=uuid.uuid4().hex)
     try:
         intents.write(freed, stored.generation)
-    except Conflict:
+    except PreconditionFailedError:
         return  # claimed meanwhile: it is no longer ours to free

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from infra import catalog
-from infra.errors import did_you_mean, nearest, shorten
+from infra.errors import abbreviate, did_you_mean, nearest
 
 #: Where each message stands, in the words a person would look for.
 PLACES = {
@@ -67,7 +67,7 @@ def not_a_field(key: str, field: str, name: str) -> tuple[str, str]:
 def not_text(content: Any, text: str) -> str:
     """What YAML made of ``text``, and how to keep it."""
     made = str(content).lower() if isinstance(content, bool) else str(content)[:40]
-    return f'YAML reads it as {made}; quote it: "{shorten(text)}"'
+    return f'YAML reads it as {made}; quote it: "{abbreviate(text)}"'
 
 
 def not_whole(text: str) -> str:

@@ -132,8 +132,8 @@ def judge(
         message.setdefault("displayName", f"{submission.stack}-{submission.job}")
         job = Job(message, context, tuple(shaper.damaged))
         found += judging.findings(parsed, job)
-    errors = tuple(sorted((p for p in found if p.level == "error"), key=_place))
-    warnings = tuple(sorted((p for p in found if p.level == "warning"), key=_place))
+    errors = tuple(sorted((p for p in found if p.level == "error"), key=lambda p: p.location))
+    warnings = tuple(sorted((p for p in found if p.level == "warning"), key=lambda p: p.location))
     facts = JobFacts() if message is None else about(Job(message))
     if errors or message is None:
         return Verdict(None, errors, warnings, facts)
@@ -185,8 +185,3 @@ def _identity(submission: Submission, draft: str) -> str:
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
     return digest.hexdigest()[:ID_LENGTH]
-
-
-def _place(problem: Problem) -> tuple[str, int, int]:
-    file, line, column = problem.where.rsplit(":", 2)
-    return file, int(line), int(column)

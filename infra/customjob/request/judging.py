@@ -10,8 +10,8 @@ from infra.customjob.request import hints
 from infra.customjob.request import message as shape
 from infra.customjob.request.secret_patterns import withheld
 from infra.customjob.rules import Finding, Job
-from infra.errors import Problem, nearest
-from infra.located_yaml.document import MAX_PROBLEMS, Document, Path, dotted
+from infra.errors import Path, Problem, nearest
+from infra.located_yaml.document import MAX_PROBLEMS, Document
 
 #: Characters of a hint; the longest of our own names all regions.
 MAX_HINT = 700
@@ -29,9 +29,9 @@ def findings(parsed: Document, job: Job) -> Iterator[Problem]:
 def _findings(parsed: Document, job: Job) -> Iterator[Problem]:
     if "jobSpec" not in job.request:
         if not job.damaged:
-            where = parsed.where(())
+            location = parsed.location(())
             hint = "beside displayName and labels, REST's form has everything else in jobSpec"
-            yield Problem(where, "jobSpec is missing", "", hint, rule="job-spec")
+            yield Problem("jobSpec is missing", "", hint, location=location, rule="job-spec")
         return
     gcloud_form = not any(shape.camel(key) == "jobSpec" for key in parsed.root.content)
     for rule in rules.RULES:
@@ -43,10 +43,10 @@ def _findings(parsed: Document, job: Job) -> Iterator[Problem]:
             path = finding.path
             if gcloud_form and path[:1] == ("jobSpec",):
                 path = path[1:]
-            where = parsed.where(_as_written(parsed, path))
-            what = f"{dotted(path)}: {finding.what}" if path else finding.what
+            location = parsed.location(_as_written(parsed, path))
             hint = withheld(finding.hint)[:MAX_HINT]  # it may quote a value of any length
-            yield Problem(where, what, withheld(finding.got), hint, rule.id, rule.level)
+            value = withheld(finding.value)
+            yield Problem(finding.what, value, hint, path, location, rule.id, rule.level)
 
 
 def _hidden(finding: Finding, damaged: tuple[Path, ...]) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 from infra.customjob.request import hints, references
 from infra.customjob.request.hints import messages
 from infra.customjob.request.secret_patterns import withheld
-from infra.errors import Problem
-from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Path, Value, dotted
+from infra.errors import Path, Problem, UnknownReferenceError
+from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 
 DURATION = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
 #: Nothing from below this field is repeated in a message.
@@ -101,8 +101,10 @@ class Shaper:
             self._lone_pool = True
             what = "one worker pool without a list"
             hint = "REST takes a list: start the pool with '- '"
-            where = self.document.where(path)
-            self.warnings.append(Problem(where, what, "", hint, "pool-list", "warning"))
+            location = self.document.location(path)
+            self.warnings.append(
+                Problem(what, "", hint, location=location, rule="pool-list", level="warning")
+            )
             return [self._single(value, row, path)]
         if not isinstance(value.content, list):
             return self._wrong(path, "must be a list", value, "start each item with '- '")
@@ -137,7 +139,7 @@ class Shaper:
             return self._add("not-text-value", path, "must be text", value.text, hint)
         try:
             text = references.resolve(value.content, self.table)
-        except references.UnknownReference as unknown:
+        except UnknownReferenceError as unknown:
             shown = "${" + unknown.name + "}"
             return self._add(
                 "unknown-reference",
@@ -203,24 +205,31 @@ class Shaper:
     def _unknown(self, key: str, field: str, name: str, path: Path) -> None:
         rule, hint = hints.not_a_field(key, field, name)
         self._damage(path)
-        what = f"{dotted(path)} is no field of {name}"
-        where = self.document.where(path, key=True)
-        self.problems.append(Problem(where, what, hint=hint, rule=rule))
+        location = self.document.location(path, key=True)
+        what = f"is no field of {name}"
+        self.problems.append(Problem(what, "", hint, path, location, rule))
 
     def _wrong(self, path: Path, what: str, value: Value, hint: str = "") -> None:
         kinds = {dict: "a mapping", list: "a list"}
         self._add("wrong-type", path, what, kinds.get(type(value.content), value.text), hint)
 
     def _add(
-        self, rule: str, path: Path, what: str, got: str = "", hint: str = "", *, key: bool = False
+        self,
+        rule: str,
+        path: Path,
+        what: str,
+        value: str = "",
+        hint: str = "",
+        *,
+        key: bool = False,
     ) -> None:
         self._damage(path)
-        where = self.document.where(path, key=key)
-        what = f"{dotted(path) or 'the file'} {what}"
+        location = self.document.location(path, key=key)
+        what = what if path else f"the file {what}"
         if IN_ENV in path:
-            got = ""  # it may be a secret at the wrong place
+            value = ""  # it may be a secret at the wrong place
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(where, what, withheld(got), hint, rule))
+            self.problems.append(Problem(what, withheld(value), hint, path, location, rule))
 
     def _damage(self, path: Path) -> None:
         place = [camel(part) if isinstance(part, str) else part for part in path]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.errors import did_you_mean
+from infra.errors import UnknownReferenceError, did_you_mean
 
 REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
@@ -22,15 +22,6 @@ OF_MODE = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 #: Known name -> text, or a mapping where a whole message is meant.
 Table = Mapping[str, Any]
-
-
-class UnknownReference(Exception):
-    """No such thing in this stack. ``hint`` says what there is."""
-
-    def __init__(self, name: str, hint: str) -> None:
-        super().__init__(name)
-        self.name = name
-        self.hint = hint
 
 
 def used_in(text: str) -> list[str]:
@@ -46,7 +37,7 @@ def resolve(text: str, table: Table) -> str:
     """``text`` with every reference replaced by what it stands for.
 
     Raises:
-        UnknownReference: for the first one that stands for nothing, or for a whole message.
+        UnknownReferenceError: for the first one that stands for nothing, or for a whole message.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -55,8 +46,8 @@ def resolve(text: str, table: Table) -> str:
         if isinstance(value, str):
             return value
         if value is not None:
-            raise UnknownReference(name, "it stands for a whole section, not for text")
-        raise UnknownReference(name, _hint(name, table))
+            raise UnknownReferenceError(name, "it stands for a whole section, not for text")
+        raise UnknownReferenceError(name, _hint(name, table))
 
     return REFERENCE.sub(replace, text)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from infra.catalog import machines
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 ACCESS = GUIDES + "general/access-control"
 CMEK = GUIDES + "general/cmek"

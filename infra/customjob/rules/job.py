@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.catalog import machines
 from infra.customjob.rules.context import ALONE, Context
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 Request = dict[str, Any]
 SPEC: Path = ("jobSpec",)

@@ -9,7 +9,7 @@ from typing import Any
 from infra.catalog import machines
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 PEERING = GUIDES + "general/vpc-peering"
 PSC = GUIDES + "general/vpc-psc-i-setup"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from infra.customjob.rules.job import Job
-from infra.errors import Level
-from infra.located_yaml.document import Path
+from infra.errors import Level, Path
 
 GUIDES = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
 TYPES = "google-cloud-aiplatform 2.7.0, google/cloud/aiplatform_v1/types/"
@@ -21,7 +20,7 @@ class Finding:
 
     path: Path
     what: str
-    got: str = ""
+    value: str = ""
     hint: str = ""
     missing: str = ""
     """Name of the field that ``path`` lacks, if that is what was found."""

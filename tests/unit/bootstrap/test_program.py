@@ -64,7 +64,7 @@ def registered() -> dict[str, dict[str, Any]]:
     raw = {key.split(":")[1]: value for key, value in file.items()}
     recorder = Recorder()
     asyncio.set_event_loop(asyncio.new_event_loop())
-    pulumi.runtime.set_mocks(recorder, config.NAMESPACE, "prod")
+    pulumi.runtime.set_mocks(recorder, config.SCHEMA.namespace, "prod")
 
     @pulumi.runtime.test
     def run() -> None:

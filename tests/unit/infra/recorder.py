@@ -7,7 +7,7 @@ import pulumi
 import yaml
 
 from infra import program
-from infra.settings import stack_file
+from infra.stack import read_settings, with_packages
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,7 +36,7 @@ def settings(stack, **changes):
     folder = ROOT if (ROOT / f"Pulumi.{stack}.yaml").exists() else ROOT / "docs/examples" / stack
     config = yaml.safe_load((folder / f"Pulumi.{stack}.yaml").read_text())["config"]
     raw = {key.split(":")[1]: value for key, value in config.items()}
-    return stack_file.parse(raw | {"stack": stack} | changes, ROOT)
+    return read_settings(raw | {"stack": stack} | changes, ROOT)
 
 
 def registered(stack, **changes):
@@ -47,7 +47,7 @@ def registered(stack, **changes):
 
     @pulumi.runtime.test
     def run():
-        program.deploy(settings(stack, **changes), ROOT)
+        program.deploy(with_packages(settings(stack, **changes), ROOT))
 
     run()
     return recorder.registered

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra.errors import ConfigError
-from infra.settings import stack_file
+from infra.stack import Stack, read_settings
 
 BASE = {
     "stack": "prod",
@@ -24,7 +24,12 @@ H100 = {"zone": "us-central1-a", "machineType": "a3-megagpu-8g", "count": 5}
 
 def stack(**changes):
     """Settings of the small stack with these changes."""
-    return stack_file.parse(BASE | changes, Path("/nonexistent"))
+    return read_settings(BASE | changes, Path("/nonexistent"))
+
+
+def planned(**changes):
+    """The small stack with these changes, and all that follows."""
+    return Stack(stack(**changes), Path("/nonexistent"), {})
 
 
 def refused(**changes):

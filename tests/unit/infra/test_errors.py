@@ -1,20 +1,24 @@
-from infra.errors import ConfigError, Problem, did_you_mean
+from infra.errors import ConfigError, Location, Problem, did_you_mean
 
 
 def test_a_problem_reads_place_value_and_hint():
-    problem = Problem("jobs/x.yaml:12:7", "timeout is not a duration", "24h", 'write "86400s"')
+    problem = Problem(
+        "is not a duration", "24h", 'write "86400s"', ("timeout",), Location("jobs/x.yaml", 12, 7)
+    )
     assert str(problem) == (
-        'jobs/x.yaml:12:7: timeout is not a duration (got 24h). Hint: write "86400s"'
+        'jobs/x.yaml:12:7: timeout: is not a duration (got 24h). Hint: write "86400s"'
     )
 
 
 def test_a_report_counts_and_lists_every_problem():
-    error = ConfigError([Problem("a:1:1", "one"), Problem("b:2:2", "two")])
-    assert error.report() == "2 mistakes; nothing was changed.\na:1:1: one.\nb:2:2: two."
+    error = ConfigError(
+        [Problem("one", location=Location("a", 1, 1)), Problem("two", location=Location("b", 2))]
+    )
+    assert error.report() == "2 mistakes; nothing was changed.\na:1:1: one.\nb:2: two."
 
 
 def test_long_values_are_cut_to_one_line():
-    text = str(Problem("a", "b", "x\n" * 500))
+    text = str(Problem("b", "x\n" * 500))
     assert "\n" not in text
     assert len(text) < 120
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from infra.plan import jobs as job_files
+from infra.stack import Stack
 from tests.unit.infra.stacks import H100, HOST, HOST_NETWORK, PEERING, PSC, stack
 
 ACCOUNT = {"serviceAccounts": {"trainer": {"writes": ["artifacts"]}}, "buckets": {"artifacts": {}}}
@@ -42,7 +42,7 @@ def judged(tmp_path, monkeypatch):
             settings.model_dump(by_alias=True, exclude_unset=True)
             | {"jobs": {name: {"file": f"{name}.yaml"} for name in jobs}}
         )
-        verdicts = job_files.judge(named, {}, tmp_path)
+        verdicts = Stack(named, tmp_path, {}).judge_jobs()
         return [
             (name, problem.rule, str(problem))
             for name, verdict in verdicts.items()

@@ -6,6 +6,7 @@ import pytest
 from infra import program
 from infra.errors import ConfigError
 from infra.plan import grants as grants_table
+from infra.stack import with_packages
 from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settings
 
 
@@ -133,8 +134,9 @@ def test_a_wrong_job_file_registers_nothing(tmp_path):
     job = config.jobs["titanic"].model_copy(update={"file": "bad.yaml"})
     recorder = Recorder()
     pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
+    wrong = with_packages(config.model_copy(update={"jobs": {"a": job, "b": job}}), tmp_path)
     with pytest.raises(ConfigError) as failed:
-        program.deploy(config.model_copy(update={"jobs": {"a": job, "b": job}}), tmp_path)
+        program.deploy(wrong)
     assert len(failed.value.problems) == 8  # four in each, the missing account among them
     assert recorder.registered == {}
 
@@ -144,7 +146,7 @@ def test_a_stack_over_its_limits_registers_nothing():
     recorder = Recorder()
     pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
     with pytest.raises(ConfigError) as failed:
-        program.deploy(over, ROOT)
+        program.deploy(with_packages(over, ROOT))
     rules = {problem.rule for problem in failed.value.problems}
     assert rules == {"limit-job-cost", "limit-region"}
     assert recorder.registered == {}

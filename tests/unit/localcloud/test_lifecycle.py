@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from infra.errors import CommandError, LocalCloudError
 from localcloud import lifecycle, processes
-from localcloud.errors import LocalError
 from localcloud.home import Home
 from localcloud.server import ServerInfo, choose_port
 from localcloud.vertex.records import JobRecord, JobTable, State
 from tests.unit.localcloud.conftest import wait_until
-from vt.errors import CommandError
 from vt.local.shutdown import down
 
 
@@ -142,16 +141,16 @@ def test_a_server_that_cannot_start_says_why(
     stopped.storage.rmdir()
     stopped.storage.write_text("a file where a folder belongs")
     monkeypatch.setattr(Home, "create", lambda _self: None)
-    with pytest.raises(LocalError, match="the local cloud did not start: "):
+    with pytest.raises(LocalCloudError, match="the local cloud did not start: "):
         lifecycle.start(stopped, silent)
 
 
 def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     foreign = Home(tmp_path, tmp_path)
-    with pytest.raises(LocalError, match="was not made by `vt local`"):
+    with pytest.raises(LocalCloudError, match="was not made by `vt local`"):
         lifecycle.start(foreign, silent)
-    with pytest.raises(LocalError, match="nothing was removed"):
+    with pytest.raises(LocalCloudError, match="nothing was removed"):
         down(foreign, clean=True, say=silent)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -159,7 +158,7 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["file", "file/below"])
 def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(LocalError, match=r"cannot be made or written: .* VT_LOCAL_HOME"):
+    with pytest.raises(LocalCloudError, match=r"cannot be made or written: .* VT_LOCAL_HOME"):
         lifecycle.start(Home(tmp_path / name, tmp_path), silent)
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 FLEX = GUIDES + "training/schedule-jobs-dws"
 PLACE: Path = ("jobSpec", "scheduling")

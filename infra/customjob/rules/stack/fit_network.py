@@ -10,7 +10,7 @@ from infra.customjob.rules.context import JobFacts, NetworkFacts
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.network import INTERFACE, NETWORK, PEERING, PSC
 from infra.customjob.rules.registry import GUIDES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 NAME: Path = (*SPEC, "network")
 ATTACHMENT: Path = (*INTERFACE, "networkAttachment")

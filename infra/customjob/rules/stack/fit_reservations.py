@@ -8,7 +8,7 @@ from infra.customjob.rules.context import Ask, JobFacts, ReservationFacts
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.job_facts import about
 from infra.customjob.rules.registry import GUIDES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 RESERVATIONS = GUIDES + "training/use-reservations"
 OURS = "docs/reservations.md"

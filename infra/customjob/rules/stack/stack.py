@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from infra.customjob.rules.context import BucketFacts
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, OURS, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 OUTPUT: Path = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 BUCKET = re.compile(r"(?:gs://|/gcs/)([a-z0-9][a-z0-9._-]*[a-z0-9])")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from infra import catalog
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 PREBUILT_PAGE = GUIDES + "training/pre-built-containers"
 CUSTOM_PAGE = GUIDES + "training/create-custom-container"

@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 RESOURCES = TYPES + "machine_resources.py"
 NEEDS = {

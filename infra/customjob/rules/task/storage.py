@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.located_yaml.document import Path
+from infra.errors import Path
 
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
 BUCKET = r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"

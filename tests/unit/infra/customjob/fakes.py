@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from infra.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
-    Conflict,
     JobRecord,
     Record,
     Request,
@@ -14,6 +13,7 @@ from infra.customjob.protocol.ports import (
     Turn,
 )
 from infra.customjob.protocol.timing import Surroundings
+from infra.errors import PreconditionFailedError
 
 DIGEST = "d" * 64
 REQUEST = Request("projects/p/locations/r", "dev", "titanic", 3, "id1", "{}", DIGEST, {})
@@ -127,7 +127,7 @@ class Process:
         def act():
             current = self.world.records.get(record.request_id)
             if (current.generation if current else 0) != generation:
-                raise Conflict
+                raise PreconditionFailedError
             written = Stored(record, generation + 1, self.world.time)
             self.world.records[record.request_id] = written
             return written
@@ -141,7 +141,7 @@ class Process:
         def act():
             current = self.world.turns.get(key)
             if (current.generation if current else 0) != generation:
-                raise Conflict
+                raise PreconditionFailedError
             self.world.turns[key] = Turn(request_id, generation + 1)
 
         self._call("take turn", act)

@@ -173,9 +173,8 @@ def test_every_mistake_stands_at_a_place_in_its_file():
     for path in files("wrong"):
         verdict = judge(path)
         for problem in (*verdict.errors, *verdict.warnings):
-            file, line, column = problem.where.rsplit(":", 2)
-            assert file == path.name
-            assert 1 <= int(line) <= len(lines(path)) + 1
-            assert int(column) >= 1
+            assert problem.location.file == path.name
+            assert 1 <= problem.location.line <= len(lines(path)) + 1
+            assert problem.location.column >= 1
             assert "\n" not in str(problem)
             assert problem.hint, str(problem)

@@ -179,7 +179,7 @@ def related(verdict, data, path):
     """Whether an error stands at the place, around it, inside of it, or beside it."""
     file = document.read(data, "x.yaml")
     near = {
-        file.where(path[:end], key=key) for end in range(len(path) + 1) for key in (False, True)
+        file.location(path[:end], key=key) for end in range(len(path) + 1) for key in (False, True)
     }
     value = file.root
     for part in path[:-1]:
@@ -187,9 +187,9 @@ def related(verdict, data, path):
     parts = value.content if isinstance(value.content, dict) else range(len(value.content))
     for part in parts:
         beside = (*path[:-1], part)
-        near |= {file.where(beside), file.where(beside, key=True)}
-        near |= {file.where((*beside, *inner)) for inner in _inside(value.content[part])}
-    return any(error.where in near or error.rule in BETWEEN_PLACES for error in verdict.errors)
+        near |= {file.location(beside), file.location(beside, key=True)}
+        near |= {file.location((*beside, *inner)) for inner in _inside(value.content[part])}
+    return any(error.location in near or error.rule in BETWEEN_PLACES for error in verdict.errors)
 
 
 def _inside(value, path=()):

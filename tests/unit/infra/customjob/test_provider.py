@@ -13,9 +13,10 @@ import pytest
 from pulumi.output import Unknown
 
 from infra.customjob import provider as module
-from infra.customjob.protocol.ports import JobRecord, OperatorError, State, Stored, Turn
+from infra.customjob.protocol.ports import JobRecord, State, Stored, Turn
 from infra.customjob.provider import CustomJobProvider
 from infra.customjob.request import job_file as spec
+from infra.errors import OperatorError
 
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}

@@ -1,6 +1,6 @@
 import pytest
 
-from infra.errors import ConfigError
+from infra.errors import ConfigError, Location
 from infra.located_yaml import document
 
 
@@ -12,10 +12,10 @@ def refused(data: bytes) -> str:
 
 def test_every_value_knows_its_place():
     parsed = document.parse(b"a: 1\nb:\n  - c: two\n", "x.yaml")
-    assert parsed.where(("b", 0, "c")) == "x.yaml:3:8"
-    assert parsed.where(("b", 0, "c"), key=True) == "x.yaml:3:5"
-    assert parsed.where(("b", 7)) == "x.yaml:3:3"
-    assert parsed.where(("b", 0, "missing")) == "x.yaml:3:5"
+    assert parsed.location(("b", 0, "c")) == Location("x.yaml", 3, 8)
+    assert parsed.location(("b", 0, "c"), key=True) == Location("x.yaml", 3, 5)
+    assert parsed.location(("b", 7)) == Location("x.yaml", 3, 3)
+    assert parsed.location(("b", 0, "missing")) == Location("x.yaml", 3, 5)
 
 
 def test_scalars_keep_the_text_they_were_written_as():

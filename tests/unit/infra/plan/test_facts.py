@@ -1,7 +1,7 @@
 """What rules may know of a stack follows from its config."""
 
-from infra.plan import facts as stack_facts
-from infra.settings import stack_file
+from infra.plan.facts import stack_facts
+from infra.stack import read_settings
 
 RAW = {
     "stack": "dev",
@@ -20,7 +20,7 @@ WATCHER = "watcher-dev@acme-ml-dev.iam.gserviceaccount.com"
 
 
 def test_who_reads_and_writes_follows_from_the_accounts(tmp_path):
-    facts = stack_facts.facts(stack_file.parse(RAW, tmp_path))
+    facts = stack_facts(read_settings(RAW, tmp_path), None, {})
     assert facts.accounts == {TRAINER, WATCHER}
     data, artifacts = (
         facts.buckets["acme-ml-dev-data-dev"],
@@ -32,7 +32,7 @@ def test_who_reads_and_writes_follows_from_the_accounts(tmp_path):
 
 
 def test_packages_may_be_read_and_the_records_of_submissions_may_not(tmp_path):
-    facts = stack_facts.facts(stack_file.parse(RAW, tmp_path))
+    facts = stack_facts(read_settings(RAW, tmp_path), None, {})
     assert facts.buckets["acme-ml-dev-staging-dev"].readers == {TRAINER, WATCHER}
     control = facts.buckets["acme-ml-dev-control-dev"]
     assert not control.readers

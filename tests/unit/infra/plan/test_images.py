@@ -3,8 +3,7 @@
 import pytest
 
 from infra.plan import images as image_context
-from infra.plan import jobs as job_files
-from infra.settings import stack_file
+from infra.stack import read_settings, with_packages
 
 
 @pytest.fixture
@@ -24,11 +23,11 @@ def settings(checkout, **image):
         "projectNumber": "210987654321",
         "images": {"flash": image},
     }
-    return stack_file.parse(raw, checkout)
+    return read_settings(raw, checkout)
 
 
 def reference(checkout, **image):
-    return job_files.table(settings(checkout, **image), {}, checkout)["images.flash"]
+    return with_packages(settings(checkout, **image), checkout).references["images.flash"]
 
 
 def test_the_tag_follows_from_the_files_alone(checkout):

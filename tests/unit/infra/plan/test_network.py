@@ -1,37 +1,36 @@
 """Names, owners and rights of a network follow from the settings."""
 
 from infra.plan import grants
-from infra.plan import network as network_plan
-from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, stack
+from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
 
 def rights(**changes):
-    found = network_plan.rights(stack(**changes))
+    found = planned(**changes).network_grants
     return {(r.role.rsplit(".", 1)[1], r.place, r.member, r.ours) for r in found}
 
 
 def test_a_stack_without_a_network_has_no_plan_and_needs_no_right():
-    assert network_plan.plan(stack()) is None
-    assert network_plan.rights(stack()) == []
+    assert planned().network is None
+    assert planned().network_grants == []
 
 
 def test_a_peered_network_is_named_by_number_and_its_ranges_by_name():
-    plan = network_plan.plan(stack(network=PEERING))
+    plan = planned(network=PEERING).network
     assert plan.references == {
         "network.name": "projects/109876543210/global/networks/training-prod",
         "network.ranges.workers": "training-workers-prod",
     }
-    assert network_plan.rights(stack(network=PEERING)) == []
+    assert planned(network=PEERING).network_grants == []
 
 
 def test_a_shared_network_is_named_by_the_hosts_number():
-    plan = network_plan.plan(stack(network=PEERING | {"existing": HOST_NETWORK}, sharedVpc=HOST))
+    plan = planned(network=PEERING | {"existing": HOST_NETWORK}, sharedVpc=HOST).network
     assert plan.path == "projects/345678901234/global/networks/production"
     assert plan.id == HOST_NETWORK
     by_number = "projects/345678901234/global/networks/production"
-    again = network_plan.plan(stack(network=PEERING | {"existing": by_number}, sharedVpc=HOST))
+    again = planned(network=PEERING | {"existing": by_number}, sharedVpc=HOST).network
     assert (again.path, again.id) == (plan.path, plan.id)
 
 
@@ -40,7 +39,7 @@ def test_an_interface_is_the_whole_message_with_dns_peering():
         "corp": {"domain": "corp.example.com."},
         "lab": {"domain": "lab.", "targetProject": "acme-lab", "targetNetwork": "lab"},
     }
-    plan = network_plan.plan(stack(network=PSC | {"dnsPeering": given}, sharedVpc=HOST))
+    plan = planned(network=PSC | {"dnsPeering": given}, sharedVpc=HOST).network
     attachment = "projects/acme-ml-prod/regions/us-central1/networkAttachments/training-prod"
     assert plan.references == {
         "network.attachment": attachment,
@@ -59,7 +58,7 @@ def test_an_interface_is_the_whole_message_with_dns_peering():
 
 
 def test_without_dns_peering_an_interface_names_its_attachment_only():
-    plan = network_plan.plan(stack(network=PSC))
+    plan = planned(network=PSC).network
     assert set(plan.interface) == {"networkAttachment"}
 
 
@@ -109,6 +108,6 @@ def test_what_is_in_projects_of_others_is_theirs_to_grant():
 
 def test_every_right_has_its_reason_and_a_key_of_its_own():
     network = PSC | {"dnsPeering": {"corp": {"domain": "corp.example.com."}}}
-    found = network_plan.rights(stack(network=network, sharedVpc=HOST))
+    found = planned(network=network, sharedVpc=HOST).network_grants
     assert all(grants.reason(right.type, right.role) for right in found)
     assert len({right.key for right in found}) == len(found)

@@ -78,10 +78,10 @@ def test_options_of_pip_are_refused_by_their_lines(folder):
     (folder / "requirements.txt").write_text("numpy\n-r more.txt\n\n--index-url https://a.b\n")
     with pytest.raises(ConfigError) as refused:
         packaging.build("titanic", folder, "jobs/titanic")
-    told = [f"{problem.where}: {problem.what}" for problem in refused.value.problems]
+    told = [f"{problem.location}: {problem.what}" for problem in refused.value.problems]
     assert told == [
-        "jobs/titanic: requirements.txt:2: a package takes no -r of pip's",
-        "jobs/titanic: requirements.txt:4: a package takes no --index-url of pip's",
+        "jobs/titanic/requirements.txt:2: a package takes no -r of pip's",
+        "jobs/titanic/requirements.txt:4: a package takes no --index-url of pip's",
     ]
 
 
@@ -94,9 +94,9 @@ def test_links_out_of_the_folder_are_refused_and_those_inside_are_packed(folder,
     (folder / "data").symlink_to(folder / "nested", target_is_directory=True)
     with pytest.raises(ConfigError) as refused:
         packaging.build("titanic", folder, "jobs/titanic")
-    assert [(p.where, p.what) for p in refused.value.problems] == [
-        ("jobs/titanic: data", "is a link to a folder"),
-        ("jobs/titanic: notes.txt", "is a link out of the package"),
+    assert [(str(p.location), p.what) for p in refused.value.problems] == [
+        ("jobs/titanic/data", "is a link to a folder"),
+        ("jobs/titanic/notes.txt", "is a link out of the package"),
     ]
 
 

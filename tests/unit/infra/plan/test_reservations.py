@@ -5,24 +5,23 @@ import datetime
 import pytest
 
 from infra.catalog import costs
-from infra.plan import reservations as reservation_plan
-from tests.unit.infra.stacks import H100, stack
+from tests.unit.infra.stacks import H100, planned
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
 
 
 def plan(**given):
-    return reservation_plan.plans(stack(reservations={"h100": H100 | given}))["h100"]
+    return planned(reservations={"h100": H100 | given}).reservations["h100"]
 
 
 def rights(**given):
-    found = reservation_plan.rights(stack(reservations={"h100": H100 | given}))
+    found = planned(reservations={"h100": H100 | given}).reservation_grants
     return [(right.role, right.place, right.ours) for right in found]
 
 
 def lines(**given):
-    return reservation_plan.cost(stack(reservations={"h100": H100 | given}), NOW)
+    return planned(reservations={"h100": H100 | given}).reservation_costs(NOW)
 
 
 def test_a_job_names_a_specific_reservation_in_full():

@@ -2,14 +2,14 @@
 
 import datetime
 
-from infra.stack_rules import advice
+from infra.stack import Stack
 from tests.unit.infra.stacks import H100, PEERING, PSC, stack
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 
 
 def told(tmp_path, **changes):
-    found = advice.warnings(stack(**changes), {}, tmp_path, NOW)
+    found = Stack(stack(**changes), tmp_path, {}).warnings({}, NOW)
     assert all(problem.level == "warning" for problem in found)
     return [str(problem) for problem in found]
 

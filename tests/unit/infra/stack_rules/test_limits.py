@@ -1,16 +1,12 @@
 """Limits of a stack hold for its jobs and for the stack as a whole."""
 
-from pathlib import Path
-
 import pytest
 
 from infra.catalog import costs
-from infra.customjob.request import job_file as spec
 from infra.customjob.rules.context import JobLimits
-from infra.plan import jobs as job_files
-from infra.settings import stack_file
-from infra.stack_rules import limits
-from tests.unit.infra.stacks import BASE, refused, stack
+from infra.plan.facts import job_limits
+from infra.stack import from_raw
+from tests.unit.infra.stacks import BASE, planned, refused, stack
 
 JOB = """\
 serviceAccount: trainer-prod@acme-ml-prod.iam.gserviceaccount.com
@@ -28,13 +24,13 @@ COST = RATE.usd * 10
 def verdicts(root, **changes):
     (root / "job.yaml").write_text(JOB)
     jobs = {name: {"file": "job.yaml"} for name in ("one", "two")}
-    settings = stack_file.parse(BASE | {"jobs": jobs} | changes, root)
-    return settings, job_files.judge(settings, {}, root)
+    found = from_raw(BASE | {"jobs": jobs} | changes, root)
+    return found, found.judge_jobs()
 
 
 def total(root, **given):
-    settings, judged = verdicts(root, limits=given)
-    return limits.problems(settings, judged, root)
+    found, judged = verdicts(root, limits=given)
+    return found.exceeded_limits(judged)
 
 
 def rules_of(judged):
@@ -42,14 +38,14 @@ def rules_of(judged):
 
 
 def test_without_limits_nothing_is_limited():
-    assert limits.of_jobs(stack()) == JobLimits()
-    assert limits.problems(stack(), {}, Path()) == []
+    assert job_limits(stack()) == JobLimits()
+    assert planned().exceeded_limits({}) == []
 
 
 def test_a_job_over_its_limit_is_refused_at_its_timeout_with_one_that_would_do(tmp_path):
     _, judged = verdicts(tmp_path, limits={"maxUsdPerJob": COST - 0.01})
     [problem] = judged["one"].errors
-    assert (problem.rule, problem.where) == ("limit-job-cost", "job.yaml:3:23")
+    assert (problem.rule, str(problem.location)) == ("limit-job-cost", "job.yaml:3:23")
     assert f"may cost ${COST:.2f} ($0.22 an hour), the limit of a job is $2.17" in problem.what
     seconds = int(problem.hint.split('"')[1].removesuffix("s"))
     assert RATE.usd * seconds / 3600 <= COST - 0.01 < RATE.usd * (seconds + 60) / 3600
@@ -74,7 +70,7 @@ def test_a_broken_limit_stands_at_its_line_of_the_stack_file(tmp_path):
         "  vertex-training:limits:\n    regions: [us-east1]\n    maxUsdPerEnvironment: 1\n"
     )
     found = total(tmp_path, maxUsdPerEnvironment=1, regions=["us-east1"])
-    assert [(p.rule, p.where) for p in found] == [
+    assert [(p.rule, str(p.location)) for p in found] == [
         ("limit-region", "Pulumi.prod.yaml:2:3"),
         ("limit-environment-cost", "Pulumi.prod.yaml:5:5"),
     ]
@@ -82,9 +78,9 @@ def test_a_broken_limit_stands_at_its_line_of_the_stack_file(tmp_path):
 
 def test_a_limit_in_usd_asks_for_prices_unless_it_allows_to_go_without():
     for given in ({"maxUsdPerJob": 1}, {"maxUsdPerEnvironment": 1}):
-        assert limits.of_jobs(stack(limits=given)).priced
-        assert not limits.of_jobs(stack(limits=given | {"allowUnpriced": True})).priced
-    assert not limits.of_jobs(stack(limits={"strategies": ["SPOT"]})).priced
+        assert job_limits(stack(limits=given)).priced
+        assert not job_limits(stack(limits=given | {"allowUnpriced": True})).priced
+    assert not job_limits(stack(limits={"strategies": ["SPOT"]})).priced
 
 
 @pytest.mark.parametrize(
@@ -96,7 +92,7 @@ def test_a_limit_in_usd_asks_for_prices_unless_it_allows_to_go_without():
         ({"regions": []}, ".regions", "at least 1 item"),
         ({"regions": ["us-centrl1"]}, ".regions[0]", "did you mean 'us-central1'?"),
         ({"machineTypes": ["n1-*", "h9-*"]}, ".machineTypes[1]", "no machine type"),
-        ({"strategies": ["CHEAP"]}, ".strategies.0", "'STANDARD', 'SPOT' or 'FLEX_START'"),
+        ({"strategies": ["CHEAP"]}, ".strategies[0]", "'STANDARD', 'SPOT' or 'FLEX_START'"),
     ],
 )
 def test_a_limit_that_would_limit_nothing_is_refused(given, path, text):
@@ -116,12 +112,6 @@ def test_the_timeout_a_hint_names_is_accepted(tmp_path):
     _, judged = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
     hint = judged["one"].errors[0].hint.split('"')[1]
     (tmp_path / "other.yaml").write_text(JOB.replace("36000s", hint))
-    settings, _ = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
-    again = spec.judge(
-        (tmp_path / "other.yaml").read_bytes(),
-        "other.yaml",
-        job_files.submission(settings, "other"),
-        {},
-        job_files.context(settings),
-    )
+    found, _ = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
+    again = found.judge_other((tmp_path / "other.yaml").read_bytes(), "other.yaml", "other")
     assert again.errors == ()

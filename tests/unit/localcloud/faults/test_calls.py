@@ -12,7 +12,7 @@ import pytest
 from google.api_core import exceptions
 
 from infra.customjob.google.job_service import PROVES_NOT_CREATED
-from infra.customjob.protocol.ports import InDoubt, NotSubmitted
+from infra.errors import InDoubtError, NotSubmittedError
 from localcloud.faults.calls import CallFaults
 from localcloud.faults.model import GRPC_CODES
 from localcloud.faults.table import FaultTable
@@ -43,7 +43,9 @@ def test_each_code_before_and_after_the_job_is_made(
     faulty: Faulty, code: str, when: str, made: int
 ) -> None:
     faulty.add("error", code=code, when=when, method="CreateCustomJob")
-    with pytest.raises(NotSubmitted if code in PROVES_NOT_CREATED else InDoubt, match=code):
+    with pytest.raises(
+        NotSubmittedError if code in PROVES_NOT_CREATED else InDoubtError, match=code
+    ):
         submit(faulty)
     assert count(faulty) == made
     assert submit(faulty)  # once only
@@ -73,7 +75,7 @@ def test_a_reset_closes_the_real_connection(faulty: Faulty, when: str, made: int
 
 def test_a_truncated_answer_is_in_doubt_and_the_job_exists(faulty: Faulty) -> None:
     faulty.add("truncate", method="CreateCustomJob")
-    with pytest.raises(InDoubt):
+    with pytest.raises(InDoubtError):
         submit(faulty)
     assert count(faulty) == 1
 
@@ -104,7 +106,7 @@ def test_a_held_call_whose_fault_is_cleared_never_has_an_effect(faulty: Faulty) 
         answer = pool.submit(submit, faulty)
         faulty.table.wait_held(held, 60)
         faulty.table.clear(held)
-        assert isinstance(answer.exception(60), InDoubt)
+        assert isinstance(answer.exception(60), InDoubtError)
     assert count(faulty) == 0
 
 
@@ -159,7 +161,7 @@ def test_a_fault_finds_its_job_by_label_in_every_call(faulty: Faulty, match: str
     other = faulty.cloud.jobs.list()[0].name
     faulty.client.get(other)
     submit(faulty, {"request-id": "xyz", "job": "other"})
-    with pytest.raises(NotSubmitted):
+    with pytest.raises(NotSubmittedError):
         submit(faulty)
     name = submit(faulty)
     for call in (faulty.cloud.client.get_custom_job, faulty.cloud.client.cancel_custom_job):
@@ -170,7 +172,7 @@ def test_a_fault_finds_its_job_by_label_in_every_call(faulty: Faulty, match: str
 def test_several_faults_add_up(faulty: Faulty) -> None:
     delay = faulty.add("delay", seconds=0.01)
     error = faulty.add("error", code="ABORTED", when="after")
-    with pytest.raises(InDoubt, match="ABORTED"):
+    with pytest.raises(InDoubtError, match="ABORTED"):
         submit(faulty)
     assert (faulty.fired(delay), faulty.fired(error), count(faulty)) == (1, 1, 1)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Service
 
 
@@ -40,12 +40,12 @@ def parse(kind: str = "error", service: str = "jobs", **given: Any) -> Fault:
     ],
 )  # fmt: skip
 def test_a_fault_that_makes_no_sense_is_refused_in_words(given: dict[str, Any], text: str) -> None:
-    with pytest.raises(LocalError, match=text):
+    with pytest.raises(LocalCloudError, match=text):
         Fault.parse(**given)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(LocalError) as caught:
+    with pytest.raises(LocalCloudError) as caught:
         Fault.parse(service="storage", kind="stale", method="nothing", code="503")
     for text in ("strongly consistent", "no method 'nothing'", "takes no code", "needs seconds"):
         assert text in caught.value.message

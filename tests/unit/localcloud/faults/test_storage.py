@@ -123,7 +123,7 @@ def test_a_record_whose_answer_was_lost_is_written_once(
     front: StorageFront, table: FaultTable, bucket: storage.Bucket, kind: str
 ) -> None:
     """The client repeats a write under a precondition, and the repetition conflicts with it."""
-    from infra.customjob.protocol.ports import Conflict
+    from infra.errors import PreconditionFailedError
 
     intents = BucketIntents(storage_client(front.url), "control")
     add(
@@ -134,7 +134,7 @@ def test_a_record_whose_answer_was_lost_is_written_once(
         **({"when": "after"} if kind == "reset" else {}),
     )
     record = Record("abc", State.INTENT, "me")
-    with pytest.raises(Conflict):
+    with pytest.raises(PreconditionFailedError):
         intents.write(record, 0)
     stored = intents.read("abc")
     assert stored is not None

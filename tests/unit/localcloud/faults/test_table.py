@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Service
 from localcloud.faults.table import FaultTable
 from tests.unit.localcloud.conftest import wait_until
@@ -72,12 +72,12 @@ def test_a_held_call_ends_when_its_fault_is_cleared_or_the_server_stops(table: F
 
 
 def test_what_cannot_be_done_is_said_in_words(table: FaultTable) -> None:
-    with pytest.raises(LocalError, match="no fault 7"):
+    with pytest.raises(LocalCloudError, match="no fault 7"):
         table.clear(7)
     drop, hold = table.add(DROP), table.add(HOLD)
-    with pytest.raises(LocalError, match="only hold holds"):
+    with pytest.raises(LocalCloudError, match="only hold holds"):
         table.release(drop)
-    with pytest.raises(LocalError, match="held no call within 0 s"):
+    with pytest.raises(LocalCloudError, match="held no call within 0 s"):
         table.wait_held(hold, 0)
 
 

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from infra.customjob.google import logs
-from infra.customjob.protocol.ports import OperatorError
+from infra.errors import OperatorError
 from localcloud.inventory.store import SERVICE
 from localcloud.vertex.grpc_front import serve
 from localcloud.vertex.log_entries import LogService, handler

@@ -3,7 +3,7 @@
 import json
 
 from infra.customjob import rules
-from infra.errors import Problem
+from infra.errors import Location, Problem
 from vt.check import listing, machine, sarif
 from vt.check.report import Report
 
@@ -12,8 +12,21 @@ REPORTS = [
     Report.of(
         "jobs/a b.yaml",
         "x: 0\ny: 1\n",
-        [Problem("jobs/a b.yaml:1:4", "100% wrong,\nreally", "0", "fix: it", KNOWN)],
-        [Problem("jobs/a b.yaml:2:1", "is old", rule="no-such-rule")],
+        [
+            Problem(
+                "100% wrong,\nreally",
+                "0",
+                "fix: it",
+                location=Location("jobs/a b.yaml", 1, 4),
+                rule=KNOWN,
+            ),
+            Problem(
+                "is old",
+                location=Location("jobs/a b.yaml", 2, 1),
+                rule="no-such-rule",
+                level="warning",
+            ),
+        ],
     ),
     Report("jobs/clean.yaml"),
 ]

@@ -1,8 +1,10 @@
 """Findings and their extent in the source line."""
 
+import dataclasses
+
 import pytest
 
-from infra.errors import Problem
+from infra.errors import Location, Problem
 from vt.check.report import Report, end_of_value
 
 
@@ -29,10 +31,11 @@ def test_a_value_ends_where_yaml_ends_it(line, column, marked):
 
 
 def test_findings_stand_in_the_order_of_the_file_and_once():
-    one = Problem("a.yaml:3:1", "late", rule="x")
-    two = Problem("a.yaml:1:7", "early", rule="y")
-    report = Report.of("a.yaml", "k: v\n\nlate: 1\n", [one, two, one], [two])
-    assert [(f.line, f.level, f.what) for f in report.findings] == [
+    one = Problem("late", location=Location("a.yaml", 3, 1), rule="x")
+    two = Problem("early", location=Location("a.yaml", 1, 7), rule="y")
+    warning = dataclasses.replace(two, level="warning")
+    report = Report.of("a.yaml", "k: v\n\nlate: 1\n", [one, two, one, warning])
+    assert [(f.line, f.level, f.statement) for f in report.findings] == [
         (1, "error", "early"),
         (1, "warning", "early"),
         (3, "error", "late"),
@@ -41,17 +44,21 @@ def test_findings_stand_in_the_order_of_the_file_and_once():
 
 
 def test_a_place_without_a_line_is_told_in_the_text():
-    report = Report.of("Pulumi.dev.yaml", "", [Problem("jobs/code", "has no Python files")])
+    problem = Problem("has no Python files", location=Location("jobs/code"))
+    report = Report.of("Pulumi.dev.yaml", "", [problem])
     [finding] = report.findings
-    assert (finding.line, finding.what) == (1, "jobs/code: has no Python files")
+    assert (finding.line, finding.statement) == (1, "jobs/code: has no Python files")
 
 
 def test_a_place_in_the_stack_file_that_is_not_there_keeps_its_path():
-    where = "Pulumi.dev.yaml: vertex-training:projectNumber"
-    [finding] = Report.of("Pulumi.dev.yaml", "", [Problem(where, "missing")]).findings
+    path, location = ("vertex-training:projectNumber",), Location("Pulumi.dev.yaml")
+    problem = Problem("missing", path=path, location=location)
+    [finding] = Report.of("Pulumi.dev.yaml", "", [problem]).findings
     assert finding.message == "vertex-training:projectNumber: missing."
 
 
 def test_a_file_name_may_hold_colons():
-    [finding] = Report.of("a:1:2.yaml", "x", [Problem("a:1:2.yaml:1:1", "wrong")]).findings
+    [finding] = Report.of(
+        "a:1:2.yaml", "x", [Problem("wrong", location=Location("a:1:2.yaml", 1, 1))]
+    ).findings
     assert (finding.file, finding.line, finding.column) == ("a:1:2.yaml", 1, 1)

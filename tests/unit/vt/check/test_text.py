@@ -1,18 +1,22 @@
 """What people read."""
 
-from infra.errors import Problem
+from infra.errors import Location, Problem
 from vt.check import text
 from vt.check.report import Report
 
 
-def shown(source, *problems, color=False, warnings=()):
-    report = Report.of("jobs/x.yaml", source, problems, warnings)
+def at(line, column, what, *more, **fields):
+    return Problem(what, *more, location=Location("jobs/x.yaml", line, column), **fields)
+
+
+def shown(source, *problems, color=False):
+    report = Report.of("jobs/x.yaml", source, problems)
     return list(text.lines([report], color=color))
 
 
 def test_a_finding_is_one_line_then_the_source_and_a_caret():
-    problem = Problem(
-        "jobs/x.yaml:2:17", "replicaCount: must be at least 1", "0", "skip it", "replica-count"
+    problem = at(
+        2, 17, "must be at least 1", "0", "skip it", path=("replicaCount",), rule="replica-count"
     )
     assert shown("pools:\n  replicaCount: 0\n", problem) == [
         "jobs/x.yaml:2:17: replicaCount: must be at least 1 (got 0). Hint: skip it [replica-count]",
@@ -23,23 +27,23 @@ def test_a_finding_is_one_line_then_the_source_and_a_caret():
 
 
 def test_a_warning_says_that_it_is_one():
-    told = shown("a: 1\n", warnings=[Problem("jobs/x.yaml:1:1", "is old", rule="image-age")])
+    told = shown("a: 1\n", at(1, 1, "is old", rule="image-age", level="warning"))
     assert told[0] == "jobs/x.yaml:1:1: warning: is old. [image-age]"
     assert told[-1] == "1 file: no errors, 1 warning."
 
 
 def test_a_caret_stands_below_its_value_after_wide_characters_and_tabs():
-    told = shown('名前: {\ta: 1, b: "é"}\n', Problem("jobs/x.yaml:1:16", "wrong"))
+    told = shown('名前: {\ta: 1, b: "é"}\n', at(1, 16, "wrong"))
     source, caret = told[1:3]
     cells = [text.cells(char) for char in source]
-    at = source.index('"é"')
-    assert len(caret) - len(caret.lstrip()) == sum(cells[:at])
+    column = source.index('"é"')
+    assert len(caret) - len(caret.lstrip()) == sum(cells[:column])
     assert caret.count("^") == 3
 
 
 def test_a_long_line_is_cut_around_the_value():
     source = "a: " + "x" * 5000 + " bad, " + "y" * 5000
-    told = shown(source, Problem("jobs/x.yaml:1:5005", "wrong"))
+    told = shown(source, at(1, 5005, "wrong"))
     assert "bad" in told[1]
     assert told[1].count("…") == 2
     assert len(told[1]) < 130
@@ -48,13 +52,13 @@ def test_a_long_line_is_cut_around_the_value():
 
 def test_nothing_a_terminal_would_act_upon_is_printed():
     evil = "\x1b]0;owned\x07\x1b[2J"
-    told = shown(f"a: {evil}\n", Problem("jobs/x.yaml:1:4", "wrong", evil))
+    told = shown(f"a: {evil}\n", at(1, 4, "wrong", evil))
     assert "\x1b" not in "".join(told)
     assert "\x07" not in "".join(told)
 
 
 def test_colours_only_surround_the_text():
-    problem = Problem("jobs/x.yaml:1:1", "wrong", rule="r")
+    problem = at(1, 1, "wrong", rule="r")
     coloured = "\n".join(shown("a: 1\n", problem, color=True))
     for code in (text.RED, text.YELLOW, text.BOLD, text.DIM, text.RESET):
         coloured = coloured.replace(code, "")
@@ -62,7 +66,7 @@ def test_colours_only_surround_the_text():
 
 
 def test_a_place_outside_of_the_file_has_no_excerpt():
-    assert len(shown("", Problem("jobs/x.yaml:1:1", "a job file is a mapping"))) == 2
+    assert len(shown("", at(1, 1, "a job file is a mapping"))) == 2
 
 
 def test_the_summary_counts():

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vt.deploy.approval import Approval, NotAnApproval, marked_in, of, parse
+from infra.errors import ApprovalParseError
+from vt.deploy.approval import Approval, marked_in, of, parse
 
 FIELDS = {"stack": "dev", "commit": "c" * 40, "tree": "a" * 40, "report": "f" * 64}
 hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
@@ -42,19 +43,19 @@ def test_a_record_is_one_line():
     ],
 )
 def test_what_is_no_record_is_refused_by_the_field_that_is_wrong(key, value):
-    with pytest.raises(NotAnApproval, match=key):
+    with pytest.raises(ApprovalParseError, match=key):
         parse(json.dumps(FIELDS | {key: value}))
 
 
 @pytest.mark.parametrize("key", FIELDS)
 def test_no_field_may_be_missing(key):
-    with pytest.raises(NotAnApproval, match=f"{key}: Field required"):
+    with pytest.raises(ApprovalParseError, match=f"{key}: Field required"):
         of({name: value for name, value in FIELDS.items() if name != key})
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "[]", "yes"])
 def test_other_texts_are_no_records(text):
-    with pytest.raises(NotAnApproval):
+    with pytest.raises(ApprovalParseError):
         parse(text)
 
 
@@ -66,5 +67,5 @@ def test_a_line_approves_nothing_unless_the_record_is_all_of_it(line):
 
 
 def test_a_damaged_record_in_a_comment_is_an_error_and_not_nothing():
-    with pytest.raises(NotAnApproval):
+    with pytest.raises(ApprovalParseError):
         marked_in('<!-- vt:approval {"stack": "dev"} -->')

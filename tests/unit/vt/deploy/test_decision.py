@@ -16,7 +16,7 @@ def test_another_commit_of_the_same_content_goes():
 def test_another_content_stops_and_says_whose_approval_it_is():
     [problem] = about_the_checkout(APPROVED, "dev", dataclasses.replace(HERE, tree="b" * 40))
     assert "commit cccccccccccc" in problem.what
-    assert problem.got == "dddddddddddd"
+    assert problem.value == "dddddddddddd"
     assert "make preview STACK=dev" in problem.hint
 
 
@@ -40,4 +40,4 @@ def test_the_approved_plan_goes_and_any_other_stops():
     assert about_the_plan(APPROVED, "f" * 64) == []
     [problem] = about_the_plan(APPROVED, "e" * 64)
     assert "ffffffffffff" in problem.what
-    assert problem.got == "eeeeeeeeeeee"
+    assert problem.value == "eeeeeeeeeeee"

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from infra.errors import PreviewParseError
 from vt.drift import findings
-from vt.drift.findings import Field, NotAPreview, Outcome
+from vt.drift.findings import Field, Outcome
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "drift-preview.json"
 URN = "urn:pulumi:dev::vertex-training::a:b:C::name"
@@ -108,7 +109,7 @@ def test_a_program_that_fails_before_any_step_is_told_by_its_error_alone():
 
 @pytest.mark.parametrize("printed", ["Everything is fine", "null", "[]", "{}"])
 def test_a_success_without_a_preview_is_not_taken_for_clean(printed):
-    with pytest.raises(NotAPreview):
+    with pytest.raises(PreviewParseError):
         findings.read("dev", 0, printed, "")
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from infra.errors import EventParseError
 from tests.unit.vt.review import plans
 from vt.engine import events
 
@@ -99,7 +100,7 @@ def test_policies_that_looked_are_counted_also_when_they_found_nothing() -> None
 
 
 def test_a_line_that_is_no_event_is_refused() -> None:
-    with pytest.raises(events.NotEvents, match="steps"):
+    with pytest.raises(EventParseError, match="steps"):
         events.parse(['{"steps": []}'], "dev")
-    with pytest.raises(events.NotEvents):
+    with pytest.raises(EventParseError):
         events.parse(["Previewing update"], "dev")

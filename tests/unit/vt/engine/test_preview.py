@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.errors import PreviewError
 from vt.engine import preview as runner
 
 BACKEND = runner.BACKEND
@@ -64,7 +65,7 @@ def test_an_engine_that_says_nothing_is_quoted(root: Path) -> None:
     path.mkdir()
     (path / "pulumi").write_text("#!/bin/sh\necho 'no stack named dev found' >&2\nexit 1\n")
     (path / "pulumi").chmod(0o755)
-    with pytest.raises(runner.CannotPreview, match="no stack named dev found"):
+    with pytest.raises(PreviewError, match="no stack named dev found"):
         runner.preview(root, "dev", {"PATH": str(path)})
 
 

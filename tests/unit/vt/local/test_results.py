@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from localcloud.errors import LocalError
+from infra.errors import LocalCloudError
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable, State
 from tests.unit.localcloud.conftest import Cloud, command_job
@@ -60,7 +60,7 @@ def test_logs_finds_the_newest_job_by_any_of_its_names() -> None:
     assert find_job(jobs, "a", []).job_id == "2"
     assert find_job(jobs, "1", []).job_id == "1"
     assert find_job(jobs, "titanic", ["1"]).job_id == "1"
-    with pytest.raises(LocalError, match=r"there is no job 'c'. Hint: there are: a, b."):
+    with pytest.raises(LocalCloudError, match=r"there is no job 'c'. Hint: there are: a, b."):
         find_job(jobs, "c", [])
 
 

@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra import stack as stacks
 from infra.customjob import provider
-from vt.check import stack as stacks
 from vt.render import request as requests
 
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from infra.errors import Problem
+from infra.errors import Location, Problem
 from tests.unit.vt.review import plans
 from vt.review import html, machine, markdown, report
 from vt.review.report import Report
@@ -108,7 +108,9 @@ def test_a_comment_fits_and_keeps_its_verdict(count: int) -> None:
 
 
 def test_ten_thousand_mistakes_fit_as_well() -> None:
-    problems = tuple(Problem(f"jobs/{n}.yaml:1:1", "w" * 300) for n in range(10_000))
+    problems = tuple(
+        Problem("w" * 300, location=Location(f"jobs/{n}.yaml", 1, 1)) for n in range(10_000)
+    )
     told = [submit(f"{n}-" + "x" * 36) for n in range(3000)]
     text = markdown.render(review(*told, plans.said("error", "no"), problems=problems))
     assert len(text.encode()) <= 65_536
@@ -173,7 +175,9 @@ def test_json_says_which_schema_it_has_and_all_the_rest(everything: Report) -> N
 
 
 def test_mistakes_in_files_stand_in_for_the_engines_text() -> None:
-    problem = Problem("jobs/a.yaml:3:4", "not there", "x", "write y", "some-rule")
+    problem = Problem(
+        "not there", "x", "write y", location=Location("jobs/a.yaml", 3, 4), rule="some-rule"
+    )
     found = review(plans.said("error", "1 mistake; …"), problems=(problem,))
     for text in (markdown.render(found), html.render(found), machine.render(found)):
         assert "jobs/a.yaml:3:4" in text

@@ -6,7 +6,8 @@ import pytest
 from google.cloud import storage
 
 from infra.customjob.google import intent_store
-from infra.customjob.protocol.ports import Conflict, OperatorError, Record, State
+from infra.customjob.protocol.ports import Record, State
+from infra.errors import OperatorError, PreconditionFailedError
 from localcloud.server import choose_port
 from localcloud.storage import StorageEmulator
 
@@ -42,10 +43,10 @@ def test_a_record_is_read_as_it_was_written(intents):
 
 def test_a_write_without_the_current_generation_conflicts(intents):
     first = intents.write(record(), 0)
-    with pytest.raises(Conflict):
+    with pytest.raises(PreconditionFailedError):
         intents.write(record(), 0)
     second = intents.write(record(State.SENDING), first.generation)
-    with pytest.raises(Conflict):
+    with pytest.raises(PreconditionFailedError):
         intents.write(record(State.SENDING, "other"), first.generation)
     assert intents.read("id1") == second
 
@@ -54,7 +55,7 @@ def test_of_many_writers_at_once_one_wins(intents):
     def attempt(number):
         try:
             return intents.write(record(owner=str(number)), 0).record.owner
-        except Conflict:
+        except PreconditionFailedError:
             return None
 
     with ThreadPoolExecutor(8) as pool:
@@ -66,10 +67,10 @@ def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
     assert intents.turn("r/titanic") is None
     intents.take_turn("r/titanic", "id1", 0)
     turn = intents.turn("r/titanic")
-    with pytest.raises(Conflict):
+    with pytest.raises(PreconditionFailedError):
         intents.take_turn("r/titanic", "id2", 0)
     intents.take_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
-    with pytest.raises(Conflict):
+    with pytest.raises(PreconditionFailedError):
         intents.take_turn("r/titanic", "id2", turn.generation)
     assert intents.turn("r/titanic").request_id == "id1"
     assert intents.turn("r/iris") is None

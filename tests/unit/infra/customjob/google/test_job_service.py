@@ -13,7 +13,7 @@ from google.protobuf import empty_pb2
 from google.rpc import status_pb2
 
 from infra.customjob.google import job_service as client
-from infra.customjob.protocol.ports import InDoubt, NotAllowed, NotSubmitted, OperatorError
+from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
 
 PARENT = "projects/local-x/locations/us-central1"
 BODY = (
@@ -82,13 +82,13 @@ def test_a_job_is_sent_with_its_own_and_the_stacks_labels(server, jobs):
 @pytest.mark.parametrize("code", sorted(client.PROVES_NOT_CREATED))
 def test_codes_that_prove_nothing_was_created_are_a_no(server, jobs, code):
     server.replies["CreateCustomJob"] = [grpc.StatusCode[code]]
-    with pytest.raises(NotSubmitted, match=f"nothing was submitted: {code}"):
+    with pytest.raises(NotSubmittedError, match=f"nothing was submitted: {code}"):
         jobs.create(PARENT, BODY, {})
 
 
 def test_a_missing_right_is_told_from_other_refusals(server, jobs):
     server.replies["CreateCustomJob"] = [grpc.StatusCode.PERMISSION_DENIED]
-    with pytest.raises(NotAllowed):
+    with pytest.raises(PermissionDeniedError):
         jobs.create(PARENT, BODY, {})
 
 
@@ -106,14 +106,14 @@ def test_a_missing_right_is_told_from_other_refusals(server, jobs):
 )
 def test_all_other_codes_leave_doubt_and_are_sent_once(server, jobs, code):
     server.replies["CreateCustomJob"] = [grpc.StatusCode[code]]
-    with pytest.raises(InDoubt):
+    with pytest.raises(InDoubtError):
         jobs.create(PARENT, BODY, {})
     assert len(sent(server, "CreateCustomJob")) == 1
 
 
 def test_an_answer_without_a_name_leaves_doubt(server, jobs):
     server.replies["CreateCustomJob"] = [empty_pb2.Empty()]
-    with pytest.raises(InDoubt, match="without a job's name"):
+    with pytest.raises(InDoubtError, match="without a job's name"):
         jobs.create(PARENT, BODY, {})
 
 
@@ -196,7 +196,7 @@ def test_who_signs_in_after_a_refusal_is_let_in(monkeypatch):
 
 
 def test_a_request_that_is_no_custom_job_is_not_sent(server, jobs):
-    with pytest.raises(NotSubmitted, match="nothing was sent"):
+    with pytest.raises(NotSubmittedError, match="nothing was sent"):
         jobs.create(PARENT, '{"nonsense":1}', {})
     assert server.requests == []
 

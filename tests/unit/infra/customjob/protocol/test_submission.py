@@ -5,15 +5,16 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import (
-    InDoubt,
-    NotAllowed,
-    NotSubmitted,
-    OperatorError,
-    Refused,
-    State,
-)
+from infra.customjob.protocol.ports import State
 from infra.customjob.protocol.timing import Timing
+from infra.errors import (
+    InDoubtError,
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+    PreconditionFailedError,
+)
 from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
 
 TIMING = Timing()
@@ -54,14 +55,16 @@ def test_a_live_or_succeeded_job_is_adopted_and_nothing_is_sent(state):
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "CANCELLING", "EXPIRED"])
 def test_an_ended_run_is_refused_and_says_how_to_run_again(state):
     world = world_with(job("a", state, error="exit code 1"))
-    with pytest.raises(Refused, match=rf"run 3 of job 'titanic' is {state}.*exit code 1.*run: 4"):
+    with pytest.raises(
+        JobRefusedError, match=rf"run 3 of job 'titanic' is {state}.*exit code 1.*run: 4"
+    ):
         submit(Process(world))
     assert world.sent == 0
 
 
 def test_another_request_under_the_same_id_is_refused():
     world = world_with(job("a", "RUNNING", digest="e" * 20))
-    with pytest.raises(Refused, match="is another request"):
+    with pytest.raises(JobRefusedError, match="is another request"):
         submit(Process(world))
 
 
@@ -69,15 +72,15 @@ def test_a_job_whose_record_at_vertex_was_deleted_is_not_sent_again():
     world = World()
     submit(Process(world))
     world.jobs.clear()
-    with pytest.raises(Refused, match=r"that record was deleted since.*run: 4"):
+    with pytest.raises(JobRefusedError, match=r"that record was deleted since.*run: 4"):
         submit(Process(world))
     assert world.sent == 1
 
 
 def test_a_certain_no_frees_the_record_for_a_corrected_try():
     world = World()
-    with pytest.raises(NotSubmitted):
-        submit(Process(world, answer=NotSubmitted("no"), lands=False))
+    with pytest.raises(NotSubmittedError):
+        submit(Process(world, answer=NotSubmittedError("no"), lands=False))
     assert world.stored.record.state is State.RELEASED
     began = world.time
     submit(Process(world))
@@ -87,16 +90,16 @@ def test_a_certain_no_frees_the_record_for_a_corrected_try():
 def test_only_a_missing_right_is_tried_again():
     made = []
     process = Process(
-        World(), lambda *call: made.append(call), answer=NotSubmitted("no"), lands=False
+        World(), lambda *call: made.append(call), answer=NotSubmittedError("no"), lands=False
     )
-    with pytest.raises(NotSubmitted):
+    with pytest.raises(NotSubmittedError):
         submit(process)
     assert made.count(("create", "before")) == 1
 
 
 def test_a_right_granted_just_now_is_waited_for():
     world = World()
-    process = Process(world, answer=NotAllowed("no actAs"), lands=False)
+    process = Process(world, answer=PermissionDeniedError("no actAs"), lands=False)
 
     def allow_after_20_seconds(name, when):
         if name == "create" and world.time >= 1020:
@@ -109,29 +112,29 @@ def test_a_right_granted_just_now_is_waited_for():
 
 def test_a_job_that_came_to_be_although_it_was_refused_is_adopted_and_not_sent_again():
     world = World()
-    found, adopted = submit(Process(world, answer=NotAllowed("no actAs"), lands=True))
+    found, adopted = submit(Process(world, answer=PermissionDeniedError("no actAs"), lands=True))
     assert (world.sent, adopted, found.name) == (1, True, "job-1")
 
 
 def test_a_right_that_is_not_granted_is_an_error_within_a_bound():
     world = World()
-    with pytest.raises(NotAllowed):
-        submit(Process(world, answer=NotAllowed("no actAs"), lands=False))
+    with pytest.raises(PermissionDeniedError):
+        submit(Process(world, answer=PermissionDeniedError("no actAs"), lands=False))
     assert world.time - 1000 <= TIMING.gate
     assert world.stored.record.state is State.RELEASED
 
 
 def test_a_lost_answer_is_settled_by_looking_and_never_by_sending_again():
     world = World(list_lag=20)
-    found, adopted = submit(Process(world, answer=InDoubt("?")))
+    found, adopted = submit(Process(world, answer=InDoubtError("?")))
     assert (world.sent, adopted, found.name) == (1, True, "job-1")
     assert world.stored.record.state is State.DONE
 
 
 def test_a_request_that_never_shows_up_fails_closed_and_the_next_run_resolves_it():
     world = World()
-    with pytest.raises(InDoubt, match="Nothing was sent twice"):
-        submit(Process(world, answer=InDoubt("?"), lands=False))
+    with pytest.raises(InDoubtError, match="Nothing was sent twice"):
+        submit(Process(world, answer=InDoubtError("?"), lands=False))
     assert world.stored.record.state is State.SENDING
     submit(Process(world))
     assert world.sent == 1
@@ -180,8 +183,8 @@ def test_who_loses_the_fence_waits_until_the_winners_lease_is_over():
     def overtaken(name, when):
         if (name, when) == ("write SENDING", "before") and not won:
             won.append(world.time)
-            with pytest.raises(InDoubt):
-                submit(Process(world, answer=InDoubt("?"), lands=False))
+            with pytest.raises(InDoubtError):
+                submit(Process(world, answer=InDoubtError("?"), lands=False))
         if (name, when) == ("create", "before"):
             sent_at.append(world.time)
 
@@ -202,7 +205,7 @@ def test_a_withdrawn_job_that_no_list_shows_yet_is_not_sent_again():
     found, _ = submit(Process(world))
     world.jobs[found.name] = job(found.name, "CANCELLED")
     withdrawal.release(Process(world), "id1", found.name)
-    with pytest.raises(Refused, match=r"run 3 .* is CANCELLED"):
+    with pytest.raises(JobRefusedError, match=r"run 3 .* is CANCELLED"):
         submit(Process(world))
     assert world.sent == 1
 
@@ -222,7 +225,7 @@ def test_an_orphan_does_not_begin_to_send():
     world = World()
     process = Process(world)
     process.alive = False
-    with pytest.raises(NotSubmitted, match="engine is gone"):
+    with pytest.raises(NotSubmittedError, match="engine is gone"):
         submit(process)
     assert (world.sent, world.stored.record.state) == (0, State.RELEASED)
 
@@ -234,7 +237,7 @@ def test_a_process_that_slept_through_its_lease_does_not_send():
         if (name, when) == ("write SENDING", "after"):
             world.time += TIMING.send_within + 1
 
-    with pytest.raises(NotSubmitted, match="held up"):
+    with pytest.raises(NotSubmittedError, match="held up"):
         submit(Process(world, freeze))
     assert world.sent == 0
 
@@ -280,7 +283,7 @@ def test_a_lost_answer_to_our_own_write_is_recognised():
     def lose(name, when):
         if name.startswith("write") and when == "after" and name not in lost:
             lost.add(name)
-            raise submission.Conflict  # the client repeats a write whose answer it lost
+            raise PreconditionFailedError  # the client repeats a write whose answer it lost
 
     lost = set()
     submit(Process(world, lose))
@@ -344,7 +347,7 @@ def test_a_whole_other_run_in_between_any_two_steps_leaves_one_job(point):
 
     try:
         names.append(submit(Process(world, interrupt))[0].name)
-    except NotSubmitted:  # the other one had to wait, and took the submission over meanwhile
+    except NotSubmittedError:  # the other one had to wait, and took the submission over meanwhile
         names.append(submit(Process(world))[0].name)
     assert [j.name for j in world.live()] == [names[0]]
     assert names[0] == names[1]
@@ -369,7 +372,7 @@ def test_many_processes_at_once_leave_one_job_and_agree_on_it():
         def run(world=world, step=step, names=names):
             try:
                 names.append(submit(Process(world, step))[0].name)
-            except NotSubmitted:
+            except NotSubmittedError:
                 names.append(submit(Process(world))[0].name)
 
         threads = [threading.Thread(target=run) for _ in range(3)]

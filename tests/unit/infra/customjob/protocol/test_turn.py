@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import InDoubt, NotSubmitted, OperatorError, Refused, State
+from infra.customjob.protocol.ports import State
 from infra.customjob.protocol.timing import Timing
+from infra.errors import InDoubtError, JobRefusedError, NotSubmittedError, OperatorError
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
 
 TIMING = Timing()
@@ -42,14 +43,14 @@ def test_a_job_that_lives_for_the_request_before_is_named_with_both_ways_out(sta
     world.jobs["job-1"] = job("projects/1/locations/r/customJobs/42", state)
     world.jobs["projects/1/locations/r/customJobs/42"] = world.jobs.pop("job-1")
     told = rf"customJobs/42 is {state}\. Nothing was submitted.*`vt jobs cancel 42 --stack dev`"
-    with pytest.raises(Refused, match=rf"'titanic'.*{told}.*put the job back"):
+    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{told}.*put the job back"):
         submit(Process(world), EDITED)
     assert world.sent == 1
 
 
 def test_the_refused_request_gives_its_claim_back_and_leaves_the_turn():
     world = killed_after("create")
-    with pytest.raises(Refused):
+    with pytest.raises(JobRefusedError):
         submit(Process(world), EDITED)
     assert world.records["id2"].record.state is State.RELEASED
     assert world.turns["r/titanic"].request_id == "id1"
@@ -57,7 +58,7 @@ def test_the_refused_request_gives_its_claim_back_and_leaves_the_turn():
 
 def test_put_back_as_it_was_the_job_is_adopted():
     world = killed_after("create")
-    with pytest.raises(Refused):
+    with pytest.raises(JobRefusedError):
         submit(Process(world), EDITED)
     found, adopted = submit(Process(world))
     assert (world.sent, adopted, found.name) == (1, True, "job-1")
@@ -75,14 +76,14 @@ def test_once_that_job_is_cancelled_or_has_ended_the_new_request_is_sent(state):
 def test_a_job_that_only_its_record_tells_of_is_seen():
     world = World(list_lag=10_000)
     submit(Process(world))
-    with pytest.raises(Refused, match="job-1 is PENDING"):
+    with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
         submit(Process(world), EDITED)
 
 
 def test_a_job_that_only_the_list_tells_of_is_seen():
     world = killed_after("create")
     del world.records["id1"]
-    with pytest.raises(Refused, match="job-1 is PENDING"):
+    with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
         submit(Process(world), EDITED)
 
 
@@ -109,8 +110,8 @@ def test_a_withdrawn_job_makes_way_at_once():
 
 def test_a_request_that_may_be_on_its_way_is_waited_for():
     world = World()
-    with pytest.raises(InDoubt):
-        submit(Process(world, answer=InDoubt("?"), lands=False))
+    with pytest.raises(InDoubtError):
+        submit(Process(world, answer=InDoubtError("?"), lands=False))
     fenced_at = world.stored.updated
     submit(Process(world), EDITED)
     assert world.sent == 1
@@ -125,7 +126,7 @@ def test_a_job_that_comes_to_be_meanwhile_is_named():
         if world.time >= 1060 and not world.jobs:
             world.create()
 
-    with pytest.raises(Refused, match="job-1 is PENDING"):
+    with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
         submit(Process(world, land), EDITED)
     assert world.time < 1000 + TIMING.lease
 
@@ -138,7 +139,7 @@ def test_a_process_that_slept_through_the_lease_looks_once_more():
             world.create()
             world.time += 1000
 
-    with pytest.raises(Refused, match="job-1 is PENDING"):
+    with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
         submit(Process(world, sleep), EDITED)
 
 
@@ -194,7 +195,7 @@ def test_the_old_file_run_at_any_moment_of_the_new_ones_run_leaves_one_living_jo
     def attempt(process, request):
         try:
             submit(process, request)
-        except (Refused, NotSubmitted) as error:
+        except (JobRefusedError, NotSubmittedError) as error:
             told.append(str(error))
 
     told = []
@@ -214,7 +215,7 @@ def test_an_ended_job_is_not_adopted_while_the_one_sent_after_it_lives(request_i
     if request_id == "id2":
         assert submit(Process(world), EDITED)[0].name == "job-2"
         return
-    with pytest.raises(Refused, match="job-2 is PENDING"):
+    with pytest.raises(JobRefusedError, match="job-2 is PENDING"):
         submit(Process(world))
     world.jobs["job-2"] = job("job-2", "CANCELLED")
     assert submit(Process(world))[0].name == "job-1"

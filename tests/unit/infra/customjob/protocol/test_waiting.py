@@ -5,16 +5,8 @@ import threading
 
 import pytest
 
-from infra.customjob.protocol.ports import OperatorError
-from infra.customjob.protocol.waiting import (
-    NotReached,
-    Outlook,
-    Pace,
-    TimeIsUp,
-    Wait,
-    readable,
-    wait,
-)
+from infra.customjob.protocol.waiting import Outlook, Pace, Wait, readable, wait
+from infra.errors import OperatorError, WaitDeadlineError, WaitError
 from tests.unit.infra.customjob.fakes import job
 
 NAME = "projects/1/locations/r/customJobs/7"
@@ -74,7 +66,7 @@ def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_lo
         return ["epoch 1", "out of memory"]
 
     _, _, outcome = waited(["RUNNING", state][-1:], goal, error="exit code 1.", tail=tail)
-    assert isinstance(outcome, NotReached)
+    assert isinstance(outcome, WaitError)
     assert str(outcome) == (
         f"job 'train' is {state} ({NAME}): exit code 1. "
         "Mend it, or set run: 3 in the stack file to submit it once more.\n"
@@ -94,7 +86,7 @@ def test_a_log_that_cannot_be_read_is_said_and_hides_nothing():
 
 def test_a_deadline_ends_the_wait_exactly_and_leaves_the_job():
     _, clock, outcome = waited(["RUNNING"], deadline=95.0)
-    assert isinstance(outcome, TimeIsUp)
+    assert isinstance(outcome, WaitDeadlineError)
     assert clock.time == 95.0
     assert "is RUNNING, and had 1m 35s to succeed" in str(outcome)
     assert "It goes on" in str(outcome)

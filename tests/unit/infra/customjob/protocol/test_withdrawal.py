@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import OperatorError, Record, Refused, State, Stored
+from infra.customjob.protocol.ports import Record, State, Stored
+from infra.errors import JobRefusedError, OperatorError
 from tests.unit.infra.customjob.fakes import REQUEST, Process, World, job
 
 
@@ -67,7 +68,7 @@ def test_a_freed_record_still_names_its_job_which_a_list_that_lags_does_not_show
     first, _ = submit(Process(world))
     withdrawal.withdraw(Process(world), first.name, delete_record=False, sleep=lambda _: None)
     withdrawal.release(Process(world), "id1", first.name)
-    with pytest.raises(Refused, match=f"CANCELLED \\({first.name}\\)"):
+    with pytest.raises(JobRefusedError, match=f"CANCELLED \\({first.name}\\)"):
         submit(Process(world))
     assert world.sent == 1
 

@@ -116,7 +116,7 @@ def test_three_mistakes_are_told_with_file_line_and_column():
     ("text", "expected"),
     [
         (GCLOUD + "useSpot: true\n", "scheduling.strategy: SPOT"),
-        (GCLOUD + "labels: {a: b}\njobSpec: {}\n", "workerPoolSpecs is no field of CustomJob"),
+        (GCLOUD + "labels: {a: b}\njobSpec: {}\n", "workerPoolSpecs: is no field of CustomJob"),
         (changed(network="x"), "it belongs to jobSpec"),
         (changed(diskSpec={"bootDiskSize_gb": 200}), "did you mean 'bootDiskSizeGb'?"),
         (changed(diskSpec={"bootDiskSizeGb": "2e2"}), "must be a whole number"),
@@ -142,7 +142,7 @@ def test_three_mistakes_are_told_with_file_line_and_column():
             "C ident",
         ),
         (changed(containerSpec={"imageUri": "x", "env": {"A": "x"}}), "must be a list"),
-        ("state: x\njobSpec: {}\n", "state is filled in by the service"),
+        ("state: x\njobSpec: {}\n", "state: is filled in by the service"),
         ("serviceAccount: x\nworkerPoolSpecs: []\n", "workerPoolSpecs is missing"),
         ("serviceAccount: x\nworkerPoolSpecs: [{}]\n", "the first worker pool is empty"),
     ],

@@ -1,7 +1,7 @@
 import pytest
 
 from infra.customjob.request import references
-from infra.customjob.request.references import UnknownReference
+from infra.errors import UnknownReferenceError
 
 TABLE = {
     "buckets.data": "gs://b",
@@ -24,13 +24,13 @@ def test_text_without_a_dotted_name_is_not_ours(text):
 
 
 def test_an_unknown_name_suggests_one_of_its_kind():
-    with pytest.raises(UnknownReference) as unknown:
+    with pytest.raises(UnknownReferenceError) as unknown:
         references.resolve("${buckets.dta}", TABLE)
     assert unknown.value.hint == "did you mean 'buckets.data'?"
 
 
 def test_a_kind_the_stack_declares_none_of_says_where_to():
-    with pytest.raises(UnknownReference) as unknown:
+    with pytest.raises(UnknownReferenceError) as unknown:
         references.resolve("${images.trainer}", TABLE)
     assert unknown.value.hint == (
         "this stack declares no images; name 'trainer' under vertex-training:images"
@@ -38,12 +38,12 @@ def test_a_kind_the_stack_declares_none_of_says_where_to():
 
 
 def test_an_unknown_kind_suggests_among_all():
-    with pytest.raises(UnknownReference) as unknown:
+    with pytest.raises(UnknownReferenceError) as unknown:
         references.resolve("${buckts.data}", TABLE)
     assert unknown.value.hint == "did you mean 'buckets.data'?"
 
 
 def test_a_whole_section_cannot_stand_inside_of_text():
-    with pytest.raises(UnknownReference, match="reservations"):
+    with pytest.raises(UnknownReferenceError, match="reservations"):
         references.resolve("x ${reservations.h100}", TABLE)
     assert references.whole("${reservations.h100}", TABLE) == {"key": "k"}

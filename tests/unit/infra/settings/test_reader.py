@@ -3,8 +3,9 @@ import copy
 import pulumi
 import pytest
 
+from infra import engine
 from infra.errors import ConfigError
-from infra.settings import stack_file
+from infra.stack import SCHEMA, read_settings
 
 STACK = {
     "stack": "dev",
@@ -30,12 +31,12 @@ def checkout(tmp_path):
 def problems(checkout, **changes):
     raw = copy.deepcopy(STACK) | changes
     with pytest.raises(ConfigError) as failed:
-        stack_file.parse(raw, checkout)
+        read_settings(raw, checkout)
     return [str(problem) for problem in failed.value.problems]
 
 
 def test_a_complete_stack_is_read(checkout):
-    settings = stack_file.parse(STACK, checkout)
+    settings = read_settings(STACK, checkout)
     assert settings.jobs["train"].run == 2
     assert settings.jobs["train"].on_delete == "keep"
     assert settings.buckets["data"].versioning
@@ -71,7 +72,7 @@ def test_all_mistakes_are_told_at_once(checkout):
 def test_a_missing_key_says_how_to_set_it(checkout):
     raw = {key: value for key, value in STACK.items() if key != "projectNumber"}
     with pytest.raises(ConfigError, match="pulumi config set vertex-training:projectNumber VALUE"):
-        stack_file.parse(raw, checkout)
+        read_settings(raw, checkout)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,8 @@ def test_mistakes_across_keys_are_found(checkout, changes, expected):
     assert expected in told[0]
 
 
-def test_numbers_in_text_keys_stay_text():
-    import pulumi
-
+def test_numbers_in_text_keys_stay_text(monkeypatch):
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
     pulumi.runtime.set_all_config(
         {
             "vertex-training:projectNumber": "012",
@@ -115,7 +115,11 @@ def test_numbers_in_text_keys_stay_text():
         }
     )
     try:
-        assert stack_file._own_keys() == {"projectNumber": "012", "buckets": {"data": {}}}
+        assert engine.read_config(SCHEMA) == {
+            "stack": "dev",
+            "projectNumber": "012",
+            "buckets": {"data": {}},
+        }
     finally:
         pulumi.runtime.set_all_config({})
 
@@ -130,7 +134,7 @@ def test_numbers_in_text_keys_stay_text():
     ],
 )
 def test_a_job_may_be_waited_for_within_a_deadline(checkout, job, seconds):
-    settings = stack_file.parse(STACK | {"jobs": {"train": {"file": "train.yaml"} | job}}, checkout)
+    settings = read_settings(STACK | {"jobs": {"train": {"file": "train.yaml"} | job}}, checkout)
     assert settings.jobs["train"].deadline_seconds == seconds
 
 
@@ -161,7 +165,7 @@ def test_an_encrypted_value_is_refused_and_never_shown(checkout, monkeypatch):
     pulumi.runtime.set_all_config(values, encrypted)
     try:
         with pytest.raises(ConfigError) as failed:
-            stack_file.read(checkout)
+            engine.read_config(SCHEMA)
     finally:
         pulumi.runtime.set_all_config({}, [])
     told = failed.value.report()

@@ -4,8 +4,7 @@ import pytest
 
 from infra import program
 from infra.errors import ConfigError
-from infra.plan import jobs as job_files
-from infra.settings import stack_file
+from infra.stack import from_raw
 
 JOB = """\
 serviceAccount: ${serviceAccounts.trainer}
@@ -16,7 +15,7 @@ workerPoolSpecs:
 """
 
 
-def settings(root, **changes):
+def stack(root, **changes):
     raw = {
         "stack": "dev",
         "project": "acme-ml-dev",
@@ -27,7 +26,7 @@ def settings(root, **changes):
         "images": {"trainer": {"digest": "sha256:" + "a" * 64}},
         "jobs": {"one": {"file": "one.yaml"}, "two": {"file": "two.yaml"}},
     }
-    return stack_file.parse(raw | changes, root)
+    return from_raw(raw | changes, root)
 
 
 @pytest.fixture
@@ -38,13 +37,13 @@ def checkout(tmp_path):
 
 
 def rules(checkout, **changes):
-    verdicts = job_files.judge(settings(checkout, **changes), {}, checkout)
+    verdicts = stack(checkout, **changes).judge_jobs()
     return {key: [problem.rule for problem in v.errors] for key, v in verdicts.items()}
 
 
 def test_right_jobs_become_requests(checkout):
     assert rules(checkout) == {"one": [], "two": []}
-    requests = program.read_jobs(settings(checkout), {}, checkout)
+    requests = program.read_jobs(stack(checkout))
     assert "gs://acme-ml-dev-artifacts-dev/one" in requests["one"].body
 
 
@@ -69,6 +68,6 @@ def test_mistakes_of_all_files_are_told_together(checkout):
     (checkout / "one.yaml").write_text("useSpot: yes\n")
     (checkout / "two.yaml").write_text("scheduling: {timeout: 24h}\n")
     with pytest.raises(ConfigError) as failed:
-        program.read_jobs(settings(checkout), {}, checkout)
-    files = {problem.where.split(":")[0] for problem in failed.value.problems}
+        program.read_jobs(stack(checkout))
+    files = {problem.location.file for problem in failed.value.problems}
     assert files == {"one.yaml", "two.yaml"}

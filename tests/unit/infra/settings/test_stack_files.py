@@ -2,9 +2,8 @@
 
 import pytest
 
-from infra.errors import ConfigError
-from infra.settings import project_files as stack_names
-from infra.settings import stack_yaml
+from infra import stack
+from infra.errors import ConfigError, UnknownStackError
 
 PROJECT = """\
 name: vertex-training
@@ -34,18 +33,18 @@ def checkout(tmp_path):
 def problems(checkout, text):
     (checkout / "Pulumi.dev.yaml").write_text(text)
     with pytest.raises(ConfigError) as failed:
-        stack_yaml.read(checkout, "dev")
+        stack.load(checkout, "dev")
     return [str(problem) for problem in failed.value.problems]
 
 
 def test_defaults_of_the_project_hold_where_the_stack_is_silent(checkout):
-    settings = stack_yaml.read(checkout, "dev")
+    settings = stack.load(checkout, "dev").settings
     assert (settings.stack, settings.region) == ("dev", "us-central1")
     assert settings.labels == {"team": "ml"}
 
 
 def test_a_number_reaches_the_program_as_text(checkout):
-    assert stack_yaml.read(checkout, "dev").project_number == "210987654321"
+    assert stack.load(checkout, "dev").settings.project_number == "210987654321"
 
 
 def test_mistakes_are_told_at_their_line_and_column(checkout):
@@ -70,5 +69,5 @@ def test_what_is_no_config_is_one_plain_mistake(checkout, text):
 
 @pytest.mark.parametrize("name", ["prod", "../dev", ""])
 def test_a_stack_without_a_file_is_not_guessed(checkout, name):
-    with pytest.raises(stack_names.NoSuchStack, match="stacks here: dev"):
-        stack_yaml.read(checkout, name)
+    with pytest.raises(UnknownStackError, match="stacks here: dev"):
+        stack.load(checkout, name)

@@ -1,0 +1,134 @@
+"""Config -> settings: every mistake at once, each with its place in the stack file. Pure.
+
+Pulumi checks the type of a declared key and lets unknown keys pass. Here an unknown key is a
+mistake with a hint. The training stacks and ``bootstrap/`` are read alike: a :class:`Schema` says
+what a project's config is called and which model holds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, get_args, get_origin
+
+import pydantic
+from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from infra.errors import ConfigError, Location, Path, Problem, did_you_mean
+from infra.naming import KEY_RULE
+from infra.settings.section import Section
+
+#: Written in the stack file under ``gcp:`` and taken over; everything else is the project's own.
+PROVIDER: Final = "gcp"
+PROVIDER_KEYS: Final = ("project", "region")
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Generic[AnySection]):
+    """What the config of a project's stacks is read as."""
+
+    namespace: str
+    """The project's name: its keys are ``NAMESPACE:KEY``."""
+    model: type[AnySection]
+    """Has a field for each key, for those of the provider, and ``stack``."""
+
+    @property
+    def fields(self) -> dict[str, FieldInfo]:
+        """Key below the namespace -> field of the model."""
+        names = _fields(self.model)
+        return {key: names[key] for key in names if key not in ("stack", *PROVIDER_KEYS)}
+
+    def is_text(self, key: str) -> bool:
+        """Whether the value of ``key`` is text, also where it looks like a number."""
+        return key in self.fields and self.fields[key].annotation is str
+
+    def full_path(self, path: Path) -> Path:
+        """A path below the namespace as the stack file has it."""
+        top = str(path[0])
+        if ":" in top:
+            return path
+        namespace = PROVIDER if top in PROVIDER_KEYS else self.namespace
+        return (f"{namespace}:{top}", *path[1:])
+
+
+def file_name(stack: str) -> str:
+    """Name of a stack's file."""
+    return f"Pulumi.{stack}.yaml"
+
+
+def encrypted_problem(schema: Schema[Any], stack: str, key: str) -> Problem:
+    """Reported before anything is judged: other messages show the value they are about."""
+    full = f"{schema.namespace}:{key}"
+    return Problem(
+        "is encrypted, and everything here goes into names, requests and the state in clear",
+        hint=f"pulumi config rm {full}; give jobs secrets by Secret Manager (secrets)",
+        path=(full,),
+        location=Location(file_name(stack)),
+    )
+
+
+def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
+    """Check the form of a config. ``raw`` has the keys below the namespace, and ``stack``.
+
+    Raises:
+        ConfigError: with every mistake found, at the stack file, without lines.
+    """
+    try:
+        return schema.model.model_validate(raw)
+    except pydantic.ValidationError as failed:
+        location = Location(file_name(str(raw.get("stack", ""))))
+        problems = [_problem(schema, error).at(location) for error in failed.errors()]
+        raise ConfigError(problems) from None
+
+
+def _problem(schema: Schema[Any], error: ErrorDetails) -> Problem:
+    """One of pydantic's errors in our words."""
+    found = tuple(part for part in error["loc"] if part != "[key]") or ("",)
+    path = schema.full_path(found)
+    if error["type"] == "extra_forbidden":
+        hint = did_you_mean(str(found[-1]), _keys_at(schema, found[:-1]))
+        return Problem("unknown key", hint=hint, path=path)
+    if error["type"] == "missing":
+        namespace = str(path[0]).partition(":")[0]
+        hint = f"pulumi config set {namespace}:{found[-1]} VALUE"
+        return Problem("missing", hint=hint, path=path)
+    is_tree = isinstance(error["input"], dict | list)
+    value = "" if is_tree else json.dumps(error["input"], default=str)
+    what = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "string_pattern_mismatch" and "[key]" in error["loc"]:
+        what = f"a name here must be {KEY_RULE}"
+    return Problem(what[0].lower() + what[1:], value, path=path)
+
+
+def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
+    """Keys that may stand in the section a path leads to."""
+    section: type[Section] = schema.model
+    steps = iter(parents)
+    for step in steps:
+        fields = schema.fields if section is schema.model else _fields(section)
+        field = fields.get(str(step))
+        if field is None:
+            return []
+        section, is_map = _section_in(field.annotation)
+        if section is Section:
+            return []
+        if is_map and next(steps, None) is None:
+            return []
+    return list(schema.fields if section is schema.model else _fields(section))
+
+
+def _fields(section: type[Section]) -> dict[str, FieldInfo]:
+    return {to_camel(name): field for name, field in section.model_fields.items()}
+
+
+def _section_in(annotation: Any) -> tuple[type[Section], bool]:
+    """The section a field holds, and whether in a map of them; ``Section`` itself if none."""
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, Section):
+            return candidate, get_origin(annotation) is dict
+    return Section, False

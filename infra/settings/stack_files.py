@@ -1,0 +1,74 @@
+"""A project's stack files, read without an engine: for tools that judge and render jobs.
+
+What the engine does with the two files is done here for the project's own keys:
+``Pulumi.<stack>.yaml`` wins over the defaults in ``Pulumi.yaml``, whole values at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infra.errors import ConfigError, Location, Problem
+from infra.located_yaml.loader import Loader
+from infra.settings import project_files
+from infra.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
+
+
+def read_raw(schema: Schema[Any], root: Path, stack: str) -> dict[str, Any]:
+    """The config of ``stack`` by key, as ``reader.parse`` takes it.
+
+    Raises:
+        UnknownStackError: ``root`` has no such file.
+        ConfigError: a file is no YAML, or has no mapping where one belongs.
+    """
+    config = _defaults(schema, root) | _config(project_files.file_of(root, stack))
+    raw: dict[str, Any] = {"stack": stack}
+    for full, value in config.items():
+        namespace, _, key = full.partition(":")
+        if namespace == PROVIDER and key in PROVIDER_KEYS:
+            raw[key] = _text(value)
+        elif namespace == schema.namespace:
+            raw[key] = _text(value) if schema.is_text(key) else value
+    return raw
+
+
+def _defaults(schema: Schema[Any], root: Path) -> dict[str, Any]:
+    """Values that ``Pulumi.yaml`` gives to all stacks."""
+    found: dict[str, Any] = {}
+    if (root / project_files.PROJECT_FILE).is_file():
+        for key, declared in _config(root / project_files.PROJECT_FILE).items():
+            full = key if ":" in key else f"{schema.namespace}:{key}"
+            for word in ("value", "default"):
+                if isinstance(declared, dict) and word in declared:
+                    found[full] = declared[word]
+    return found
+
+
+def _config(file: Path) -> dict[str, Any]:
+    """The ``config`` section of a file."""
+    start = Location(file.name, 1, 1)
+    try:
+        content = yaml.load(file.read_bytes(), Loader=Loader)
+    except yaml.MarkedYAMLError as bad:
+        mark = bad.problem_mark or bad.context_mark
+        location = Location(file.name, mark.line + 1, mark.column + 1) if mark else start
+        what = f"not YAML: {bad.problem or bad.context}"
+        raise ConfigError([Problem(what, location=location)]) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as bad:
+        what = f"not YAML: {str(bad).splitlines()[0]}"
+        raise ConfigError([Problem(what, location=start)]) from None
+    config = content.get("config") if isinstance(content, dict) else None
+    if config is None:
+        return {}
+    if not isinstance(config, dict):
+        raise ConfigError([Problem("config must be a mapping", location=start)])
+    return {str(key): value for key, value in config.items()}
+
+
+def _text(value: Any) -> Any:
+    """Scalars of the config reach a program as text: 123 is "123"."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value

@@ -1,0 +1,195 @@
+"""A stack: its settings, and everything that follows from them, worked out once and handed on.
+
+The program, ``vt check``, ``vt render`` and ``vt diff`` all work on a :class:`Stack`, so they mean
+the same names, plans and requests. Pure: nothing here asks the engine or a cloud.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from infra.customjob.request import job_file
+from infra.customjob.request.job_file import JobFile, JobRequest, Submission, Verdict
+from infra.customjob.rules.context import Context
+from infra.errors import ConfigError, Location, Problem
+from infra.plan import external_grants, images, packages
+from infra.plan.facts import job_limits, stack_facts
+from infra.plan.grants import GrantRequest
+from infra.plan.network import NetworkPlan, network_grants, plan_network
+from infra.plan.packages import Package
+from infra.plan.references import reference_table
+from infra.plan.reservations import (
+    ReservationPlan,
+    cost_lines,
+    plan_reservations,
+    reservation_grants,
+)
+from infra.settings import locations, reader, stack_files
+from infra.settings.model import Settings
+from infra.settings.reader import Schema
+from infra.stack_rules import advice, files, limits, names, network, reservations
+
+#: How the training project's stack files are read.
+SCHEMA: Final = Schema("vertex-training", Settings)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack whose file is in order. ``root`` is the checkout."""
+
+    settings: Settings
+    root: Path
+    packages: Mapping[str, Package]
+    """The built packages, by key."""
+
+    @functools.cached_property
+    def network(self) -> NetworkPlan | None:
+        """The network, or None if jobs use none."""
+        return plan_network(self.settings)
+
+    @functools.cached_property
+    def reservations(self) -> Mapping[str, ReservationPlan]:
+        """The reservations, by key."""
+        return plan_reservations(self.settings)
+
+    @functools.cached_property
+    def network_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the network needs."""
+        return network_grants(self.settings, self.network)
+
+    @functools.cached_property
+    def reservation_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the reservations need."""
+        return reservation_grants(self.settings, self.reservations)
+
+    @functools.cached_property
+    def references(self) -> Mapping[str, Any]:
+        """What ``${kind.name}`` stands for in a job file."""
+        tags = images.tags(self.settings.images, self.root)
+        return reference_table(self.settings, self.network, self.reservations, self.packages, tags)
+
+    @functools.cached_property
+    def context(self) -> Context:
+        """What is around every job of this stack, other jobs aside."""
+        facts = stack_facts(self.settings, self.network, self.reservations)
+        return dataclasses.replace(Context.of(facts), limits=job_limits(self.settings))
+
+    def submission(self, job: str, run: int = 1) -> Submission:
+        """The submission of a job in this stack."""
+        settings = self.settings
+        return Submission(settings.project, settings.region, settings.stack, job, run)
+
+    def judge_jobs(self, shown: Callable[[str], str] = str) -> dict[str, Verdict]:
+        """Every job of the stack, by its name, with what was found wrong in its file.
+
+        ``shown`` makes a file's name in messages from its name in the config.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        found = [
+            JobFile(
+                (self.root / job.file).read_bytes(),
+                shown(job.file),
+                self.submission(key, job.run),
+            )
+            for key, job in self.settings.jobs.items()
+        ]
+        return job_file.judge_all(found, self.references, self.context)
+
+    def judge_other(self, data: bytes, file: str, job: str) -> Verdict:
+        """A file that no job of the stack names, as if ``job`` did."""
+        return job_file.judge(data, file, self.submission(job), self.references, self.context)
+
+    def jobs_of(self, file: Path) -> list[str]:
+        """Names of the jobs that this file is for; a file may serve several."""
+        wanted = file.resolve()
+        jobs = self.settings.jobs.items()
+        return [key for key, job in jobs if (self.root / job.file).resolve() == wanted]
+
+    def exceeded_limits(self, verdicts: Mapping[str, Verdict]) -> list[Problem]:
+        """What is over the stack's limits in the stack as a whole."""
+        return self.located(limits.exceeded(self.settings, verdicts))
+
+    def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
+        """What is no mistake in the stack file, and would surprise its owner."""
+        return self.located(advice.warnings(self.settings, self.reservations, requests, now))
+
+    def reservation_costs(self, now: datetime.datetime) -> list[str]:
+        """A line for each reservation the stack makes."""
+        return cost_lines(self.reservations, self.settings.region, now)
+
+    def external_grants(self) -> str:
+        """What other teams must do before jobs can run; empty if there is nothing."""
+        grants = [*self.network_grants, *self.reservation_grants]
+        return external_grants.report(self.settings, self.network, grants)
+
+    def located(self, problems: Sequence[Problem]) -> list[Problem]:
+        """Problems with paths below the namespace, at their places in the stack file."""
+        return _located(problems, self.settings.stack, self.root)
+
+
+def load(root: Path, stack: str) -> Stack:
+    """The stack of this name, from its file below ``root``.
+
+    Raises:
+        UnknownStackError: it has no file.
+        ConfigError: with every mistake in it, or in its packages.
+    """
+    return from_raw(stack_files.read_raw(SCHEMA, root, stack), root)
+
+
+def from_raw(raw: Mapping[str, Any], root: Path) -> Stack:
+    """The stack of a config that was read already; see :func:`load`."""
+    return with_packages(read_settings(raw, root), root)
+
+
+def with_packages(settings: Settings, root: Path) -> Stack:
+    """The stack of settings that were checked, with its packages built; nothing is written.
+
+    Raises:
+        ConfigError: with every path that no package can be made of.
+    """
+    paths = {key: package.path for key, package in settings.packages.items()}
+    return Stack(settings, root, packages.build_all(paths, root))
+
+
+def read_settings(raw: Mapping[str, Any], root: Path) -> Settings:
+    """Check a config. Files that it names are looked up below ``root``.
+
+    Raises:
+        ConfigError: with every mistake found, at its place in the stack file.
+    """
+    try:
+        settings = reader.parse(SCHEMA, raw)
+    except ConfigError as failed:
+        raise ConfigError(locations.locate(failed.problems, root)) from None
+    if problems := broken_rules(settings, root):
+        raise ConfigError(_located(problems, settings.stack, root))
+    return settings
+
+
+def broken_rules(settings: Settings, root: Path) -> list[Problem]:
+    """Everything that does not hold across the keys of a stack file."""
+    return [
+        *names.problems(settings),
+        *files.problems(settings, root),
+        *network.problems(settings),
+        *reservations.problems(settings, plan_reservations(settings)),
+        *limits.problems(settings),
+    ]
+
+
+def _located(problems: Sequence[Problem], stack: str, root: Path) -> list[Problem]:
+    location = Location(reader.file_name(stack))
+    placed = [
+        dataclasses.replace(problem, path=SCHEMA.full_path(problem.path), location=location)
+        for problem in problems
+    ]
+    return locations.locate(placed, root)

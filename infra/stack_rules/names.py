@@ -1,0 +1,49 @@
+"""Names that Google Cloud would refuse, and keys that name what the stack does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra import naming
+from infra.errors import Problem, did_you_mean
+from infra.settings.model import Settings
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not hold."""
+    yield from _buckets(settings)
+    for key in settings.service_accounts:
+        if not naming.ACCOUNT_ID.match(name := settings.names.account_id(key)):
+            what = "makes an account id that is not 6 to 30 characters long"
+            yield Problem(what, name, "choose another name", ("serviceAccounts", key))
+    for key, value in settings.names.labels(settings.labels).items():
+        if problem := naming.label_problem(key, value):
+            yield Problem(problem, value, path=("labels", key))
+    for index, member in enumerate(settings.submitters):
+        if not member.startswith(naming.MEMBER_KINDS):
+            hint = f"write {', '.join(naming.MEMBER_KINDS[:3])} or a principal of workload identity"
+            yield Problem("not an IAM member", member, hint, ("submitters", index))
+    yield from _unknown_keys(settings)
+
+
+def _buckets(settings: Settings) -> Iterator[Problem]:
+    for key in settings.buckets:
+        path = ("buckets", key)
+        if key in (naming.STAGING, naming.CONTROL):
+            yield Problem("the stack makes this bucket itself", key, "rename it", path)
+        if not naming.BUCKET.match(name := settings.names.bucket(key)):
+            yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
+
+
+def _unknown_keys(settings: Settings) -> Iterator[Problem]:
+    """Keys that point at something the stack does not have."""
+    for key, account in settings.service_accounts.items():
+        for field, wanted, known in (
+            ("reads", account.reads, settings.buckets),
+            ("writes", account.writes, settings.buckets),
+            ("secrets", account.secrets, settings.secrets),
+        ):
+            kind = "secret" if field == "secrets" else "bucket"
+            for name in sorted(set(wanted) - set(known)):
+                what, path = f"this stack has no such {kind}", ("serviceAccounts", key, field)
+                yield Problem(what, name, did_you_mean(name, known), path)
