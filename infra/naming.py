@@ -9,29 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 #: Key in a stack file: what becomes part of names everywhere. Starts with a letter (RFC 1035).
-KEY = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
-KEY_RULE = "lowercase letters, digits and '-', starting with a letter, not ending with '-'"
+KEY: Final = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
+KEY_RULE: Final = "lowercase letters, digits and '-', starting with a letter, not ending with '-'"
 
 #: https://docs.cloud.google.com/storage/docs/buckets#naming (no dots: those need a verified domain)
-BUCKET = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
+BUCKET: Final = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
 #: https://docs.cloud.google.com/iam/docs/service-accounts-create: 6 to 30 characters
-ACCOUNT_ID = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
+ACCOUNT_ID: Final = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
 #: Networks, addresses, reservations and what belongs to them: 1 to 63 characters (RFC 1035).
-COMPUTE = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
-COMPUTE_RULE = "at most 63 lowercase letters, digits and '-': shorten the key or the stack's name"
+COMPUTE: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+COMPUTE_RULE: Final = (
+    "at most 63 lowercase letters, digits and '-': shorten the key or the stack's name"
+)
 #: Labels: at most 63 characters, and start keys with a letter; see ``CustomJob.labels``.
-LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
-LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}\Z")
+LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
+LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
 
 #: How IAM members begin that a stack file may name.
-MEMBER_KINDS = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
+MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
+
+#: How ids of projects begin that live in the local cloud; no other code may spell it.
+LOCAL_PREFIX: Final = "local-"
 
 #: Bucket for code packages on their way to a job. Jobs may read it.
-STAGING = "staging"
+STAGING: Final = "staging"
 #: Bucket for the records that make a submission happen once. Jobs have no right on it.
-CONTROL = "control"
+CONTROL: Final = "control"
+
+
+def is_local(project: str) -> bool:
+    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    return project.startswith(LOCAL_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

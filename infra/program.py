@@ -17,9 +17,10 @@ none unwraps an output: all names are explicit, so a job's request is known in f
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pulumi
+from pulumi import export
 
 from infra.catalog import costs
 from infra.components.apis import Apis
@@ -41,23 +42,23 @@ from infra.stack import Stack
 
 
 def deploy(stack: Stack) -> None:
-    """Declare everything.
+    """Read the jobs, log what a reviewer must know, and declare everything.
 
     Raises:
         ConfigError: with every mistake in job files, before anything is declared.
     """
     requests = read_jobs(stack)
     log_advice(stack, requests)
+    declare(stack, requests)
+
+
+def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
+    """Every component, in order, and the stack's outputs."""
     settings = stack.settings
     names, labels = settings.names, settings.labels
-
-    apis = Apis("apis", project=settings.project, sections=uses(settings))
+    apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     storage = Storage(
-        "storage",
-        names=names,
-        labels=labels,
-        buckets=settings.buckets,
-        after=apis.on("storage"),
+        "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
     )
     registry = Registry(
         "registry",
@@ -73,14 +74,43 @@ def deploy(stack: Stack) -> None:
         secrets=settings.secrets,
         after=apis.on("secretmanager") if settings.secrets else [],
     )
+    identities = declare_identities(stack, requests, apis, storage, secrets)
+    uploaded = Packages(
+        "packages",
+        packages=stack.packages,
+        root=stack.root,
+        bucket=storage.buckets[STAGING],
+    )
+    needed = [
+        *(apis, storage, registry, uploaded),
+        *declare_network(stack, apis),
+        *declare_capacity(stack, apis),
+        *identities.values(),
+    ]
+    training = declare_training(stack, requests, needed)
+    export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
+    export("registry", registry.url)
+    export("serviceAccounts", {key: account.email for key, account in identities.items()})
+    export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
+
+
+def declare_identities(
+    stack: Stack,
+    requests: Mapping[str, JobRequest],
+    apis: Apis,
+    storage: Storage,
+    secrets: Secrets,
+) -> dict[str, TrainingAccount]:
+    """The accounts that jobs run as, by key."""
+    settings = stack.settings
     fetching = accounts_fetching_packages(settings, requests)
-    identities = {
+    return {
         key: TrainingAccount(
             key,
             key=key,
-            names=names,
+            names=settings.names,
             account=account,
-            uses_packages=names.account_email(key) in fetching,
+            uses_packages=settings.names.account_email(key) in fetching,
             submitters=settings.submitters,
             storage=storage,
             secrets=secrets,
@@ -88,32 +118,25 @@ def deploy(stack: Stack) -> None:
         )
         for key, account in settings.service_accounts.items()
     }
-    uploaded = Packages(
-        "packages",
-        packages=stack.packages,
-        root=stack.root,
-        folder=".build/packages",
-        bucket=storage.buckets[STAGING],
-    )
-    network = declare_network(stack, apis)
-    capacity = declare_capacity(stack, apis)
-    training = Training(
+
+
+def declare_training(
+    stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
+) -> Training:
+    """The jobs, which need all of ``after``."""
+    settings, names = stack.settings, stack.settings.names
+    return Training(
         "training",
         requests=requests,
         jobs=settings.jobs,
-        labels=names.labels(labels),
+        labels=names.labels(settings.labels),
         control_bucket=names.bucket(CONTROL),
-        after=[apis, storage, registry, uploaded, *network, *capacity, *identities.values()],
+        after=after,
     )
 
-    pulumi.export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
-    pulumi.export("registry", registry.url)
-    pulumi.export("serviceAccounts", {key: account.email for key, account in identities.items()})
-    pulumi.export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
 
-
-def uses(settings: Settings) -> list[str]:
-    """What of a stack calls for APIs of its own, by the words of ``catalog/apis.yaml``."""
+def sections_with_apis(settings: Settings) -> list[str]:
+    """Sections in use that need APIs of their own, by their names in ``catalog/apis.yaml``."""
     network = settings.network
     wanted = {
         "secrets": bool(settings.secrets),

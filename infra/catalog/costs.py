@@ -13,19 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import machines
 from infra.catalog.machines import MachineType, Price
 
 #: How long a job without a timeout may run: 7 days, says google-cloud-aiplatform 2.7.0,
 #: google/cloud/aiplatform_v1/types/custom_job.py, Scheduling.timeout.
-DEFAULT_TIMEOUT = 7 * 24 * 3600.0
+DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 #: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
 #: one: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
-SPOT = frozenset({"SPOT", "LOW_COST"})
+SPOT: Final = frozenset({"SPOT", "LOW_COST"})
 #: Why the figures are no invoice; shown wherever they are.
-NOT_INCLUDED = (
+NOT_INCLUDED: Final = (
     "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks, local SSDs that are "
     "added, storage, network traffic and discounts are not in them."
 )

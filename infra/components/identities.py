@@ -1,8 +1,8 @@
-"""Accounts that jobs run as, exactly the rights they were given, and who may act as them.
+"""Accounts that jobs run as, exactly the grants they were given, and who may act as them.
 
-Owns every grant of a training account, each on the one bucket or secret it is for. Two rights
-cannot be given on anything narrower than the project: writing logs and calling Vertex AI. Does
-not own the rights of people and of CI to submit jobs at all; those come with the project.
+Owns every grant of a training account, each on the one bucket or secret it is for. Two grants
+cannot be made on anything narrower than the project: writing logs and calling Vertex AI. Does
+not own the grants of people and of CI to submit jobs at all; those come with the project.
 """
 
 from __future__ import annotations
@@ -54,21 +54,24 @@ class TrainingAccount(pulumi.ComponentResource):
         # is to say on what a right will be. `apply` keeps the grants after the account.
         self._path = self._account.account_id.apply(lambda _: names.account(key))
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
-        for bucket in dict.fromkeys(reads):
-            if bucket not in account.writes:  # writing includes reading
-                self._on_bucket("reads", bucket, grants.READ_OBJECTS, storage)
-        for bucket in dict.fromkeys(account.writes):
-            self._on_bucket("writes", bucket, grants.WRITE_OBJECTS, storage)
+        self._grant_buckets(reads, account.writes, storage)
         for secret in dict.fromkeys(account.secrets):
-            self._on_secret(secret, secrets)
-        self._on_project("logs", grants.WRITE_LOGS, names.project)
+            self._grant_secret(secret, secrets)
+        self._grant_project("logs", grants.WRITE_LOGS, names.project)
         if account.calls_vertex:
-            self._on_project("vertex", grants.CALL_VERTEX, names.project)
+            self._grant_project("vertex", grants.CALL_VERTEX, names.project)
         for member in dict.fromkeys(submitters):
-            self._act_as(member)
+            self._allow_act_as(member)
         self.register_outputs({"email": self.email})
 
-    def _on_bucket(self, verb: str, bucket: str, role: str, storage: Storage) -> None:
+    def _grant_buckets(self, reads: Sequence[str], writes: Sequence[str], storage: Storage) -> None:
+        for bucket in dict.fromkeys(reads):
+            if bucket not in writes:  # writing includes reading
+                self._grant_bucket("reads", bucket, grants.READ_OBJECTS, storage)
+        for bucket in dict.fromkeys(writes):
+            self._grant_bucket("writes", bucket, grants.WRITE_OBJECTS, storage)
+
+    def _grant_bucket(self, verb: str, bucket: str, role: str, storage: Storage) -> None:
         gcp.storage.BucketIAMMember(
             f"{self._name}-{verb}-{bucket}",
             bucket=storage.buckets[bucket].name,
@@ -77,7 +80,7 @@ class TrainingAccount(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _on_secret(self, secret: str, secrets: Secrets) -> None:
+    def _grant_secret(self, secret: str, secrets: Secrets) -> None:
         gcp.secretmanager.SecretIamMember(
             f"{self._name}-reads-secret-{secret}",
             secret_id=secrets.paths[secret],
@@ -86,7 +89,7 @@ class TrainingAccount(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _on_project(self, what: str, role: str, project: str) -> None:
+    def _grant_project(self, what: str, role: str, project: str) -> None:
         gcp.projects.IAMMember(
             f"{self._name}-{what}",
             project=project,
@@ -95,7 +98,7 @@ class TrainingAccount(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _act_as(self, member: str) -> None:
+    def _allow_act_as(self, member: str) -> None:
         gcp.serviceaccount.IAMMember(
             f"{self._name}-submitter-{member}",
             service_account_id=self._path,

@@ -51,29 +51,13 @@ class Network(pulumi.ComponentResource):
             made = self._subnet(settings.subnet)
             waits.append(made)
             subnet = made.id
-        granting = pulumi.ResourceOptions(parent=self, depends_on=waits)
-        granted = make_grants(name, grants, granting)
+        options = pulumi.ResourceOptions(parent=self, depends_on=waits)
+        granted = make_grants(name, grants, options)
         if plan.mode == "peering":
-            peering = Peering(
-                f"{name}-peering",
-                names=names,
-                plan=plan,
-                settings=settings,
-                network=self._id,
-                opts=self._opts,
-            )
-            workers = peering.workers
+            workers = self._peering()
         else:
-            PscInterface(
-                f"{name}-psc",
-                names=names,
-                settings=settings.attachment,
-                subnet=subnet,
-                # A subnet of another project can be attached by those who may use it.
-                after=[*after, *granted.values()],
-                opts=pulumi.ResourceOptions(parent=self),
-            )
-            workers = [settings.subnet.range] if settings.subnet and settings.subnet.range else []
+            # A subnet of another project can be attached by accounts that may use it.
+            workers = self._interface(subnet, [*after, *granted.values()])
         self._rules(workers)
         if settings.nat:
             self._nat(subnet)
@@ -89,6 +73,33 @@ class Network(pulumi.ComponentResource):
             routing_mode="REGIONAL",
             opts=self._opts,
         )
+
+    def _peering(self) -> Sequence[pulumi.Input[str]]:
+        """Peer with Google's network; the address ranges of the machines of jobs."""
+        peering = Peering(
+            f"{self._name}-peering",
+            names=self._names,
+            plan=self._plan,
+            settings=self._settings,
+            network=self._id,
+            opts=self._opts,
+        )
+        return peering.workers
+
+    def _interface(
+        self, subnet: pulumi.Input[str], after: Sequence[pulumi.Resource]
+    ) -> Sequence[pulumi.Input[str]]:
+        """Make the network attachment; the address ranges of the machines of jobs."""
+        settings = self._settings
+        PscInterface(
+            f"{self._name}-psc",
+            names=self._names,
+            settings=settings.attachment,
+            subnet=subnet,
+            after=after,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        return [settings.subnet.range] if settings.subnet and settings.subnet.range else []
 
     def _subnet(self, settings: SubnetSettings) -> gcp.compute.Subnetwork:
         log = gcp.compute.SubnetworkLogConfigArgs(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from infra.plan.packages import Package
 from infra.plan.references import package_object
+
+#: Below the checkout: holds the built files on this machine.
+FOLDER: Final = ".build/packages"
 
 
 class Packages(pulumi.ComponentResource):
@@ -21,23 +25,21 @@ class Packages(pulumi.ComponentResource):
         *,
         packages: Mapping[str, Package],
         root: Path,
-        folder: str,
         bucket: gcp.storage.Bucket,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``folder``, below the checkout ``root``, holds the built files on this machine."""
         super().__init__("vertextraining:packages:Packages", name, None, opts)
-        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / FOLDER).mkdir(parents=True, exist_ok=True)
         self.objects = {}
         for key, package in packages.items():
-            built = root / folder / package.file
+            built = root / FOLDER / package.file
             if not built.exists() or built.read_bytes() != package.content:
                 built.write_bytes(package.content)
             self.objects[key] = gcp.storage.BucketObject(
                 f"{name}-{key}",
                 bucket=bucket.name,
                 name=package_object(package),
-                source=pulumi.FileAsset(f"{folder}/{package.file}"),
+                source=pulumi.FileAsset(f"{FOLDER}/{package.file}"),
                 content_type="application/gzip",
                 opts=pulumi.ResourceOptions(parent=self),
             )

@@ -8,6 +8,7 @@ repositories of its own project; a grant to the job's account would do nothing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
@@ -15,7 +16,7 @@ import pulumi_gcp as gcp
 from infra.naming import Names
 from infra.settings.model import Registry as RegistrySettings
 
-DAY = 24 * 3600
+DAY: Final = 24 * 3600
 
 
 class Registry(pulumi.ComponentResource):

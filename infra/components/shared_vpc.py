@@ -1,8 +1,8 @@
 """What the host project of a Shared VPC needs before jobs of this project use its network.
 
 Owns the attachment of this project to the host and the host's APIs, and only where the stack file
-says that the host is the stack's to manage. The rights on the host's network belong to the
-network; what another team has to do instead is told by ``host_duties``.
+says that the host is the stack's to manage. The network owns the grants on the host's network;
+``plan.external_grants`` lists what another team has to do instead.
 """
 
 from __future__ import annotations

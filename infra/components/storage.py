@@ -7,6 +7,7 @@ deleted is lost at once nor paid for for ever. Does not own who may use them: se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
@@ -15,7 +16,7 @@ from infra import naming
 from infra.naming import Names
 from infra.settings.model import Bucket
 
-DAY = 24 * 3600
+DAY: Final = 24 * 3600
 
 
 class Storage(pulumi.ComponentResource):
@@ -87,7 +88,7 @@ def own(names: Names) -> dict[str, Bucket]:
     """The buckets a stack has without being asked. A rehearsal's can be thrown away."""
 
     def keep(days: int) -> Bucket:
-        throwaway = names.project.startswith("local-")
+        throwaway = naming.is_local(names.project)
         return Bucket.model_validate({"forceDestroy": throwaway, "keepNoncurrentDays": days})
 
     return {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pulumi
 
-from infra.components import needs
+from infra.components.component_dependencies import component_dependencies
 from infra.customjob.protocol.ports import JobService
 from infra.customjob.protocol.waiting import Outlook, Wait, wait
 from infra.customjob.request.job_file import JobRequest
@@ -41,7 +41,7 @@ class Training(pulumi.ComponentResource):
         """
         opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", name, None, opts)
-        needed = needs.as_wholes(after)
+        dependencies = component_dependencies(after)
         self.jobs = {
             key: CustomJob(
                 f"{name}-{key}",
@@ -49,7 +49,7 @@ class Training(pulumi.ComponentResource):
                 labels=labels,
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=needed),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
             for key, request in requests.items()
         }

@@ -7,6 +7,8 @@ mistake, every scalar keeps the text it was written as, and the whole document i
 
 from __future__ import annotations
 
+from typing import Final
+
 import yaml
 
 from infra.errors import ConfigError, Location, Path, Problem
@@ -36,7 +38,9 @@ __all__ = [
 ]
 
 #: What most often keeps a file from being YAML.
-YAML_HINT = "indent with spaces, not tabs; close brackets and quotes; quote text with ': ' or ' #'"
+YAML_HINT: Final = (
+    "indent with spaces, not tabs; close brackets and quotes; quote text with ': ' or ' #'"
+)
 
 
 class Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -12,21 +12,21 @@ from infra.errors import ConfigError, Location, Problem
 
 #: Bounds of a job file, so that no bytes take more than a second or 200 MB to judge. The largest
 #: legal request has 100,000 characters of arguments, and 100 variables in each of 4 pools.
-MAX_BYTES = 500_000
-MAX_DEPTH = 40
-MAX_NODES = 20_000
+MAX_BYTES: Final = 500_000
+MAX_DEPTH: Final = 40
+MAX_NODES: Final = 20_000
 #: Characters of all values together, aliases expanded.
-MAX_TEXT = 2 * MAX_BYTES
+MAX_TEXT: Final = 2 * MAX_BYTES
 #: The longest number anybody writes; YAML's own rules for numbers take quadratic time.
-MAX_NUMBER = 40
+MAX_NUMBER: Final = 40
 #: The longest key: fields and labels have less.
-MAX_KEY = 200
+MAX_KEY: Final = 200
 #: Mistakes told of one file. A file with more is of another kind than a job file.
-MAX_PROBLEMS = 100
+MAX_PROBLEMS: Final = 100
 
 
 #: Content of a value that could not be read; it stands among the document's problems.
-UNREADABLE = object()
+UNREADABLE: Final = object()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ project of somebody else's attachment, DNS zones or reservation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from infra.plan.grants import GrantRequest, reason
 from infra.plan.network import NetworkPlan
 from infra.settings.model import Settings
 
-HEAD = ("PROJECT", "ON", "ROLE", "TO")
+HEAD: Final = ("PROJECT", "ON", "ROLE", "TO")
 
 
 def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:

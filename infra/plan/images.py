@@ -10,14 +10,15 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from infra.plan.packages import files_below
 from infra.settings.model import Image
 
-DOCKERFILE = "Dockerfile"
-COPY = re.compile(r"^\s*(?:COPY|ADD)\s+(\S.*)$", re.IGNORECASE | re.MULTILINE)
+DOCKERFILE: Final = "Dockerfile"
+COPY: Final = re.compile(r"^\s*(?:COPY|ADD)\s+(\S.*)$", re.IGNORECASE | re.MULTILINE)
 #: Docker takes a first line such as ``FROM python:3.11``, after comments and ARG.
-FROM = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
+FROM: Final = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
 
 
 def problems(folder: Path) -> Iterator[tuple[str, str]]:

@@ -14,22 +14,25 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from infra.errors import ConfigError, Location, Problem
 
 #: Never part of a package: caches and what builds leave behind; hidden files are none either.
-SKIPPED = ("__pycache__", "build", "dist")
+SKIPPED: Final = ("__pycache__", "build", "dist")
 #: What google-github-actions/auth leaves in a workflow's checkout.
-CREDENTIALS = re.compile(r"gha-creds-.*\.json\Z")
+CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
 #: pip's own rule: a # begins a comment only at the start of a line or after a space.
-COMMENT = re.compile(r"(?:^|\s)#.*")
-REQUIREMENTS = "requirements.txt"
-HINT = (
+COMMENT: Final = re.compile(r"(?:^|\s)#.*")
+REQUIREMENTS: Final = "requirements.txt"
+HINT: Final = (
     "list the requirements themselves, like numpy==1.26.4; what needs an index goes into an image"
 )
 #: setup.py and not pyproject.toml: the pip of the older prebuilt images takes both, but builds
 #: the latter in an isolated environment that it downloads first.
-SETUP = """\
+SETUP: Final = """\
 from setuptools import setup
 
 setup(
@@ -153,17 +156,24 @@ def _requirements(file: Path, where: str) -> list[str]:
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
     found = {number: line for number, line in lines.items() if line}
     problems = [
-        Problem(
-            f"a package takes no {line.split()[0]} of pip's",
-            hint=HINT,
-            location=Location(where, number),
-        )
+        Problem(what, value, HINT, location=Location(where, number))
         for number, line in found.items()
-        if line.startswith("-")
+        for what, value in _requirement_problems(line)
     ]
     if problems:
         raise ConfigError(problems)
     return list(found.values())
+
+
+def _requirement_problems(line: str) -> Iterator[tuple[str, str]]:
+    """What is wrong with a line of requirements, and the value to show."""
+    if line.startswith("-"):
+        yield f"a package takes no {line.split()[0]} of pip's", ""
+        return
+    try:
+        Requirement(line)
+    except InvalidRequirement as invalid:
+        yield f"not a requirement: {str(invalid).splitlines()[0]}", line
 
 
 def _archive(root: str, files: dict[str, bytes]) -> bytes:

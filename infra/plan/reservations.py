@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import costs, machines
 from infra.plan import grants
@@ -14,7 +14,7 @@ from infra.settings.model import Settings
 from infra.settings.reservations import Reservation
 
 #: Label key of a reservation's name, as affinities take it.
-KEY = "compute.googleapis.com/reservation-name"
+KEY: Final = "compute.googleapis.com/reservation-name"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import Field
 
-from infra.naming import Names
+from infra.naming import Names, is_local
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
@@ -159,4 +159,4 @@ class Settings(Section):
     @property
     def is_local(self) -> bool:
         """Whether this is a rehearsal: such projects meet the local cloud, and no others do."""
-        return self.project.startswith("local-")
+        return is_local(self.project)

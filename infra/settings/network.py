@@ -7,7 +7,7 @@ What is given by ``existing`` is somebody else's: it is named, never made. Rules
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import Field
@@ -30,9 +30,9 @@ def _address(text: str) -> str:
         raise ValueError("must be an IPv4 address like 10.64.0.0") from None
 
 
-NAME = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
-PROJECT = r"projects/[a-z0-9-]+"
-REGION = r"regions/[a-z]+-[a-z]+[0-9]+"
+NAME: Final = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
+PROJECT: Final = r"projects/[a-z0-9-]+"
+REGION: Final = r"regions/[a-z]+-[a-z]+[0-9]+"
 Name = Annotated[str, form(NAME, "my-network: at most 63 lowercase letters, digits and '-'")]
 Cidr = Annotated[str, pydantic.AfterValidator(_network)]
 Address = Annotated[str, pydantic.AfterValidator(_address)]

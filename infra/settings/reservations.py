@@ -6,7 +6,7 @@ are held to it.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import Field
@@ -25,7 +25,7 @@ Zone = Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "us-central1-a")]
 Seconds = Annotated[str, form(r"[1-9][0-9]*s", "604800s")]
 #: 24 disks are the most that Compute Engine attaches:
 #: https://docs.cloud.google.com/compute/docs/disks/local-ssd
-MOST_SSDS = 24
+MOST_SSDS: Final = 24
 
 
 class LocalSsds(Section):

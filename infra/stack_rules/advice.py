@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from infra.customjob.request.job_file import JobRequest
 from infra.errors import Problem
@@ -16,7 +17,7 @@ from infra.plan.reservations import ReservationPlan
 from infra.settings.model import Settings
 
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
-SMALLEST_IN_TABLE = 18
+SMALLEST_IN_TABLE: Final = 18
 
 
 def warnings(

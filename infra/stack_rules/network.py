@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from typing import Final
 
 from pydantic.alias_generators import to_camel
 
@@ -17,7 +18,7 @@ from infra.settings.model import Settings
 from infra.settings.network import IpRange, Network
 
 #: Keys that say nothing outside of one mode.
-ONLY_IN = {
+ONLY_IN: Final = {
     "ranges": "peering",
     "export_custom_routes": "peering",
     "import_custom_routes": "peering",
@@ -25,9 +26,9 @@ ONLY_IN = {
     "dns_peering": "psc",
 }
 #: "A /28 subnet is recommended"; Google's guide makes none smaller: general/vpc-psc-i-setup.
-SMALLEST_SUBNET = 28
+SMALLEST_SUBNET: Final = 28
 #: What the page on private services access asks for; others ask for more: general/vpc-peering.
-SMALLEST_RANGE = 19
+SMALLEST_RANGE: Final = 19
 
 
 def problems(settings: Settings) -> list[Problem]:
@@ -110,6 +111,16 @@ def _parts(settings: Settings) -> Iterator[Problem]:
         what = "a network of another project can be used by a Shared VPC only"
         if network.mode == "peering" or not network.attachment.existing:
             yield Problem(what, network.existing, hint, ("network", "existing"))
+    yield from _subnet(network)
+    if network.allow and not _workers_known(network):
+        what = "the addresses of the machines of jobs are not known here"
+        hint = "give address and prefixLength of the range, or the subnet"
+        yield Problem(what, "", hint, ("network", "allow"))
+    yield from _regions(settings)
+
+
+def _subnet(network: Network) -> Iterator[Problem]:
+    """A subnet that is missing, or neither made nor named."""
     subnet = network.subnet
     if network.mode == "psc" and not network.attachment.existing and subnet is None:
         yield Problem(
@@ -134,15 +145,6 @@ def _parts(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "is for a subnet's machines", "", "subnet: {range: 10.20.0.0/26}", ("network", "nat")
         )
-    if network.allow and not _workers_known(network):
-        what = "the addresses of the machines of jobs are not known here"
-        yield Problem(
-            what,
-            "",
-            "give address and prefixLength of the range, or the subnet",
-            ("network", "allow"),
-        )
-    yield from _regions(settings)
 
 
 def _regions(settings: Settings) -> Iterator[Problem]:

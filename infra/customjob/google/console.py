@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from infra.naming import is_local
+
 
 def of_job(project: str, region: str, number: str) -> tuple[str, str]:
     """(console, logs): addresses, or commands where there is no console. ``number`` is its id."""
-    if project.startswith("local-"):  # no console there; the commands that show the same
+    if is_local(project):  # no console there; the commands that show the same
         return "vt local status", f"vt local logs {number}"
     console = "https://console.cloud.google.com"
     query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from infra.customjob.protocol.ports import Record, State, Stored, Turn
 from infra.errors import OperatorError, PreconditionFailedError
+from infra.naming import is_local
 
 if TYPE_CHECKING:
     from google.cloud import storage
@@ -40,7 +41,7 @@ def connect(project: str, bucket: str) -> BucketIntents:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
     address = os.environ.get(EMULATOR)
-    if project.startswith("local-") != bool(address):
+    if is_local(project) != bool(address):
         place = "outside of" if address else "in"
         raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
     with _one_at_a_time:

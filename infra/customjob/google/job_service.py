@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobRecord
 from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
+from infra.naming import is_local
 
 if TYPE_CHECKING:
     import grpc
@@ -79,7 +80,7 @@ def local_address(project: str) -> str | None:
         OperatorError: a local project without a local cloud, or the other way round.
     """
     address = os.environ.get(EMULATOR, "")
-    if project.startswith("local-"):
+    if is_local(project):
         if not address:
             raise OperatorError(
                 f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "

@@ -85,6 +85,26 @@ def test_options_of_pip_are_refused_by_their_lines(folder):
     ]
 
 
+@pytest.mark.parametrize(
+    "line", ["./wheels/x.whl", "numpy=1.26", "numpy 1.26", "numpy==1.26 \\", "numpy>=1 --hash=x"]
+)
+def test_a_line_that_is_no_requirement_is_refused_with_its_place_and_value(folder, line):
+    (folder / "requirements.txt").write_text(f"scipy>=1 # fine\n{line}\n")
+    with pytest.raises(ConfigError) as refused:
+        packaging.build("titanic", folder, "jobs/titanic")
+    [problem] = refused.value.problems
+    assert str(problem.location) == "jobs/titanic/requirements.txt:2"
+    assert problem.what.startswith("not a requirement: ")
+    assert problem.value == line
+
+
+def test_requirements_with_markers_extras_and_addresses_are_taken_as_they_are(folder):
+    lines = ["torch[opt]>=2 ; python_version > '3.8'", "demo @ https://example.com/demo-1.0.zip"]
+    (folder / "requirements.txt").write_text("\n".join(lines))
+    setup = members(packaging.build("titanic", folder))["titanic-0.0.0/setup.py"].decode()
+    assert all(repr(line) in setup for line in lines)
+
+
 def test_links_out_of_the_folder_are_refused_and_those_inside_are_packed(folder, tmp_path):
     (folder / "again.py").symlink_to("task.py")
     inside = members(packaging.build("titanic", folder))
