@@ -1,4 +1,4 @@
-"""What goes wrong, as values and as exceptions, in words that a person can act on.
+"""What goes wrong, as values and as exceptions, with texts that a person can act on.
 
 A mistake in a file is a :class:`Problem`: a value with its place, formatted once, when it is
 printed. Exceptions that reach a person have one tree::
@@ -16,7 +16,7 @@ printed. Exceptions that reach a person have one tree::
     │       └── WaitDeadlineError     and may still get there
     ├── CheckUnavailableError         nothing could be checked
     ├── UnknownNameError              the catalogue does not have what was asked for
-    ├── PreviewError                  ``pulumi preview`` said nothing that can be read
+    ├── PreviewError                  ``pulumi preview`` printed nothing that can be parsed
     │   ├── EventParseError           a line is no engine event
     │   └── PreviewParseError         a text is no preview
     ├── ApprovalParseError            a text is no record of an approval
@@ -77,7 +77,7 @@ class Problem:
     hint: str = ""
     """What to write instead."""
     path: Path = ()
-    """Where in the document; empty if the text says it."""
+    """Where in the document; empty if the text has it."""
     location: Location = Location()
     rule: str = ""
     """Id of the broken rule, as ``vt check --rules`` lists it; empty outside of job files."""
@@ -105,7 +105,7 @@ class Problem:
 
 
 class TrainingError(Exception):
-    """Base of all errors that are meant for a person. The text says what to do."""
+    """Base of all errors that are meant for a person. The text includes what to do."""
 
 
 class ConfigError(TrainingError):
@@ -123,11 +123,11 @@ class ConfigError(TrainingError):
 
 
 class UnknownStackError(TrainingError):
-    """The project has no file of that stack. The message says which there are."""
+    """The project has no file of that stack. The message lists the stacks it has."""
 
 
 class UnknownReferenceError(TrainingError):
-    """A reference stands for nothing in this stack. ``hint`` says what there is."""
+    """A reference stands for nothing in this stack. ``hint`` lists what there is."""
 
     def __init__(self, name: str, hint: str) -> None:
         super().__init__(name)
@@ -140,7 +140,7 @@ class PreconditionFailedError(Exception):
 
 
 class OperatorError(TrainingError):
-    """An operation on a job was refused, or nobody can tell: the text says what to do."""
+    """An operation on a job was refused or is in doubt. The text includes what to do."""
 
 
 class NotSubmittedError(OperatorError):
@@ -170,7 +170,7 @@ class WaitDeadlineError(WaitError):
 class CommandError(TrainingError):
     """A command cannot go on: printed as one plain line, never as a traceback.
 
-    ``message`` says what, where and the value; ``hint`` says what to do.
+    ``message`` has what, where and the value; ``hint`` has what to do.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -184,15 +184,15 @@ class LocalCloudError(CommandError):
 
 
 class CheckUnavailableError(TrainingError):
-    """Nothing could be checked. The message is one line that says why."""
+    """Nothing could be checked. The message is one line with the reason."""
 
 
 class UnknownNameError(TrainingError):
-    """The catalogue does not have what was asked for. The message says what it has."""
+    """The catalogue has no such name. The message lists the known ones."""
 
 
 class PreviewError(TrainingError):
-    """``pulumi preview`` said nothing that can be read. The message is what it said instead."""
+    """``pulumi preview`` printed nothing that can be parsed. The message is its output."""
 
 
 class EventParseError(PreviewError):
@@ -204,7 +204,7 @@ class PreviewParseError(PreviewError):
 
 
 class ApprovalParseError(TrainingError):
-    """A text is no record of an approval. The message says what it lacks."""
+    """A text is no record of an approval. The message lists what it lacks."""
 
 
 def abbreviate(text: str) -> str:

@@ -1,7 +1,7 @@
 """Names and labels of everything the stack creates: one place, limits checked.
 
 Physical names are always explicit. A reviewer then reads the real name in the preview, a job's
-request is known in full before anything exists, and a name never changes behind one's back.
+request is known in full before anything exists, and no name changes by itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOCAL_PREFIX: Final = "local-"
 
 #: Bucket for code packages on their way to a job. Jobs may read it.
 STAGING: Final = "staging"
-#: Bucket for the records that make a submission happen once. Jobs have no right on it.
+#: Bucket for the records that make a submission happen once. Jobs have no access to it.
 CONTROL: Final = "control"
 
 
@@ -110,7 +110,7 @@ class Names:
         return f"service-{self.number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """Labels of every resource that can carry some; the stack's own words win."""
+        """Labels of every resource that can carry some; entries of ``extra`` win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
 
 

@@ -1,4 +1,4 @@
-"""The architecture on one page: what a stack is made of, in order, and what each part hands on.
+"""The architecture on one page: the components of a stack, in order, and what each passes on.
 
     apis ──► storage ──► packages ──┐
       │         └──────┐            │
@@ -7,8 +7,8 @@
       ├─(► host project)► network ──┤
       └────► capacity ──────────────┘
 
-Taken down from right to left: a job is cancelled before the connection it runs over is removed,
-and that before its addresses and its network are.
+Deleted from right to left: a job is cancelled before its network connection is removed, and that
+before its addresses and its network.
 
 Everything is checked before the first resource is registered. No component reads the config and
 none unwraps an output: all names are explicit, so a job's request is known in full at preview.
@@ -186,7 +186,7 @@ def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
 
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """What a reviewer must know and no resource says: surprises, prices, external grants."""
+    """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for warning in stack.warnings(requests, now):
         pulumi.log.warn(str(warning))
@@ -219,7 +219,7 @@ def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobReq
 
 
 def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]:
-    """What people look for after ``pulumi up``; what is known before is known at preview."""
+    """The outputs of a job. Values that do not depend on its creation are known at preview."""
     return {
         "name": job.name,
         "state": job.state,

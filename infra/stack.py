@@ -1,4 +1,4 @@
-"""A stack: its settings, and everything that follows from them, worked out once and handed on.
+"""A stack: its settings and everything derived from them, computed once and passed on.
 
 The program, ``vt check``, ``vt render`` and ``vt diff`` all work on a :class:`Stack`, so they mean
 the same names, plans and requests. Pure: nothing here asks the engine or a cloud.
@@ -118,7 +118,7 @@ class Stack:
         return self.located(limits.exceeded(self.settings, verdicts))
 
     def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
-        """What is no mistake in the stack file, and would surprise its owner."""
+        """Settings that are valid and probably not meant."""
         return self.located(advice.warnings(self.settings, self.reservations, requests, now))
 
     def reservation_costs(self, now: datetime.datetime) -> list[str]:
@@ -154,7 +154,7 @@ def with_packages(settings: Settings, root: Path) -> Stack:
     """The stack of settings that were checked, with its packages built; nothing is written.
 
     Raises:
-        ConfigError: with every path that no package can be made of.
+        ConfigError: with every path that cannot be packaged.
     """
     paths = {key: package.path for key, package in settings.packages.items()}
     return Stack(settings, root, packages.build_all(paths, root))

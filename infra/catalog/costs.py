@@ -5,7 +5,7 @@ Vertex AI adds (``machines.fee_ratio``, observed for one machine type only). The
 job is rate x machines x timeout, summed over its worker pools. Boot disks, local SSDs that are not
 part of a machine type, storage, network traffic and discounts are not in it.
 
-What no source has a price for has none: ``None``, never 0.
+A machine without a price in any source has ``None``, never 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 from infra.catalog import machines
 from infra.catalog.machines import MachineType, Price
 
-#: How long a job without a timeout may run: 7 days, says google-cloud-aiplatform 2.7.0,
+#: Seconds that a job without a timeout may run: 7 days, by google-cloud-aiplatform 2.7.0,
 #: google/cloud/aiplatform_v1/types/custom_job.py, Scheduling.timeout.
 DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 #: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
@@ -69,7 +69,7 @@ class PoolCost:
     count: int
     """Accelerators of one machine."""
     machines: int
-    """Replicas; a TPU slice counts as the machines it is made of."""
+    """Replicas; a TPU slice counts as several machines."""
     rate: Rate | None
 
     @property
@@ -86,7 +86,7 @@ class JobCost:
     timeout: float
     """Seconds it may run."""
     default_timeout: bool
-    """Whether the job says nothing, which is 7 days."""
+    """Whether the job sets no timeout."""
 
     @property
     def hourly(self) -> float | None:

@@ -24,7 +24,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class MachineType:
-    """A machine type, with what its family says. ``None`` means: no source says."""
+    """A machine type, with the facts of its family. ``None`` means that no source states it."""
 
     name: str
     family: str
@@ -103,7 +103,7 @@ def regions() -> frozenset[str]:
 
 
 def why_not(name: str) -> str:
-    """Why a machine type cannot be used, if the catalogue says; for example by its family."""
+    """Why a machine type cannot be used; empty if the catalogue has no reason."""
     refused = catalog.load("machines.yaml")["refused"]
     family = name.split("-")[0]
     row = refused.get(name) or refused.get(family)

@@ -1,7 +1,7 @@
-"""The project's APIs, and the account Google runs Vertex AI with.
+"""The project's APIs, and the service agent of Vertex AI.
 
-Owns which APIs are on. Does not turn any off: another stack of the project may need it, and
-disabling ``compute`` takes every machine with it.
+Owns which APIs are enabled. Disables none: another stack of the project may need it, and disabling
+``compute`` deletes every machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def needed(sections: Collection[str]) -> list[str]:
 
 
 class Apis(pulumi.ComponentResource):
-    """The APIs of one project, all on."""
+    """The APIs of one project, all enabled."""
 
     vertex_agent: pulumi.Output[str]
     """Address of the Vertex AI Service Agent, once it exists."""
@@ -48,8 +48,8 @@ class Apis(pulumi.ComponentResource):
             )
             for api in needed(sections)
         }
-        # Google makes its agents when they are first used. A grant to one that does not exist
-        # yet fails, so it is asked for here, where everything else waits for it.
+        # Google creates a service agent on first use, and a grant to one that does not exist
+        # fails. So it is created here, and everything else waits for it.
         self.agent = gcp.projects.ServiceIdentity(
             f"{name}-vertex-agent",
             project=project,

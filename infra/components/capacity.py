@@ -1,8 +1,8 @@
-"""Reservations: machines that are kept for jobs, and the right to find them.
+"""Reservations: machines that are kept for jobs, and the grants to find them.
 
 Owns the reservations that the stack file does not give by ``existing``. Every one is shared with
-Google's services (``ALLOW_ALL``): Vertex AI runs jobs in projects of its own, and a reservation
-without that is paid for and never used.
+Google's services (``ALLOW_ALL``): Vertex AI runs jobs in projects of its own, so
+a reservation without that is paid for and never used.
 """
 
 from __future__ import annotations

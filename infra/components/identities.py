@@ -1,8 +1,8 @@
-"""Accounts that jobs run as, exactly the grants they were given, and who may act as them.
+"""Accounts that jobs run as, their grants, and who may act as them.
 
-Owns every grant of a training account, each on the one bucket or secret it is for. Two grants
-cannot be made on anything narrower than the project: writing logs and calling Vertex AI. Does
-not own the grants of people and of CI to submit jobs at all; those come with the project.
+Owns every grant of a training account, each on one bucket or one secret. Two grants cannot be made
+on anything narrower than the project: writing logs and calling Vertex AI. Does not own the grants
+that let people and CI submit jobs at all; those come with the project.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TrainingAccount(pulumi.ComponentResource):
         )
         self.email = self._account.email
         # Not `_account.name`, which is the same but unknown before the account exists: a preview
-        # is to say on what a right will be. `apply` keeps the grants after the account.
+        # shows what a grant will be on. ``apply`` keeps the grants after the account.
         self._path = self._account.account_id.apply(lambda _: names.account(key))
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
         self._grant_buckets(reads, account.writes, storage)

@@ -1,8 +1,8 @@
 """The network that jobs reach: the network itself, a subnet, its ways out, and its rules.
 
-Owns what is made of these; what the stack file gives by ``existing`` is only used. How jobs come
-into it is one of two parts inside: ``peering`` or ``psc``. The network keeps its name in the state
-when the mode changes, so a change replaces that part alone.
+Owns the parts that the stack makes; a part given by ``existing`` is only used. Jobs come in through
+one of two inner components: ``peering`` or ``psc``. The network keeps its name in the state when
+the mode changes, so a change of mode replaces the inner component alone.
 
 Allows nothing into the network but the machines of jobs among themselves and what ``allow`` lists:
 a network has no rules of its own, and without one nothing comes in.

@@ -1,7 +1,7 @@
 """VPC peering with Google's network, where jobs run: reserved ranges and the connection.
 
-Makes the connection if one of its ranges is to be made; ranges that all exist are in a connection
-of somebody else's, and a network has one only.
+Makes the connection if it makes one of the ranges. Ranges that all exist belong to an existing
+connection, and a network has only one.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Peering(pulumi.ComponentResource):
 
 
 def _block(address: gcp.compute.GlobalAddress, wanted: IpRange) -> pulumi.Input[str]:
-    """The range as a block; Google chooses where it begins unless the stack file says it."""
+    """The range as a block; Google chooses where it begins unless the stack file sets it."""
     if wanted.address:
         return f"{wanted.address}/{wanted.prefix_length}"
     return pulumi.Output.concat(address.address, f"/{wanted.prefix_length}")

@@ -1,8 +1,8 @@
 """The stack's Docker repository in Artifact Registry.
 
-Grants nobody: images of a job are pulled by Google's service agent, which may read the
-repositories of its own project; a grant to the job's account would do nothing
-(docs.cloud.google.com, general/custom-service-account).
+Makes no grant. Google's service agent pulls the images of a job, and it may read the repositories
+of its own project; a grant to the job's account would have no effect (docs.cloud.google.com,
+general/custom-service-account).
 """
 
 from __future__ import annotations

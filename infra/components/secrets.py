@@ -19,8 +19,8 @@ class Secrets(pulumi.ComponentResource):
     """All secrets of a stack, replicated in its region only."""
 
     paths: dict[str, pulumi.Output[str]]
-    """``projects/P/secrets/S``: as the id of each, but known before it exists, so that a preview
-    says on what a right will be."""
+    """``projects/P/secrets/S``, the id of each. Known before it exists, so that a preview shows
+    what a grant will be on."""
 
     def __init__(
         self,

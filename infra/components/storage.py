@@ -1,7 +1,7 @@
 """Buckets, and the objects the stack keeps in them.
 
-Owns that every bucket is regional, closed to the public, with uniform access, and that nothing
-deleted is lost at once nor paid for for ever. Does not own who may use them: see ``identities``.
+Owns the settings of every bucket: regional, closed to the public, uniform access; deleted objects
+can be restored for a while and are then removed. Does not own the grants: see ``identities``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Storage(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Files of objects start at the checkout, where Pulumi runs; ``after``: what must be on."""
+        """Paths of files start at the checkout; ``after`` are APIs that must be enabled."""
         super().__init__("vertextraining:storage:Storage", name, None, opts)
         self._name, self._names, self._labels, self._after = name, names, labels, after
         self.buckets = {
@@ -85,7 +85,7 @@ class Storage(pulumi.ComponentResource):
 
 
 def own(names: Names) -> dict[str, Bucket]:
-    """The buckets a stack has without being asked. A rehearsal's can be thrown away."""
+    """The buckets that every stack has. A local stack's can be deleted with their objects."""
 
     def keep(days: int) -> Bucket:
         throwaway = naming.is_local(names.project)

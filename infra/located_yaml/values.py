@@ -17,11 +17,11 @@ MAX_DEPTH: Final = 40
 MAX_NODES: Final = 20_000
 #: Characters of all values together, aliases expanded.
 MAX_TEXT: Final = 2 * MAX_BYTES
-#: The longest number anybody writes; YAML's own rules for numbers take quadratic time.
+#: The longest number accepted; YAML's own rules for numbers take quadratic time.
 MAX_NUMBER: Final = 40
 #: The longest key: fields and labels have less.
 MAX_KEY: Final = 200
-#: Mistakes told of one file. A file with more is of another kind than a job file.
+#: Mistakes reported for one file. A file with more is no job file.
 MAX_PROBLEMS: Final = 100
 
 
@@ -32,7 +32,7 @@ UNREADABLE: Final = object()
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value and where it stands. ``content`` is a scalar, a list or a dict of values, or
-    ``UNREADABLE`` for what was told already.
+    ``UNREADABLE`` if a problem was recorded for it.
 
     ``text`` is a scalar as written, so that messages can show what YAML made of it.
     """
@@ -165,7 +165,7 @@ class Builder:
     def _plain(
         self, pairs: list[tuple[yaml.Node, yaml.Node]]
     ) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """The pairs whose key is text; the others are told."""
+        """The pairs whose key is text; a problem is recorded for each of the others."""
         plain: list[tuple[yaml.ScalarNode, yaml.Node]] = []
         for key, item in pairs:
             if isinstance(key, yaml.ScalarNode):

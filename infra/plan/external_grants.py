@@ -1,8 +1,8 @@
-"""What other teams must do before jobs of this stack run: exactly those steps, as a table and as
-commands that can be pasted. Pure.
+"""External grants: what other teams must do before jobs of this stack run. Pure.
 
-These are the grants that are not the stack's to make: in a host project it does not manage, in the
-project of somebody else's attachment, DNS zones or reservation.
+The report has a table and commands that can be pasted. External are the grants in a host project
+that the stack does not manage, and in the project of an existing attachment, DNS zone or
+reservation.
 """
 
 from __future__ import annotations

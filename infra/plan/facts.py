@@ -1,4 +1,4 @@
-"""What the rules may know of a stack: who runs jobs, who reads and writes what, what is there."""
+"""Facts about a stack for the rules of job files: accounts, access, network, reservations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stack_facts(
     network: NetworkPlan | None,
     reservations: Mapping[str, ReservationPlan],
 ) -> StackFacts:
-    """The stack as rules see it. It follows from the config alone: every grant does."""
+    """The stack as the rules see it. It depends on the config alone, as every grant does."""
     names = settings.names
     email = {key: names.account_email(key) for key in settings.service_accounts}
     accounts = settings.service_accounts.items()

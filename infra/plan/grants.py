@@ -1,8 +1,7 @@
-"""Every right the stack may grant, with the place it is granted on and the reason. Pure.
+"""Every grant that the stack may make, with its type of resource and its reason. Pure.
 
-A component grants nothing that is not in this table (a test holds it), and who reviews a preview
-reads the reasons from here. ``narrowest`` says, for a grant on a whole project, why there is no
-narrower place for it.
+Components make no grant that is not in this table (a test checks it), and reviews show the reasons
+from here. ``narrowest`` gives the reason why a grant on a project cannot be narrower.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ NETWORK_ADMIN: Final = "roles/compute.networkAdmin"
 DNS_PEER: Final = "roles/dns.peer"
 SEE_RESERVATION: Final = "roles/compute.viewer"
 
-#: Roles nobody gets from this stack, on anything.
+#: Roles that the stack grants to no member, on no resource.
 PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor", "roles/viewer"})
 
 
@@ -116,10 +115,10 @@ _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 @dataclass(frozen=True, slots=True)
 class GrantRequest:
-    """A grant that a stack's network or reservations need, whoever makes it."""
+    """A grant that a stack's network or reservations need."""
 
     key: str
-    """Tells it from the other grants of the stack."""
+    """Unique among the grants of the stack."""
     type: str
     """Token of the resource that makes it."""
     role: str
@@ -128,7 +127,7 @@ class GrantRequest:
     subnet: str = ""
     """Full name of the subnet it is on; on the project if empty."""
     ours: bool = True
-    """Whether the stack makes it; otherwise whoever owns the project does."""
+    """Whether the stack makes it; otherwise the owner of the project must."""
 
     @property
     def place(self) -> str:

@@ -1,7 +1,7 @@
-"""What an image is built from: a folder with a Dockerfile, and a tag that follows from its files.
+"""Build contexts: a folder with a Dockerfile, and a tag derived from its files.
 
-Nothing is built here. The tag is known before the image exists, so a job's request is, too; who
-builds the image pushes it under this tag.
+Nothing is built here. The tag is known before the image exists, so the request of a job is too.
+Push the image under this tag.
 """
 
 from __future__ import annotations

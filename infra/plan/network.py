@@ -1,8 +1,8 @@
-"""What a stack's network is, worked out from its settings: names, owners, grants.
+"""The network of a stack, derived from its settings: names, owners, grants. Pure.
 
-Pure. Components make what is in here, references and rules speak of it; so a preview, ``vt check``
-and the cloud mean the same network. Settings that contradict themselves are found by
-``stack_rules.network`` first; here they are taken to be in order.
+Components, references and rules all use this plan, so a preview, ``vt check`` and the cloud mean
+the same network. ``stack_rules.network`` reports contradictory settings; this module
+assumes that there are none.
 """
 
 from __future__ import annotations

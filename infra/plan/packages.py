@@ -1,4 +1,4 @@
-"""Code below ``jobs/`` as a source distribution, the same bytes for the same files.
+"""Code below ``jobs/`` as a deterministic source distribution.
 
 The file's name carries a digest of the content, so new code is a new object in the bucket, a job
 file's ``${packages.x}`` changes with it, and a running job keeps the code it was started with.
@@ -59,7 +59,7 @@ def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
     """Packages by name from paths below ``root``.
 
     Raises:
-        ConfigError: with every path that has no code, or that a package cannot be made of.
+        ConfigError: with every path that has no code or cannot be packaged.
     """
     packages: dict[str, Package] = {}
     problems: list[Problem] = []

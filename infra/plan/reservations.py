@@ -1,4 +1,4 @@
-"""What a stack's reservations are, worked out from its settings. Pure."""
+"""The reservations of a stack, derived from its settings: machines, grants, cost. Pure."""
 
 from __future__ import annotations
 

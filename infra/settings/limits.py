@@ -19,8 +19,8 @@ class Limits(Section):
     max_usd_per_environment: Usd | None = None
     """The most all jobs of the stack may cost together, each once and until its timeout."""
     allow_unpriced: bool = False
-    """Whether a job may run though no source has a price for it. Without one nobody can say
-    whether it keeps a limit in USD; so such a job is refused where there is one."""
+    """Whether a job without a known price may run. Its cost cannot be compared with a limit in
+    USD, so such a job is refused where there is one."""
     regions: Annotated[list[str], Field(min_length=1)] | None = None
     """Regions the stack may be in."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None

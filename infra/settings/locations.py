@@ -11,7 +11,7 @@ from infra.located_yaml import document
 
 
 def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
-    """The same problems with a line and a column, where a file in ``folder`` says them.
+    """The same problems with the line and column that a file in ``folder`` has for their paths.
 
     A problem that has a line keeps it. A path that is not in the file (a missing key, a value that
     ``Pulumi.yaml`` gives) stays without.
@@ -31,7 +31,7 @@ def _parse(file: pathlib.Path) -> document.Document | None:
     try:
         return document.parse(file.read_bytes(), file.name)
     except (OSError, ConfigError):
-        return None  # whoever reads the config reports what is wrong with the file itself
+        return None  # the reader of the config reports problems of the file itself
 
 
 def _located(problem: Problem, parsed: document.Document) -> Problem:

@@ -1,4 +1,4 @@
-"""What a stack file (``Pulumi.<stack>.yaml``) may say: the models, and nothing that reads."""
+"""The models of a stack file (``Pulumi.<stack>.yaml``)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Bucket(Section):
 
 
 class ServiceAccount(Section):
-    """An account jobs run as, and what it may do; every grant follows from this."""
+    """An account that jobs run as, and its access; every grant is derived from this."""
 
     reads: list[str] = []
     """Buckets whose objects it may read."""
@@ -69,8 +69,8 @@ class Package(Section):
 class Image(Section):
     """An image of the stack's repository, by digest, by tag, or by what it is built from.
 
-    With a context alone the tag is a digest of its files: other code is another image, and jobs
-    name one that does not exist until somebody builds it.
+    With a context alone the tag is a digest of its files: other code is another image. Jobs can
+    name it before it is built.
     """
 
     context: str | None = None
@@ -124,7 +124,7 @@ class Job(Section):
 
 
 class Settings(Section):
-    """Everything a stack says, checked; plus the names that follow from it."""
+    """A whole stack file, checked, and the names derived from it."""
 
     stack: str
     project: ProjectId
@@ -158,5 +158,5 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is a rehearsal: such projects meet the local cloud, and no others do."""
+        """Whether the stack lives in the local cloud."""
         return is_local(self.project)

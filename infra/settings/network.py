@@ -1,7 +1,7 @@
-"""The sections ``network`` and ``sharedVpc`` of a stack file: models, and nothing that reads.
+"""The models of the sections ``network`` and ``sharedVpc`` of a stack file.
 
-What is given by ``existing`` is somebody else's: it is named, never made. Rules across keys are in
-``network_rules``, what follows from the settings in ``network_plan``.
+A resource given by ``existing`` is used, never made. ``infra.stack_rules.network``
+has the rules across keys, ``infra.plan.network`` the names and grants derived from them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Config -> settings: every mistake at once, each with its place in the stack file. Pure.
 
 Pulumi checks the type of a declared key and lets unknown keys pass. Here an unknown key is a
-mistake with a hint. The training stacks and ``bootstrap/`` are read alike: a :class:`Schema` says
-what a project's config is called and which model holds it.
+mistake with a hint. The training stacks and ``bootstrap/`` share this reader: a :class:`Schema` has
+the namespace of a project's config and its model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The section ``reservations`` of a stack file: models, and nothing that reads.
+"""The model of the section ``reservations`` of a stack file.
 
-A preview looks nothing up, so of an existing reservation the file says what it is as well; jobs
-are held to it.
+A preview looks nothing up, so the file also describes an existing reservation; jobs are checked
+against that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What stands in a stack file, is no mistake, and would still surprise its owner. Pure.
-
-Warnings about networks and reservations, each with its place; ``network_rules`` and
-``reservation_rules`` have what cannot be.
-"""
+"""Warnings about settings that are valid and probably not meant. Pure."""
 
 from __future__ import annotations
 

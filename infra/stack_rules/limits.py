@@ -1,4 +1,4 @@
-"""What the limits of a stack say of the stack as a whole; of single jobs see ``rules.limits``."""
+"""The limits of a stack as a whole; ``customjob.rules.stack.limits`` has those of single jobs."""
 
 from __future__ import annotations
 

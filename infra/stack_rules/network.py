@@ -17,7 +17,7 @@ from infra.plan import network as network_plan
 from infra.settings.model import Settings
 from infra.settings.network import IpRange, Network
 
-#: Keys that say nothing outside of one mode.
+#: Keys that have a meaning in one mode only.
 ONLY_IN: Final = {
     "ranges": "peering",
     "export_custom_routes": "peering",
@@ -244,7 +244,7 @@ def _overlaps(settings: Settings) -> Iterator[Problem]:
 
 
 def _block(wanted: IpRange) -> ipaddress.IPv4Network | None:
-    """A range as a block, if the stack file says all of it and it is one."""
+    """A range as a block, if the stack file has all of it and it is one."""
     if not wanted.address or not wanted.prefix_length:
         return None
     try:

@@ -52,7 +52,7 @@ def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
 
 
 def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """Its zone lies where jobs run, its name is legal, and an existing one is where it says."""
+    """The zone is in the region of the jobs, the name is legal, an existing path matches."""
     given = plan.settings
     if given.zone.rsplit("-", 1)[0] != settings.region:
         what = f"is not in {settings.region}, where the stack's jobs run: none could use it"
@@ -76,7 +76,7 @@ def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Pr
 
 
 def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """A reservation of another project is shared with this one; nobody shares with himself."""
+    """A reservation of another project is shared with this one, and not with its owner."""
     given = plan.settings
     owner = given.project or settings.project
     if (

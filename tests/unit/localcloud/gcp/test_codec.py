@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -78,3 +80,27 @@ def test_an_unsupported_kind_of_value_is_named() -> None:
 
     with pytest.raises(ValueError, match="0def7320c3a5731c473e5ecbe6d01bc7"):
         decode(encode({"x": archive}))
+
+
+IN_THE_SDK = """
+import sys
+from pulumi.provider.experimental.property_value import PropertyValue
+from localcloud.gcp.codec import Asset, encode
+with_path = encode({"a": Asset("hash", (("path", "x.txt"),))}).fields["a"]
+print("hash" in str(PropertyValue.unmarshal(with_path).marshal()))
+try:
+    PropertyValue.unmarshal(encode({"a": Asset("hash", ())}).fields["a"])
+except AssertionError as error:
+    print(error)
+"""
+
+
+def test_the_sdks_own_property_values_still_lose_the_hash_of_an_asset() -> None:
+    """If this fails, the SDK can replace the codec: docs/adr/0016."""
+    # In a process of its own: the SDK and Google's clients both register google.rpc.Status.
+    command = [sys.executable, "-c", IN_THE_SDK]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "False",
+        "Invalid asset encountered when unmarshalling resource property",
+    ]
