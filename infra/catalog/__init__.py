@@ -1,14 +1,23 @@
 """Facts about Google Cloud as data: each row names its source, code only reads them.
 
-``apis.yaml``            APIs a stack enables, and for what
-``custom_job.json``      fields of the CustomJob message, from ``tools/generate/job_schema.py``
-``wrong_fields.yaml``    fields that do not exist but are written often
-``training_images.yaml`` prebuilt training images and the end of their availability
-``bandwidth.yaml``       network bandwidth of machines, for reduction servers
-``machines.yaml``        machine types, with ``accelerators.yaml``, ``regions.yaml`` and
-                         ``sources.yaml``; ``tools/generate/catalogue.py`` writes them
+========================  ============================================================
+``apis.yaml``             APIs a stack enables, and for what
+``custom_job.json``       fields of CustomJob, from ``tools/generate/job_schema.py``
+``wrong_fields.yaml``     fields that do not exist but are written often
+``wrong_values.yaml``     the same for values
+``training_images.yaml``  prebuilt training images and the end of their availability
+``machines.yaml``         machine types and their list prices
+``accelerators.yaml``     accelerators, with regions and list prices
+``regions.yaml``          regions that run training jobs
+``sources.yaml``          where the rows of these three come from
+``bandwidth.yaml``        network bandwidth of machines, for reduction servers
+``address_blocks.yaml``   address blocks that a network for training cannot have
+``peering_ranges.yaml``   how many jobs run at once in a range of each size
+``machines``              reads machine types, accelerators and regions
+``costs``                 what a job can cost at most
+========================  ============================================================
 
-``machines`` reads the machines, ``costs`` works out what a job can cost.
+``tools/generate/catalogue.py`` writes machines, accelerators, regions and sources.
 """
 
 from __future__ import annotations

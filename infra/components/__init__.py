@@ -1,16 +1,19 @@
-"""What the stack is made of: one logical entity a module, each with its IAM inside.
+"""The components of a stack: one logical entity a module, each with its IAM inside.
 
-==============  ====================================================================
-``apis``        the project's APIs, and Google's own account for Vertex AI
-``storage``     buckets and the objects kept in them
-``registry``    the Docker repository
-``secrets``     containers of secrets, never their values
-``identities``  accounts that jobs run as, their rights, and who may act as them
-``packages``    code of the jobs, uploaded
-``shared_vpc``  the host project of a Shared VPC
-``network``     the network jobs reach, with ``peering`` or ``psc`` inside
-``capacity``    reservations
-``iam``         grants that network and capacity need, where they are the stack's to make
-``training``    the jobs
-==============  ====================================================================
+==========================  ============================================================
+``apis``                    the project's APIs, and the Vertex AI service agent
+``storage``                 buckets and the objects kept in them
+``registry``                the Docker repository
+``secrets``                 containers of secrets, never their values
+``identities``              accounts that jobs run as, their grants, and who may act as them
+``packages``                code of the jobs, uploaded
+``shared_vpc``              the host project of a Shared VPC
+``network``                 the network jobs reach
+``peering``                 its connection to Vertex AI by peering
+``psc``                     its connection by a Private Service Connect interface
+``capacity``                reservations
+``iam``                     the stack's own grants for network and capacity
+``training``                the jobs
+``component_dependencies``  dependencies of a job on components as such
+==========================  ============================================================
 """

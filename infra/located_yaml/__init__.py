@@ -1,5 +1,8 @@
-"""YAML documents that know the line and column of every value.
+"""YAML documents with the line and column of every value: job files and stack files.
 
-Job files and stack files are read with it. ``document`` parses, ``values`` holds what was parsed
-and the bounds of a document.
+============  ========================================================================
+``document``  parses a text, and finds the location of a path
+``values``    what was parsed, and the bounds of a document
+``loader``    the YAML loader of this project
+============  ========================================================================
 """

@@ -4,11 +4,10 @@
 ``network``          names, owners and grants of the network
 ``reservations``     the same for reservations, and what they cost
 ``grants``           every grant that the stack may make, and why
-``external_grants``  what other teams must do, as a table and as commands
+``external_grants``  grants that another team must make, as a table and as commands
 ``references``       what ``${kind.name}`` in a job file stands for
 ``packages``         code below ``jobs/`` as a deterministic source distribution
-``images``           the tag of an image that is known by its Dockerfile's folder
+``images``           the tag of an image that is built from a folder
 ``facts``            the stack as the rules of job files see it
-``jobs``             all job files of a stack, judged together
 ===================  =================================================================
 """

@@ -1,12 +1,14 @@
 """What a stack file may say: models of its sections, and what reads them from a file.
 
-================  ====================================================================
-``section``       what all sections have in common
-``model``         the whole stack file; its larger sections are in ``network``,
-                  ``reservations`` and ``limits``
-``stack_file``    reads a stack's config from the engine and judges it
-``stack_yaml``    reads it from the files alone, for tools without an engine
-``project_files`` which stacks a project has
-``locations``     where in a stack file a mistake stands
-================  ====================================================================
+=================  =================================================================
+``section``        the base of all sections
+``model``          the whole stack file; its larger sections have modules of their own
+``network``        the sections ``network`` and ``sharedVpc``
+``reservations``   the section ``reservations``
+``limits``         the section ``limits``
+``reader``         config -> settings; refuses unknown keys and encrypted values
+``stack_files``    reads a stack's config from its files, for tools without an engine
+``project_files``  which stacks a project has
+``locations``      where in a stack file a mistake stands
+=================  =================================================================
 """

@@ -1,1 +1,11 @@
-"""Rules about worker pools: machines, accelerators, scheduling, reduction servers."""
+"""Rules about worker pools.
+
+==============  ======================================================================
+``pools``       order, replicas and required fields of the pools
+``machines``    machine types, accelerators, regions, boot disks
+``tpu``         TPUs
+``capacity``    reservations, persistent resources, scarce accelerators
+``scheduling``  strategy, timeout and restarts
+``reduction``   reduction servers
+==============  ======================================================================
+"""

@@ -1,1 +1,9 @@
-"""Rules about a job in its stack: accounts, limits, network, reservations, other jobs."""
+"""Rules about a job in its stack.
+
+====================  ================================================================
+``stack``             accounts and their grants, secrets, outputs of other jobs
+``limits``            what jobs may cost and run on
+``fit_network``       the stack's network, with room for all jobs at once
+``fit_reservations``  the stack's reservations, with machines for all jobs
+====================  ================================================================
+"""
