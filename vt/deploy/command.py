@@ -41,7 +41,7 @@ def approval(
         if Path(digest).is_file():
             text = Path(digest).read_text(encoding="utf-8", errors="replace")
             found = sources.approvable_digest_in(text)
-        here = sources.checkout(stacks.place(stack).root)
+        here = sources.checkout(stacks.find(stack).root)
         if here.changed:
             files = ", ".join(here.changed)
             raise CommandError(f"files differ from the commit (got {files}).", "commit them.")
@@ -77,21 +77,25 @@ def deploy(
     approved one; otherwise that of `vt up`.
     """
     from vt.deploy import approval as records
-    from vt.deploy import decision, place, sources
+    from vt.deploy import decision, sources
     from vt.engine import stacks
 
     with _plain_errors("deploy"):
         record = records.parse(_text_of(approved))
-        where, how = stacks.place(stack), sources.How(policy_pack, refresh)
-        root, env = where.root, place.environment(where)
+        ref, inputs = stacks.find(stack), sources.PlanInputs(policy_pack, refresh)
+        root, env = ref.root, ref.deployment_environment(_print_status)
         if reasons := decision.about_the_checkout(record, stack, sources.checkout(root)):
             _stop(stack, reasons)
-        if reasons := decision.about_the_plan(record, sources.review(root, stack, how)):
+        if reasons := decision.about_the_plan(record, sources.review(root, stack, inputs)):
             _stop(stack, reasons)
         print(f"vt deploy: the plan of {stack} is the approved one", file=sys.stderr, flush=True)
         os.chdir(root)
-        command = sources.up(stack, how)
+        command = sources.up_command(stack, inputs)
         os.execve(command[0], command, env)
+
+
+def _print_status(text: str) -> None:
+    print(f"vt: {text}", file=sys.stderr)
 
 
 def _stop(stack: str, reasons: list[Problem]) -> NoReturn:

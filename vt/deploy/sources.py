@@ -42,7 +42,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class PlanInputs:
     """What a plan is made with; a review and the deployment after it have it in common."""
 
     policy_pack: str | None = None
@@ -55,7 +55,7 @@ class How:
         return [*pack, *(["--refresh"] if self.refresh else [])]
 
 
-def review(root: Path, stack: str, how: How) -> str:
+def review(root: Path, stack: str, inputs: PlanInputs) -> str:
     """Review the stack anew, as it is now, and return the digest of the plan.
 
     What the review says goes to stderr.
@@ -67,7 +67,7 @@ def review(root: Path, stack: str, how: How) -> str:
         file = Path(folder) / "report.json"
         command = [sys.executable, "-m", "vt.cli", "review", "--stack", stack]
         command += ["--format", "json", "--output", str(file)]
-        command += how.options()
+        command += inputs.options()
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
         if code != REVIEWED:
             hint = f"`make preview STACK={stack}` shows all of it."
@@ -103,10 +103,10 @@ def approvable_digest_in(report: str) -> str:
     return found
 
 
-def up(stack: str, how: How) -> list[str]:
+def up_command(stack: str, inputs: PlanInputs) -> list[str]:
     """The command that deploys. It takes the place of this process, so signals reach it.
 
     It shows no preview of its own: the review a moment ago was one, and nobody would read this one.
     """
     command = [sys.executable, "-m", "vt.cli", "up", "--stack", stack]
-    return [*command, "--yes", "--skip-preview", "--non-interactive", *how.options()]
+    return [*command, "--yes", "--skip-preview", "--non-interactive", *inputs.options()]

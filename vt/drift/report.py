@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 
-from vt.drift.findings import RUNS, Difference, Drift, Outcome
+from vt.drift.findings import RUNS, Drift, DriftOutcome, ResourceDifference
 
 VERSION = 1
 #: GitHub refuses a longer text in an issue or a comment.
@@ -24,9 +24,9 @@ def title(stack: str) -> str:
 
 def markdown(drift: Drift) -> str:
     """The report; never longer than GitHub takes."""
-    if drift.outcome is Outcome.CLEAN:
+    if drift.outcome is DriftOutcome.CLEAN:
         return f"**{_text(drift.stack)}** is as declared.\n"
-    if drift.outcome is Outcome.FAILED:
+    if drift.outcome is DriftOutcome.FAILED:
         told = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
         return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{told}\n"
     count = len(drift.differences)
@@ -42,8 +42,8 @@ def markdown(drift: Drift) -> str:
     return text + (_way_out(drift.stack) if any(d.op != RUNS for d in drift.differences) else "")
 
 
-def _difference(difference: Difference) -> str:
-    text = f"\n### {_text(difference.name)} {difference.told}\n\n{_text(difference.type)}"
+def _difference(difference: ResourceDifference) -> str:
+    text = f"\n### {_text(difference.name)} {difference.summary}\n\n{_text(difference.type)}"
     text += f", {_text(difference.id)}\n" if difference.id else "\n"
     if difference.fields:
         text += "\n| property | in the cloud | declared |\n|---|---|---|\n"

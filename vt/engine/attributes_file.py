@@ -15,7 +15,9 @@ from pathlib import Path
 from vt.engine import locks
 
 
-def mend(backend: str, project: str, stack: str, say: Callable[[str], None]) -> list[Path]:
+def remove_truncated(
+    backend: str, project: str, stack: str, log: Callable[[str], None]
+) -> list[Path]:
     """Remove what is cut off beside the stack's state in a `file://` backend; returns it.
 
     Only while nobody works on the stack: a file that is being written looks the same.
@@ -25,14 +27,14 @@ def mend(backend: str, project: str, stack: str, say: Callable[[str], None]) -> 
         return []
     beside = folder / ".pulumi" / "stacks" / project
     files = [beside / f"{stack}.json{compressed}.attrs" for compressed in ("", ".gz", ".zst")]
-    found = [file for file in files if _cut(file)]
+    found = [file for file in files if _is_truncated(file)]
     for file in found:
         file.unlink(missing_ok=True)
-        say(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
+        log(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
     return found
 
 
-def _cut(file: Path) -> bool:
+def _is_truncated(file: Path) -> bool:
     try:
         return not isinstance(json.loads(file.read_bytes()), dict)
     except ValueError:

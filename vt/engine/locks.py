@@ -140,7 +140,7 @@ def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> Stack
 
 
 def clear_dead(
-    backend: str, project: str, stack: str, say: Callable[[str], None]
+    backend: str, project: str, stack: str, log: Callable[[str], None]
 ) -> list[StackLock]:
     """Remove the stack's locks whose process is gone; returns them.
 
@@ -151,6 +151,6 @@ def clear_dead(
         if lock.alive:
             raise lock.refusal()
     for lock in locks:
-        say(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
+        log(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
         lock.remove()
     return locks

@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingCreates:
     """URNs of pending creations."""
 
     settled: tuple[str, ...]
@@ -28,7 +28,7 @@ class Pending:
         return bool(self.settled) and not self.open
 
 
-def judge(deployment: Mapping[str, Any]) -> Pending:
+def find(deployment: Mapping[str, Any]) -> PendingCreates:
     """`deployment` is what `pulumi stack export` calls so."""
     resources = deployment.get("resources") or []
     there = {resource["urn"] for resource in resources if not resource.get("delete")}
@@ -38,13 +38,13 @@ def judge(deployment: Mapping[str, Any]) -> Pending:
         if operation.get("type") == "creating"
     ]
     unique = tuple(dict.fromkeys(noted))
-    return Pending(
+    return PendingCreates(
         tuple(urn for urn in unique if urn in there),
         tuple(urn for urn in unique if urn not in there),
     )
 
 
-def explanation(pending: Pending, stack: str) -> str:
+def explanation(pending: PendingCreates, stack: str) -> str:
     """Why pending creations stay, and what to do."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (

@@ -11,12 +11,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from localcloud.home import Home
+from vt.engine.plan import PROVIDER, STACK
 
-_JOB_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/(\d+)$")
-_NOT_RESOURCES = ("pulumi:pulumi:Stack", "pulumi:providers:")
+_JOB_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/(\d+)$")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _state(file: Path) -> StackState:
     counts: Counter[str] = Counter()
     jobs: list[StackJob] = []
     for resource in resources:
-        if not resource.get("custom") or resource["type"].startswith(_NOT_RESOURCES):
+        if not resource.get("custom") or resource["type"].startswith((STACK, PROVIDER)):
             continue
         if resource.get("delete"):  # replaced, and its deletion did not finish
             continue
@@ -74,7 +74,7 @@ def _state(file: Path) -> StackState:
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
     """Name by job id, from the stack output `jobs: {NAME: {name: projects/…/customJobs/ID}}`."""
     for resource in resources:
-        if resource["type"] != "pulumi:pulumi:Stack":
+        if resource["type"] != STACK:
             continue
         jobs = (resource.get("outputs") or {}).get("jobs")
         pairs = jobs.items() if isinstance(jobs, dict) else ()

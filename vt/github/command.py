@@ -66,11 +66,11 @@ def approval(
 @github.command()
 def drift(stack: Stack, report: Report) -> None:
     """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
-    from vt.drift.findings import Outcome
+    from vt.drift.findings import DriftOutcome
 
     with _plain_errors():
         found = json.loads(_text(report.with_suffix(".json")))
-        outcome = Outcome[found["outcome"].upper()]
+        outcome = DriftOutcome[found["outcome"].upper()]
         _say(_repository().tell_drift(stack, outcome, _text(report), _this_run()))
 
 

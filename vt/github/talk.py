@@ -9,7 +9,7 @@ from typing import Any
 from infra.errors import CommandError
 from vt.deploy import approval as records
 from vt.deploy.approval import Approval
-from vt.drift.findings import Outcome
+from vt.drift.findings import DriftOutcome
 from vt.drift.report import title
 from vt.github import gh, sticky
 
@@ -60,7 +60,7 @@ class Repository:
             raise CommandError(what, BY_HAND)
         return record
 
-    def tell_drift(self, stack: str, outcome: Outcome, report: str, run: str) -> str:
+    def tell_drift(self, stack: str, outcome: DriftOutcome, report: str, run: str) -> str:
         """Open, renew, reopen or close the one issue on drift of ``stack``; what was done.
 
         A comparison that failed leaves the issue as it is: nothing is known.
@@ -68,7 +68,7 @@ class Repository:
         issues = gh.read(f"repos/{self.name}/issues?state=all&labels={DRIFT}&per_page=100")
         found = sticky.ours(issues, DRIFT, stack)
         is_open = found is not None and found["state"] == "open"
-        if outcome is Outcome.FAILED or (outcome is Outcome.CLEAN and not is_open):
+        if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
             return "the issue stays as it is" if found else "there is no issue"
         seen = f"\nLast looked at by {run}\n" if run else ""
         text: dict[str, Any] = {"body": sticky.body(DRIFT, stack, report, seen)}
@@ -76,9 +76,9 @@ class Repository:
             # GitHub makes a label that it does not have yet.
             text |= {"title": title(stack), "labels": [DRIFT]}
             return f"opened {gh.write('POST', f'repos/{self.name}/issues', text)['html_url']}"
-        text["state"] = "closed" if outcome is Outcome.CLEAN else "open"
+        text["state"] = "closed" if outcome is DriftOutcome.CLEAN else "open"
         told = gh.write("PATCH", f"repos/{self.name}/issues/{found['number']}", text)
-        verb = "closed" if outcome is Outcome.CLEAN else "renewed" if is_open else "reopened"
+        verb = "closed" if outcome is DriftOutcome.CLEAN else "renewed" if is_open else "reopened"
         return f"{verb} {told['html_url']}"
 
 

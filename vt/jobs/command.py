@@ -65,11 +65,11 @@ def _of(stack: str | None) -> Iterator[Jobs]:
     from vt.engine import stacks
 
     try:
-        where = stacks.place(stack)
-        stacks.reach(where)
+        ref = stacks.find(stack)
+        ref.connect_clients()
         from vt.jobs.service import Jobs
 
-        yield Jobs(where)
+        yield Jobs(ref)
     except (CommandError, OperatorError) as error:
         say(str(error))
         raise typer.Exit(1) from None
@@ -116,7 +116,7 @@ def show_(job: Which, stack: Stack = None, format_: As = Format.TEXT) -> None:
     from vt.jobs import show
 
     with _of(stack) as found:
-        show.one(found.find(job), found.where, as_json=format_ is Format.JSON)
+        show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
 
 
 @jobs.command()

@@ -40,7 +40,7 @@ def show(
         raise CommandError(
             f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
         )
-    reader = logs.connect(jobs.where.project)
+    reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
     for line in _lines(jobs, job, reader, replica, follow=follow, tail=tail):
@@ -64,7 +64,7 @@ def _lines(
         return reader.tail(number, tail, replica)
     if not follow:
         return reader.lines(number, replica)
-    pause = LOCAL_PAUSE if jobs.where.is_local else CLOUD_PAUSE
+    pause = LOCAL_PAUSE if jobs.ref.is_local else CLOUD_PAUSE
     return reader.follow(
         number,
         replica,

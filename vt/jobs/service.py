@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from infra.customjob.google.job_service import client, read
 from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
 from infra.errors import CommandError, OperatorError, did_you_mean
-from vt.engine.stacks import Place
+from vt.engine.stacks import StackRef
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
@@ -21,9 +21,9 @@ _NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")
 class Jobs:
     """Reads and cancels jobs. Every method raises OperatorError if the service refuses."""
 
-    def __init__(self, where: Place) -> None:
-        self.where = where
-        self._client = client(where.project, where.region)
+    def __init__(self, ref: StackRef) -> None:
+        self.ref = ref
+        self._client = client(ref.project, ref.region)
 
     def list(
         self,
@@ -39,7 +39,7 @@ class Jobs:
         """
         terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
         if not everyones:
-            terms += [f"labels.stack={self.where.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
+            terms += [f"labels.stack={self.ref.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
         if unended:
             terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
         if len(states) == 1:
@@ -56,14 +56,14 @@ class Jobs:
         Raises CommandError if there is none.
         """
         if wanted.isdecimal() or wanted.startswith("projects/"):
-            return self.get(wanted if "/" in wanted else f"{self.where.parent}/customJobs/{wanted}")
+            return self.get(wanted if "/" in wanted else f"{self.ref.parent}/customJobs/{wanted}")
         own = self.list()
         for job in own:
             if job.labels.get("job") == wanted:
                 return job
         known = {job.labels.get("job", "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
-        raise CommandError(f"stack {self.where.stack} has submitted no job {wanted!r}.", hint)
+        raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
 
     def get(self, name: str) -> CustomJob:
         """The job of this resource name. Raises CommandError if there is none."""
@@ -96,7 +96,7 @@ class Jobs:
     def _all(self, filter_: str) -> list[CustomJob]:
         from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 
-        request = {"parent": self.where.parent, "filter": filter_}
+        request = {"parent": self.ref.parent, "filter": filter_}
         try:
             return list(read(self._client.list_custom_jobs, request=request))
         except NotFound as error:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from infra.errors import CommandError, did_you_mean
-from vt.engine.stacks import Place
+from vt.engine.stacks import StackRef
 from vt.jobs import view
 from vt.local.console import console, show_facts, table
 
@@ -45,10 +45,10 @@ def table_of(
         say(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
 
-def one(job: CustomJob, where: Place, *, as_json: bool) -> None:
+def one(job: CustomJob, ref: StackRef, *, as_json: bool) -> None:
     """All there is to say of a job."""
     if as_json:
         print(json.dumps(view.message(job), indent=2))
         return
-    rows = view.facts(job, where.project, where.region, datetime.now(UTC))
+    rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     show_facts(console(), ("JOB", view.title(job)), rows)

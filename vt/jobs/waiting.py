@@ -31,11 +31,11 @@ class Outcomes:
 
 def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: float) -> Outcomes:
     """Wait for all of them at once."""
-    where = jobs.where
-    service = client.connect(where.project, where.region)
+    ref = jobs.ref
+    service = client.connect(ref.project, ref.region)
 
     def tail(name: str, count: int) -> list[str]:
-        found = logs.connect(where.project).tail(name.rpartition("/")[2], count)
+        found = logs.connect(ref.project).tail(name.rpartition("/")[2], count)
         return [line.text for line in found]
 
     async def one(job: CustomJob, say: Callable[[str], None]) -> OperatorError | None:

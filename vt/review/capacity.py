@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.catalog import costs
 from infra.catalog.costs import Rate
-from vt.engine.events import Plan, Step
+from vt.engine.plan import Plan, Step
 
 RESERVATION = "gcp:compute/reservation:Reservation"
 

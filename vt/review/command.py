@@ -18,7 +18,7 @@ from infra.errors import EventParseError, PreviewError, UnknownStackError
 
 if TYPE_CHECKING:
     from infra.errors import Problem
-    from vt.engine.events import Plan
+    from vt.engine.plan import Plan
     from vt.review.report import Report
 
 DIGEST = re.compile(r"[0-9a-f]{8,64}\Z")
@@ -146,25 +146,28 @@ def _plan(
 ) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
     from infra.errors import LocalCloudError
-    from vt.engine import events
-    from vt.engine import preview as runner
+    from vt.engine import events, plan, stacks
+    from vt.engine.preview import stream_events
+    from vt.engine.pulumi_cli import PulumiCli
 
     try:
-        place = runner.place(root, stack, offline=offline, live=refresh)
+        ref = stacks.find_unchecked(root, stack)
+        target = ref.preview_target(offline=offline, refresh=refresh)
     except LocalCloudError as failed:
         raise _Refused(str(failed)) from None
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
-        with _progress(stack) as seen:
-            told = runner.preview(
-                root, stack, place.env, policy_packs=packs, refresh=refresh, seen=seen
-            )
-        plan = events.parse(told.lines, stack)
+        with _progress(stack) as on_event:
+            stream = stream_events(
+                PulumiCli(root, target.env), stack,
+                policy_packs=packs, refresh=refresh, on_event=on_event,
+            )  # fmt: skip
+        found = events.parse(stream.lines, stack)
     except (PreviewError, EventParseError) as failed:
-        return events.failed(stack, str(failed)), place.source
-    if told.exit_code and not plan.errors and not plan.violations:
-        plan = events.with_error(plan, told.said)
-    return plan, place.source
+        return plan.failed_plan(stack, str(failed)), target.source
+    if stream.exit_code and not found.errors and not found.violations:
+        found = plan.with_error(found, stream.stderr)
+    return found, target.source
 
 
 def _load_the_rest() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from vt.engine.events import Plan
+from vt.engine.plan import Plan
 
 
 def of(plan: Plan) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from infra.catalog import costs
 from infra.catalog.costs import JobCost
-from vt.engine.events import JOB, Plan, Step
 from vt.engine.fields import Field, differ
+from vt.engine.plan import JOB, Plan, Step
 
 Action = Literal["submit", "replace", "cancel", "change", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vt.engine.events import JOB, Plan, Step
 from vt.engine.fields import Field, differ
+from vt.engine.plan import JOB, Plan, Step
 from vt.engine.values import UNKNOWN
 from vt.review import rights
 from vt.review.jobs import name_of, request

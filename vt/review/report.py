@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from infra.errors import Problem
-from vt.engine.events import JOB, Diagnostic, Plan, Step, Violation
 from vt.engine.fields import Field, differ, flat
+from vt.engine.plan import JOB, Diagnostic, Plan, PolicyViolation, Step
 from vt.review import capacity, digest, jobs, reach, rights
 from vt.review.capacity import Reserved
 from vt.review.jobs import Job
@@ -98,7 +98,7 @@ class Report:
     """Resources that lose their protection."""
     protected: tuple[str, ...]
     """Resources that Pulumi refuses to destroy."""
-    violations: tuple[Violation, ...]
+    violations: tuple[PolicyViolation, ...]
     packs: tuple[str, ...]
     policies: int
     """How many policies looked at the plan."""
@@ -127,9 +127,9 @@ class Report:
         return tuple(job for job in self.submitted if job.cost.worst_case is None)
 
     @property
-    def forbidding(self) -> tuple[Violation, ...]:
+    def forbidding(self) -> tuple[PolicyViolation, ...]:
         """Policy results because of which nothing is deployed."""
-        return tuple(each for each in self.violations if each.forbids)
+        return tuple(each for each in self.violations if each.is_mandatory)
 
     @property
     def nothing(self) -> bool:
@@ -177,7 +177,7 @@ def build(
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Outcome:
-    if any(violation.forbids for violation in plan.violations):
+    if any(violation.is_mandatory for violation in plan.violations):
         return Outcome.FORBIDDEN
     if problems and all(problem.rule.startswith("limit-") for problem in problems):
         return Outcome.OVER_LIMIT
@@ -190,7 +190,7 @@ def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
     """What the engine says of a failure, unless the report says it better elsewhere."""
     if problems:
         return ()
-    told = any(violation.forbids for violation in plan.violations)
+    told = any(violation.is_mandatory for violation in plan.violations)
     return tuple(e for e in plan.errors if not (told and e.message == "preview failed"))
 
 

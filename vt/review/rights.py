@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.plan import grants
-from vt.engine.events import Plan, State, Step
+from vt.engine.plan import Plan, ResourceState, Step
 from vt.engine.values import UNKNOWN
 
 #: ``…:IAMMember``, ``…:BucketIAMBinding``, ``…:SecretIamPolicy``: one shape for every service.
@@ -70,7 +70,7 @@ def held(plan: Plan) -> list[Right]:
     return sorted(right for step in plan.steps if is_iam(step) for right in of(step, step.new))
 
 
-def of(step: Step, state: State | None) -> Iterator[Right]:
+def of(step: Step, state: ResourceState | None) -> Iterator[Right]:
     """The rights that an IAM resource gives in one of its states."""
     if state is None:
         return

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vt.engine import attributes_file as sidecar
+from vt.engine import attributes_file
 
 WHOLE = '{"user.content_type": "application/json", "md5": "x"}\n'
 
@@ -19,7 +19,9 @@ def stacks(tmp_path: Path) -> Path:
 
 def mend(stacks: Path, said: list[str] | None = None) -> list[Path]:
     backend = f"file://{str(stacks.parents[2]).replace(' ', '%20')}"
-    return sidecar.mend(backend, "train", "dev", (said if said is not None else []).append)
+    return attributes_file.remove_truncated(
+        backend, "train", "dev", (said if said is not None else []).append
+    )
 
 
 @pytest.mark.parametrize("text", ["", WHOLE[:20], "\n", "null", "\ufffd"])
@@ -44,4 +46,4 @@ def test_a_whole_one_another_stacks_and_none_are_left_alone(stacks: Path) -> Non
 
 @pytest.mark.parametrize("backend", ["gs://state/x", "https://api.pulumi.com", ""])
 def test_other_backends_have_none(backend: str) -> None:
-    assert sidecar.mend(backend, "train", "dev", lambda _: None) == []
+    assert attributes_file.remove_truncated(backend, "train", "dev", lambda _: None) == []

@@ -6,7 +6,7 @@ import pytest
 
 from infra.errors import Problem
 from tests.unit.vt.review import plans
-from vt.engine.events import Plan
+from vt.engine.plan import Plan
 from vt.review import digest, report
 from vt.review.report import Outcome, Report
 from vt.review.verdict import verdict
