@@ -1,4 +1,4 @@
-"""What a decision needs to know: the checkout from git, the plan from ``vt review``."""
+"""The inputs of a decision: the checkout from git, the plan from ``vt review``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import CommandError
 from vt.deploy.decision import Checkout
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
-REVIEWED = 0
-#: How ``vt.engine.preview`` says that a plan was made from nothing.
-OFFLINE = "Previewed offline"
+REVIEWED: Final = 0
+#: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
+OFFLINE: Final = "Previewed offline"
 
 
 def checkout(root: Path) -> Checkout:
@@ -36,8 +37,8 @@ def _git(root: Path, *arguments: str) -> str:
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise CommandError(f"git {arguments[0]}: {said[-1] if said else 'it failed'}")
+        lines = done.stderr.strip().splitlines()
+        raise CommandError(f"git {arguments[0]}: {lines[-1] if lines else 'it failed'}")
     return done.stdout
 
 

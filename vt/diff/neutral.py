@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from infra.customjob.request.job_file import JobRequest
 from infra.settings.model import Section, Settings
 
-#: No stack is called like this; the project is one that nobody has, in the form ids have.
-STACK, PROJECT, NUMBER = "vtx", "vtx-neutral-project", "970097009700"
-REQUEST_ID = "${job.requestId}"
+#: The neutral names. No stack has this one; the project has the form of ids, and does not exist.
+STACK: Final = "vtx"
+PROJECT: Final = "vtx-neutral-project"
+NUMBER: Final = "970097009700"
+#: Stands for the id of a request.
+REQUEST_ID: Final = "${job.requestId}"
 
 
 def renamed(settings: Settings) -> Settings:

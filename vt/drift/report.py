@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from typing import Final
 
 from vt.drift.findings import RUNS, Drift, DriftOutcome, ResourceDifference
 
-VERSION = 1
+#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+VERSION: Final = 1
 #: GitHub refuses a longer text in an issue or a comment.
-MAX_TEXT = 65_536
+MAX_TEXT: Final = 65_536
 #: Kept free for the rest of the text.
-ROOM = 4_096
+ROOM: Final = 4_096
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
 
 
 def title(stack: str) -> str:

@@ -12,8 +12,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:

@@ -14,12 +14,14 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from infra.errors import CommandError
 from localcloud import processes
 
-FOLDER = ".pulumi/locks/organization"
+#: Folder of the locks in a self-managed backend.
+FOLDER: Final = ".pulumi/locks/organization"
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
-PROJECT_FILE = "Pulumi.yaml"
+#: Its folder is the root of a Pulumi project.
+PROJECT_FILE: Final = "Pulumi.yaml"
 
 
 def root_of(start: Path) -> Path | None:

@@ -29,10 +29,10 @@ def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[CustomJo
     from vt.jobs.service import Jobs  # loads Google's client
 
     jobs = Jobs(stack)
-    listed = [job for job in jobs.list(unended=True) if job.name not in known]
+    listed = [job for job in jobs.list(live_only=True) if job.name not in known]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
-    found = [now for job in listed if (now := jobs.known(job.name)) is not None]
-    return [job for job in found if not view.ended(job) and job.state.name != CANCELLING]
+    found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
+    return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
 
 
 def title(job: CustomJob) -> str:

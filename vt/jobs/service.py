@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from infra.customjob.google.job_service import client, read
 from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
@@ -14,8 +14,9 @@ from vt.engine.stacks import StackRef
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
 
-PREFIX = "JOB_STATE_"
-_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")
+#: How the API begins the names of states.
+PREFIX: Final = "JOB_STATE_"
+_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")
 
 
 class Jobs:
@@ -28,19 +29,19 @@ class Jobs:
     def list(
         self,
         *,
-        everyones: bool = False,
-        unended: bool = False,
+        all_stacks: bool = False,
+        live_only: bool = False,
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
     ) -> list[CustomJob]:
         """Jobs, newest first: those this stack submitted, or all of its project and region.
 
-        ``unended`` leaves those out that have ended: the service does, a stack may have thousands.
+        With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
         """
         terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
-        if not everyones:
+        if not all_stacks:
             terms += [f"labels.stack={self.ref.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
-        if unended:
+        if live_only:
             terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
@@ -70,12 +71,12 @@ class Jobs:
         hint = "`vt jobs list --all` shows those there are."
         if not _NAME.match(name):
             raise CommandError(f"{name!r} is no name of a job.", hint)
-        job = self.known(name)
+        job = self.get_if_exists(name)
         if job is None:
             raise CommandError(f"there is no job {name}.", hint)
         return job
 
-    def known(self, name: str) -> CustomJob | None:
+    def get_if_exists(self, name: str) -> CustomJob | None:
         """The job of this resource name, or None if there is no record of it."""
         from google.api_core.exceptions import NotFound
 

@@ -1,4 +1,4 @@
-"""`vt jobs list` and `show`: a table on a terminal and off it, or JSON."""
+"""``vt jobs list`` and `show`: a table on a terminal and off it, or JSON."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def known_state(text: str) -> str:
 
 
 def table_of(
-    jobs: Sequence[CustomJob], limit: int, *, as_json: bool, say: Callable[[str], None]
+    jobs: Sequence[CustomJob], limit: int, *, as_json: bool, log: Callable[[str], None]
 ) -> None:
     """The newest ``limit`` jobs."""
     now = datetime.now(UTC)
     if as_json:
-        print(json.dumps([view.listed(job, now) for job in jobs[:limit]], indent=2))
+        print(json.dumps([view.list_entry(job, now) for job in jobs[:limit]], indent=2))
         return
     if not jobs:
-        say("no such jobs")
+        log("no such jobs")
         return
     rows = [tuple(view.row(job, now)[key] for key in view.COLUMNS) for job in jobs[:limit]]
     console().print(table(*(key.upper() for key in view.COLUMNS), rows=rows))
     if len(jobs) > limit:
-        say(f"{len(jobs) - limit} older ones are not shown (--limit)")
+        log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
 
 def one(job: CustomJob, ref: StackRef, *, as_json: bool) -> None:
-    """All there is to say of a job."""
+    """All there is to log of a job."""
     if as_json:
         print(json.dumps(view.message(job), indent=2))
         return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,9 +19,10 @@ from infra.errors import EventParseError, PreviewError, UnknownStackError
 if TYPE_CHECKING:
     from infra.errors import Problem
     from vt.engine.plan import Plan
-    from vt.review.report import Report
+    from vt.review.report import ReviewReport
 
-DIGEST = re.compile(r"[0-9a-f]{8,64}\Z")
+#: A digest, or its first characters.
+DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
 
 
 class Format(StrEnum):
@@ -120,21 +121,23 @@ def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
     return {file: Format(file.suffix[1:]) for file in files}
 
 
-def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool) -> Report:
-    from infra.settings import project_files as stack_names
-    from vt.engine import paths as project
+def _review(
+    stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool
+) -> ReviewReport:
+    from infra.settings import project_files
+    from vt.engine import paths
 
-    root = project.root_of(Path.cwd())
+    root = paths.root_of(Path.cwd())
     if root is None:
         raise _Refused("there is no Pulumi.yaml here or above")
     try:
-        stack_names.file_of(root, stack)
+        project_files.file_of(root, stack)
     except UnknownStackError as missing:
         raise _Refused(str(missing)) from None
     if expect and not DIGEST.match(expect):
         raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
-    paths = [str(Path(pack).absolute()) for pack in packs]
-    plan, source = _plan(root, stack, paths, offline=offline, refresh=refresh)
+    pack_paths = [str(Path(pack).absolute()) for pack in packs]
+    plan, source = _plan(root, stack, pack_paths, offline=offline, refresh=refresh)
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
@@ -172,9 +175,9 @@ def _plan(
 
 def _load_the_rest() -> None:
     """Load what a report needs while the engine works: a review takes hardly longer than it."""
-    from vt.review import html, machine, markdown, report
+    from vt.review import html, json_report, markdown, report
 
-    del machine, markdown, report
+    del json_report, markdown, report
     html.template()
 
 
@@ -192,12 +195,12 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 def _problems(root: Path, stack: str) -> list[Problem]:
     """What is wrong in the stack's own files; none of it if the reason is another."""
-    from infra import stack as stacks
     from infra.errors import ConfigError
+    from infra.stack import load
     from vt.check.judging import shown_from
 
     try:
-        loaded = stacks.load(root, stack)
+        loaded = load(root, stack)
         judged = loaded.judge_jobs(shown_from(root))
     except ConfigError as failed:
         return list(failed.problems)
@@ -207,11 +210,11 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     return [*found, *loaded.exceeded_limits(judged)]
 
 
-def _render(report: Report, format_: Format) -> str:
+def _render(report: ReviewReport, format_: Format) -> str:
     if format_ is Format.JSON:
-        from vt.review import machine
+        from vt.review import json_report
 
-        return machine.render(report)
+        return json_report.render(report)
     if format_ is Format.HTML:
         from vt.review import html
 

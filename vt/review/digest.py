@@ -8,7 +8,7 @@ import json
 from vt.engine.plan import Plan
 
 
-def of(plan: Plan) -> str:
+def plan_digest(plan: Plan) -> str:
     """SHA-256 over what the plan does, as 64 hex digits.
 
     Equal for equal plans, whenever and wherever they are made: it covers the stack, and of every

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 if TYPE_CHECKING:
     from vt.engine.stacks import StackRef
 
-CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
+UP_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def print_status(text: str) -> None:

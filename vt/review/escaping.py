@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 #: Longer values are cut; the field diff of the JSON report has them in full.
-MAX_SHOWN = 160
+MAX_SHOWN: Final = 160
 
 
 def visible(value: str) -> str:

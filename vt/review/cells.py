@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from infra.catalog.costs import hours, usd
-from vt.review.jobs import Job
-from vt.review.report import Loss, Report
-from vt.review.rights import Right
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.report import DestructiveChange, ReviewReport
 
 #: In the order in which :func:`job_cells` fills them.
-JOB_COLUMNS = (
+JOB_COLUMNS: Final = (
     "job",
     "what happens",
     "machines",
@@ -21,11 +23,12 @@ JOB_COLUMNS = (
     "an hour",
     "at most",
 )
-RIGHT_COLUMNS = ("change", "who", "role", "on", "why")
-POLICY_COLUMNS = ("level", "policy", "resource", "what it says")
+#: Columns of the other tables.
+RIGHT_COLUMNS: Final = ("change", "who", "role", "on", "why")
+POLICY_COLUMNS: Final = ("level", "policy", "resource", "what it says")
 
 
-def action(job: Job) -> str:
+def action(job: JobChange) -> str:
     """What happens to a job, and to the one that was there before it."""
     done = {
         "submit": "submitted",
@@ -37,12 +40,12 @@ def action(job: Job) -> str:
     if job.action not in ("replace", "cancel"):
         return done
     if not job.cancels:
-        return f"{done}; the old one {job.was.lower()}"
-    seen = f" ({job.was.lower()} when last seen)" if job.was else ""
+        return f"{done}; the old one {job.previous_state.lower()}"
+    seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
     return f"{done}; the old one is cancelled{seen}"
 
 
-def job_cells(job: Job) -> tuple[tuple[str, ...], ...]:
+def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:
     """What a job's row says: the lines of each cell, as plain text."""
     return (
         (job.name,),
@@ -59,7 +62,7 @@ def job_cells(job: Job) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def at_most(job: Job) -> str:
+def at_most(job: JobChange) -> str:
     """The worst case with the time it is for."""
     span = hours(job.cost.timeout)
     default = ", no timeout set" if job.cost.default_timeout else ""
@@ -72,17 +75,17 @@ def image(name: str) -> str:
     return f"{short}@sha256:{digest[:12]}" if digest else short
 
 
-def member(right: Right) -> str:
+def member(binding: IamBinding) -> str:
     """Who: an account of the stack's by its address alone."""
-    return right.member.removeprefix("serviceAccount:")
+    return binding.member.removeprefix("serviceAccount:")
 
 
-def target(right: Right) -> str:
+def target(binding: IamBinding) -> str:
     """On what: the last part of a resource name, which says it all beside its kind."""
-    return right.target.rpartition("/")[2]
+    return binding.target.rpartition("/")[2]
 
 
-def prices(report: Report) -> str:
+def prices(report: ReviewReport) -> str:
     """Where the prices come from and how old they are."""
     found: dict[tuple[str, str, str], None] = {}
     for job in report.submitted:
@@ -94,13 +97,13 @@ def prices(report: Report) -> str:
     return f"Prices: {told}." if told else "No prices."
 
 
-def loss(lost: Loss) -> tuple[str, str]:
+def destruction(change: DestructiveChange) -> tuple[str, str]:
     """What is said before and after the name of a destroyed resource."""
-    verb = "destroyed and made anew" if lost.replaced else "destroyed"
-    return verb, f", and with it {lost.takes}" if lost.takes else ""
+    verb = "destroyed and made anew" if change.replaced else "destroyed"
+    return verb, f", and with it {change.lost_data}" if change.lost_data else ""
 
 
-def policies(report: Report) -> str:
+def policies(report: ReviewReport) -> str:
     """One line on what looked at the plan and what it found."""
     packs = ", ".join(report.packs)
     if not report.violations:

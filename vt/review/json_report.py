@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog.costs import Rate
-from vt.engine.fields import Field
-from vt.review.capacity import Reserved
-from vt.review.jobs import Job
-from vt.review.report import Report
-from vt.review.rights import Right
+from vt.engine.fields import FieldDifference
+from vt.review.capacity import ReservationCost
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.report import ReviewReport
 from vt.review.verdict import verdict
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
-VERSION = 1
+VERSION: Final = 1
 
 
-def render(report: Report) -> str:
+def render(report: ReviewReport) -> str:
     """The report as one JSON document."""
     return json.dumps(document(report), indent=2, ensure_ascii=False) + "\n"
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: ReviewReport) -> dict[str, Any]:
     """The report as plain data. Money is USD; null stands for a price nobody knows."""
     return {
         "version": VERSION,
@@ -38,23 +38,28 @@ def document(report: Report) -> dict[str, Any]:
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
         "jobs": [_job(job) for job in report.jobs],
-        "reservations": [_reserved(each) for each in report.reserved],
+        "reservations": [_reserved(each) for each in report.reservations],
         "rights": {
-            "gained": [_right(right) for right in report.gained],
-            "lost": [_right(right) for right in report.lost],
+            "gained": [_binding(binding) for binding in report.gained],
+            "lost": [_binding(binding) for binding in report.lost],
         },
         "reachability": [
             {
-                "verb": door.verb,
-                "what": door.what,
-                "resource": door.name,
-                "differences": [_field(each) for each in door.differences],
+                "verb": change.verb,
+                "what": change.what,
+                "resource": change.name,
+                "differences": [_field(each) for each in change.differences],
             }
-            for door in report.doors
+            for change in report.reachability
         ],
         "destroyed": [
-            {"name": loss.name, "type": loss.type, "replaced": loss.replaced, "takes": loss.takes}
-            for loss in report.losses
+            {
+                "name": each.name,
+                "type": each.type,
+                "replaced": each.replaced,
+                "takes": each.lost_data,
+            }
+            for each in report.destroyed
         ],
         "unprotected": list(report.unprotected),
         "protected": list(report.protected),
@@ -86,7 +91,7 @@ def document(report: Report) -> dict[str, Any]:
     }
 
 
-def _job(job: Job) -> dict[str, Any]:
+def _job(job: JobChange) -> dict[str, Any]:
     return {
         "name": job.name,
         "action": job.action,
@@ -112,12 +117,12 @@ def _job(job: Job) -> dict[str, Any]:
         "timeoutSeconds": job.cost.timeout,
         "defaultTimeout": job.cost.default_timeout,
         "worstCaseUsd": job.cost.worst_case,
-        "previousState": job.was or None,
+        "previousState": job.previous_state or None,
         "differences": [_field(each) for each in job.differences],
     }
 
 
-def _reserved(each: Reserved) -> dict[str, Any]:
+def _reserved(each: ReservationCost) -> dict[str, Any]:
     return {
         "name": each.name,
         "zone": each.zone,
@@ -138,23 +143,23 @@ def _price(rate: Rate) -> dict[str, Any]:
     }
 
 
-def _right(right: Right) -> dict[str, Any]:
+def _binding(binding: IamBinding) -> dict[str, Any]:
     return {
-        "member": right.member,
-        "role": right.role,
-        "kind": right.kind,
-        "target": right.target,
-        "condition": right.condition or None,
-        "public": right.public,
-        "reason": right.reason or None,
+        "member": binding.member,
+        "role": binding.role,
+        "kind": binding.kind,
+        "target": binding.target,
+        "condition": binding.condition or None,
+        "public": binding.is_public,
+        "reason": binding.reason or None,
     }
 
 
-def _field(field: Field) -> dict[str, Any]:
+def _field(field: FieldDifference) -> dict[str, Any]:
     return {"path": field.path, "old": field.old, "new": field.new}
 
 
-def _policies(report: Report) -> dict[str, Any]:
+def _policies(report: ReviewReport) -> dict[str, Any]:
     return {
         "packs": list(report.packs),
         "count": report.policies,
