@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from infra.errors import EventParseError, PreviewError, UnknownStackError
+from infra.errors import CommandError, EventParseError, PreviewError, UnknownStackError
 
 if TYPE_CHECKING:
     from infra.errors import Problem
@@ -33,48 +33,53 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class _Refused(Exception):
-    """Nothing can be reviewed. The message is one line that says why."""
+Stack = Annotated[
+    str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
+]
+FormatOption = Annotated[
+    Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
+]
+Output = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write to this file; repeatable: of several, the ending says the format.",
+        metavar="FILE",
+    ),
+]
+PolicyPack = Annotated[
+    list[str] | None,
+    typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
+]
+Expect = Annotated[
+    str,
+    typer.Option(
+        "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
+    ),
+]
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
+    ),
+]
+Refresh = Annotated[
+    bool,
+    typer.Option(
+        "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
+    ),
+]
 
 
 def review(
-    stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
-    ],
-    format_: Annotated[
-        Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
-    ] = Format.MD,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write to this file; repeatable: of several, the ending says the format.",
-            metavar="FILE",
-        ),
-    ] = None,
-    policy_pack: Annotated[
-        list[str] | None,
-        typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
-    ] = None,
-    expect: Annotated[
-        str,
-        typer.Option(
-            "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
-        ),
-    ] = "",
-    offline: Annotated[
-        bool,
-        typer.Option(
-            "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
-        ),
-    ] = False,
-    refresh: Annotated[
-        bool,
-        typer.Option(
-            "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
-        ),
-    ] = False,
+    stack: Stack,
+    format_: FormatOption = Format.MD,
+    output: Output = None,
+    policy_pack: PolicyPack = None,
+    expect: Expect = "",
+    offline: Offline = False,
+    refresh: Refresh = False,
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
@@ -90,23 +95,23 @@ def review(
         report = _review(stack, policy_pack or [], expect, offline=offline, refresh=refresh)
         for file, its_format in formats.items():
             file.write_text(_render(report, its_format), encoding="utf-8")
-    except _Refused as reason:
-        _say(str(reason))
+    except (CommandError, UnknownStackError) as reason:
+        _log(str(reason))
         raise typer.Exit(2) from None
     except OSError as failed:
-        _say(f"{failed.filename}: {failed.strerror or failed}")
+        _log(f"{failed.filename}: {failed.strerror or failed}")
         raise typer.Exit(2) from None
     if output:
         from vt.review.verdict import verdict
 
         files = ", ".join(map(str, formats))
-        _say(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
+        _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
         print(_render(report, format_), end="")
     raise typer.Exit(int(report.outcome))
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"vt review: {text}", file=sys.stderr, flush=True)
 
 
@@ -117,7 +122,7 @@ def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
     endings = [each.value for each in Format]
     for file in files:
         if file.suffix[1:] not in endings:
-            raise _Refused(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
+            raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
     return {file: Format(file.suffix[1:]) for file in files}
 
 
@@ -129,13 +134,12 @@ def _review(
 
     root = paths.root_of(Path.cwd())
     if root is None:
-        raise _Refused("there is no Pulumi.yaml here or above")
-    try:
-        project_files.file_of(root, stack)
-    except UnknownStackError as missing:
-        raise _Refused(str(missing)) from None
+        raise CommandError("there is no Pulumi.yaml here or above")
+    project_files.file_of(root, stack)
     if expect and not DIGEST.match(expect):
-        raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
+        raise CommandError(
+            f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
+        )
     pack_paths = [str(Path(pack).absolute()) for pack in packs]
     plan, source = _plan(root, stack, pack_paths, offline=offline, refresh=refresh)
     problems = () if plan.succeeded else _problems(root, stack)
@@ -148,16 +152,12 @@ def _plan(
     root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
 ) -> tuple[Plan, str]:
     """What the engine says it would do, and from which state."""
-    from infra.errors import LocalCloudError
     from vt.engine import events, plan, stacks
     from vt.engine.preview import stream_events
     from vt.engine.pulumi_cli import PulumiCli
 
-    try:
-        ref = stacks.find_unchecked(root, stack)
-        target = ref.preview_target(offline=offline, refresh=refresh)
-    except LocalCloudError as failed:
-        raise _Refused(str(failed)) from None
+    ref = stacks.find_unchecked(root, stack)
+    target = ref.preview_target(offline=offline, refresh=refresh)
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
         with _progress(stack) as on_event:

@@ -6,11 +6,13 @@ import json
 from typing import Any, Final
 
 from infra.catalog.costs import Rate
+from infra.errors import Problem
 from vt.engine.fields import FieldDifference
 from vt.review.capacity import ReservationCost
 from vt.review.grants import IamBinding
 from vt.review.jobs import JobChange
-from vt.review.report import ReviewReport
+from vt.review.reachability import ReachabilityChange
+from vt.review.report import DestructiveChange, ResourceChange, ReviewReport
 from vt.review.verdict import verdict
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
@@ -25,6 +27,29 @@ def render(report: ReviewReport) -> str:
 def document(report: ReviewReport) -> dict[str, Any]:
     """The report as plain data. Money is USD; null stands for a price nobody knows."""
     return {
+        **_summary(report),
+        "jobs": [_job(job) for job in report.jobs],
+        "reservations": [_reservation(each) for each in report.reservations],
+        "rights": {
+            "gained": [_binding(binding) for binding in report.gained],
+            "lost": [_binding(binding) for binding in report.lost],
+        },
+        "reachability": [_reachability(change) for change in report.reachability],
+        "destroyed": [_destructive_change(change) for change in report.destroyed],
+        "unprotected": list(report.unprotected),
+        "protected": list(report.protected),
+        "policies": _policies(report),
+        "changes": [_change(change) for change in report.changes],
+        "unchanged": report.unchanged,
+        "problems": [_problem(problem) for problem in report.problems],
+        "errors": [error.message for error in report.errors],
+        "notes": [note.message for note in report.notes],
+        "warnings": [warning.message for warning in report.warnings],
+    }
+
+
+def _summary(report: ReviewReport) -> dict[str, Any]:
+    return {
         "version": VERSION,
         "stack": report.stack,
         "project": report.project,
@@ -37,57 +62,44 @@ def document(report: ReviewReport) -> dict[str, Any]:
         "expected": report.expected or None,
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
-        "jobs": [_job(job) for job in report.jobs],
-        "reservations": [_reserved(each) for each in report.reservations],
-        "rights": {
-            "gained": [_binding(binding) for binding in report.gained],
-            "lost": [_binding(binding) for binding in report.lost],
-        },
-        "reachability": [
-            {
-                "verb": change.verb,
-                "what": change.what,
-                "resource": change.name,
-                "differences": [_field(each) for each in change.differences],
-            }
-            for change in report.reachability
-        ],
-        "destroyed": [
-            {
-                "name": each.name,
-                "type": each.type,
-                "replaced": each.replaced,
-                "takes": each.lost_data,
-            }
-            for each in report.destroyed
-        ],
-        "unprotected": list(report.unprotected),
-        "protected": list(report.protected),
-        "policies": _policies(report),
-        "changes": [
-            {
-                "op": change.op,
-                "name": change.name,
-                "type": change.type,
-                "differences": [_field(each) for each in change.fields],
-                "paths": list(change.paths),
-            }
-            for change in report.changes
-        ],
-        "unchanged": report.unchanged,
-        "problems": [
-            {
-                "where": str(problem.location),
-                "what": problem.statement,
-                "got": problem.value,
-                "hint": problem.hint,
-                "rule": problem.rule,
-            }
-            for problem in report.problems
-        ],
-        "errors": [error.message for error in report.errors],
-        "notes": [note.message for note in report.notes],
-        "warnings": [warning.message for warning in report.warnings],
+    }
+
+
+def _reachability(change: ReachabilityChange) -> dict[str, Any]:
+    return {
+        "verb": change.verb,
+        "what": change.what,
+        "resource": change.name,
+        "differences": [_field(each) for each in change.differences],
+    }
+
+
+def _destructive_change(change: DestructiveChange) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "type": change.type,
+        "replaced": change.replaced,
+        "takes": change.lost_data,
+    }
+
+
+def _change(change: ResourceChange) -> dict[str, Any]:
+    return {
+        "op": change.op,
+        "name": change.name,
+        "type": change.type,
+        "differences": [_field(each) for each in change.fields],
+        "paths": list(change.paths),
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "where": str(problem.location),
+        "what": problem.statement,
+        "got": problem.value,
+        "hint": problem.hint,
+        "rule": problem.rule,
     }
 
 
@@ -122,7 +134,7 @@ def _job(job: JobChange) -> dict[str, Any]:
     }
 
 
-def _reserved(each: ReservationCost) -> dict[str, Any]:
+def _reservation(each: ReservationCost) -> dict[str, Any]:
     return {
         "name": each.name,
         "zone": each.zone,
