@@ -1,7 +1,7 @@
-"""`vt`, the command beside `pulumi`.
+"""``vt``, the command beside ``pulumi``.
 
 Exit codes: 0 done, 1 it failed (the reason is one line on stderr), 2 wrong usage, 130 interrupted;
-commands that run another program pass its exit code on. `vt review` has codes of its own.
+commands that run another program pass its exit code on. ``vt review`` has codes of its own.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from infra.catalog.machines import Price
     from vt.catalogue.rows import Row
 
-#: Columns of a terminal nobody looks at: wide enough that nothing is cut.
+#: Columns of a table that is not written to a terminal: wide enough that nothing is cut.
 WIDTH_OF_FILES: Final = 180
 
 

@@ -13,12 +13,12 @@ import typer
 
 from infra.errors import CheckUnavailableError
 
-if TYPE_CHECKING:  # what judges is imported where it is used: `vt --help` needs none of it
+if TYPE_CHECKING:  # imported where it is used: `vt --help` needs none of it
     from vt.check.report import FileReport
 
 
 class Format(StrEnum):
-    """How findings are told."""
+    """How findings are written."""
 
     TEXT = "text"
     JSON = "json"

@@ -149,12 +149,12 @@ def name(file: str) -> str:
 
 
 def job(file: str) -> str:
-    """The job a file is for when no stack says so: its name without the ending."""
+    """The job that a file is for where there is no stack: the file's name without its ending."""
     return "stdin" if file == STDIN else Path(file).stem[:40]
 
 
 def _text(data: bytes) -> str:
-    """The source to quote from; nothing is told about a line beyond what a job file may have."""
+    """The source to quote from, up to the size that a job file may have."""
     return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
 
 

@@ -1,7 +1,7 @@
-"""What references stand for when no stack is given: values of the right form, and nothing more.
+"""Values of references where no stack is given: they have the right form, and nothing more.
 
-``${buckets.data}`` is then some bucket's URI, so that every rule on form still holds, while
-nothing is said about whether this bucket exists: that takes a stack.
+``${buckets.data}`` is then the URI of some bucket, so every rule on form still holds. Whether the
+bucket exists is not checked: that takes a stack.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def table(data: bytes) -> dict[str, Any]:
 
 
 def submission(job: str) -> Submission:
-    """A submission of nobody's, for the references to the job itself."""
+    """A submission for the references to the job itself."""
     return Submission(PROJECT, REGION, STACK, job, run=1)
 
 

@@ -1,4 +1,4 @@
-"""What was found in a file, in a form every output format can use."""
+"""The findings in a file, for every output format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LintFinding:
 
     @property
     def level(self) -> Level:
-        """How bad it is."""
+        """``error`` or ``warning``."""
         return self.problem.level
 
     @property
@@ -38,7 +38,7 @@ class LintFinding:
 
     @property
     def statement(self) -> str:
-        """What is wrong with what; of another file than the report's, with its location."""
+        """What is wrong with what, with the location if it is in another file."""
         elsewhere = self.problem.location
         return (
             f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
@@ -84,7 +84,7 @@ def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding
     location, own = problem.location, problem
     if location.file == file:
         own = problem.at(Location())
-    else:  # of a package, or of a folder: told at the top
+    else:  # of a package, or of a folder: reported at the top
         location = Location()
     line, column = max(location.line, 1), max(location.column, 1)
     text = lines[line - 1] if line <= len(lines) else ""

@@ -11,7 +11,7 @@ from vt.check.report import FileReport, LintFinding
 
 #: Characters of a source line that are shown, at most.
 WIDTH: Final = 100
-#: Characters on both sides of that in which a secret is looked for; a line may have megabytes.
+#: Characters on both sides of that in which secrets are searched; a line may have megabytes.
 NEAR: Final = 400
 #: Escape sequences of terminals.
 RED: Final = "\x1b[31m"
@@ -42,7 +42,7 @@ def lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
 
 
 def headline(finding: LintFinding, style: TerminalStyle) -> str:
-    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; warnings say so."""
+    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; a warning is marked."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
     level = "" if finding.level == "error" else style("warning:", YELLOW) + " "
     rule = f" {style(f'[{finding.rule}]', DIM)}" if finding.rule else ""
@@ -69,7 +69,7 @@ def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -
 
 
 def _window(line: str, cut: int) -> str:
-    """What is shown of a line from ``cut`` on. A secret may begin before it, and end behind."""
+    """The part of a line to show, from ``cut`` on. A secret may begin before it and end behind."""
     begin = max(0, cut - NEAR)
     return blanked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 

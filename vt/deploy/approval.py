@@ -79,7 +79,7 @@ def find_marked_approval(line: str) -> Approval | None:
     """The record that a line of Markdown hides, or None if it hides none.
 
     Raises:
-        ApprovalParseError: there is something that looks like one.
+        ApprovalParseError: the line hides something like a record that is none.
     """
     found = _MARKER.fullmatch(line.strip())
     return parse_approval(found[1]) if found else None

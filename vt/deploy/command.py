@@ -109,7 +109,7 @@ def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
 def _text_of(approval: str) -> str:
     if approval.lstrip().startswith("{"):
         return approval
-    # What is no text is no record either: `parse` says so.
+    # A file that is no text is no record: `parse_approval` refuses it.
     return Path(approval).read_text(encoding="utf-8", errors="replace")
 
 

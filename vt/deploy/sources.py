@@ -51,7 +51,7 @@ class PlanInputs:
     """Whether to begin with what the cloud has, not with what the state remembers."""
 
     def options(self) -> list[str]:
-        """The options of `vt review` and of `vt up`, which are alike."""
+        """The options of ``vt review`` and of ``vt up``, which are alike."""
         pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
         return [*pack, *(["--refresh"] if self.refresh else [])]
 
@@ -59,7 +59,7 @@ class PlanInputs:
 def review(root: Path, stack: str, inputs: PlanInputs) -> str:
     """Review the stack anew, as it is now, and return the digest of the plan.
 
-    What the review says goes to stderr.
+    The output of the review goes to stderr.
 
     Raises:
         CommandError: there is no plan, or policies or limits forbid it.
@@ -107,7 +107,7 @@ def approvable_digest_in(report: str) -> str:
 def up_command(stack: str, inputs: PlanInputs) -> list[str]:
     """The command that deploys. It takes the place of this process, so signals reach it.
 
-    It shows no preview of its own: the review a moment ago was one, and nobody would read this one.
+    It shows no preview: the review before it was one.
     """
     command = [sys.executable, "-m", "vt.cli", "up", "--stack", stack]
     return [*command, "--yes", "--skip-preview", "--non-interactive", *inputs.options()]

@@ -20,7 +20,7 @@ TROUBLE: Final = 2
 
 
 class Format(StrEnum):
-    """How differences are told."""
+    """How differences are written."""
 
     TEXT = "text"
     JSON = "json"
@@ -56,7 +56,11 @@ def diff(
 
 
 def _stack(name: str) -> Stack:
-    """Raises ConfigError if its file has mistakes; ends the command if there is none."""
+    """The stack; ends the command if the project does not have it.
+
+    Raises:
+        ConfigError: its file has mistakes.
+    """
     from infra.stack import load
     from vt.engine.paths import root_of
 

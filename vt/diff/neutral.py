@@ -53,10 +53,10 @@ def _symbol(name: str, text: str) -> str:
 
 
 def settings(own: Settings, other: Settings) -> dict[str, Any]:
-    """What a stack file says, defaults included, without the stack's own names.
+    """The settings in a stack file, defaults included, without the stack's own names.
 
-    A named part that the ``other`` stack does not have is one text, as it was written: its defaults
-    say nothing. Jobs that it does not have are left out, they are told as jobs.
+    A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
+    it does not have are left out: they are compared as jobs.
     """
     content: dict[str, Any] = {}
     for field, info in type(own).model_fields.items():
@@ -81,8 +81,8 @@ def _dumped(field: str, value: Any, beside: Any) -> Any:
         elif key in beside:
             written[key] = part.model_dump(mode="json", by_alias=True)
         elif field != "jobs":
-            said = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            written[key] = json.dumps(said, sort_keys=True)
+            given = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            written[key] = json.dumps(given, sort_keys=True)
     return written
 
 

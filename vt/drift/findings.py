@@ -51,7 +51,7 @@ class ResourceDifference:
     """A resource that is not as declared."""
 
     op: str
-    """What `up` would do about it: create, update, replace, delete; or ``RUNS``."""
+    """What ``up`` would do about it: create, update, replace, delete; or ``RUNS``."""
     name: str
     type: str
     id: str

@@ -20,17 +20,17 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
 
 
 def title(stack: str) -> str:
-    """The title of the issue that a stack's drift is told in."""
+    """The title of the issue on a stack's drift."""
     return f"Drift in {stack}"
 
 
 def markdown(drift: Drift) -> str:
-    """The report; never longer than GitHub takes."""
+    """The report, at most as long as GitHub allows."""
     if drift.outcome is DriftOutcome.CLEAN:
         return f"**{_text(drift.stack)}** is as declared.\n"
     if drift.outcome is DriftOutcome.FAILED:
-        told = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
-        return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{told}\n"
+        quoted = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
+        return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{quoted}\n"
     count = len(drift.differences)
     what = "1 resource differs" if count == 1 else f"{count} resources differ"
     text = f"In **{_text(drift.stack)}**, {what} from what is declared.\n"

@@ -1,4 +1,4 @@
-"""The one place that knows the Pulumi engine and its command line.
+"""All use of the Pulumi engine and its command line.
 
 ====================  ================================================================
 ``paths``             the Pulumi project around the current folder

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-#: Stands where one side has no such field. No JSON value is it.
+#: Stands for a field that one side does not have. It is no JSON value.
 ABSENT: Final = object()
 
 
@@ -33,7 +33,7 @@ def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
 
 
 def added_fields(value: Any) -> list[FieldDifference]:
-    """All fields of a value, as new ones."""
+    """All fields of a value, as added ones."""
     return diff_fields({}, value)
 
 

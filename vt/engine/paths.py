@@ -1,4 +1,4 @@
-"""Where we are: the Pulumi project around the current folder, and how its files are shown."""
+"""The Pulumi project around the current folder, and its files as messages name them."""
 
 from __future__ import annotations
 

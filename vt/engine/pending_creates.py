@@ -1,9 +1,9 @@
-"""Pending creations: what a killed run had begun to create, as its state notes it.
+"""Pending creations: what a killed run began to create, as the state notes it.
 
-The engine calls `create` again and keeps the note for ever. For a `CustomJob` the second `create`
-adopts the job of the first; for everything else the names are explicit, and a second one of the
-same name is refused. So once the next `up` has ended well and the resource is in the state, the
-note says nothing any more.
+The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
+``CustomJob`` adopts the job of the first. All other resources have explicit names, and a second
+one of the same name is refused. So after the next ``up`` that ends well with the resource in the
+state, the note means nothing any more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PendingCreates:
     settled: tuple[str, ...]
     """Their resources are in the state now."""
     open: tuple[str, ...]
-    """Nobody knows: `up` did not create them again."""
+    """``up`` did not create them again: they may exist or not."""
 
     @property
     def clearable(self) -> bool:
@@ -29,7 +29,7 @@ class PendingCreates:
 
 
 def find(deployment: Mapping[str, Any]) -> PendingCreates:
-    """`deployment` is what `pulumi stack export` calls so."""
+    """The pending creations in a stack's deployment, as ``pulumi stack export`` prints it."""
     resources = deployment.get("resources") or []
     there = {resource["urn"] for resource in resources if not resource.get("delete")}
     noted = [

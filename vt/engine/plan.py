@@ -58,9 +58,9 @@ class Step:
     old: ResourceState | None
     new: ResourceState | None
     keys: tuple[str, ...] = ()
-    """Inputs that force the replacement, as far as the provider says."""
+    """Inputs that force the replacement, as far as the provider names them."""
     paths: tuple[str, ...] = ()
-    """Properties that the provider says will change."""
+    """Properties that will change, as the provider names them."""
 
     @property
     def name(self) -> str:

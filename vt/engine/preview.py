@@ -1,4 +1,4 @@
-"""Runs ``pulumi preview``: for a review as a stream of events, for drift as one document."""
+"""Runs ``pulumi preview``: as a stream of events for a review, as one document for drift."""
 
 from __future__ import annotations
 

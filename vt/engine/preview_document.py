@@ -19,7 +19,7 @@ KEYS: Final = ("config", "steps", "diagnostics", "changeSummary")
 
 
 def parse(text: str, stack: str, *, succeeded: bool) -> Plan:
-    """The plan for ``stack`` that the document describes. The document does not say ``succeeded``.
+    """The plan for ``stack`` that the document describes. It lacks ``succeeded``.
 
     Raises:
         PreviewParseError: ``text`` is no such document.

@@ -1,7 +1,7 @@
-"""What a stack holds, read from the state file of the local backend.
+"""The resources and jobs in the state file of the local backend.
 
-The file is `pulumi/.pulumi/stacks/PROJECT/STACK.json`; `pulumi stack export` prints the same, half
-a second slower.
+The file is ``pulumi/.pulumi/stacks/PROJECT/STACK.json``. ``pulumi stack export`` prints the same
+half a second slower.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _JOB_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/(\d+)$
 class StackJob:
     """A custom job of the stack: its name there, and its id.
 
-    The name is its key in the stack's output `jobs`, else that of its resource.
+    The name is its key in the stack's output ``jobs``, else that of its resource.
     """
 
     name: str
@@ -72,7 +72,7 @@ def _state(file: Path) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    """Name by job id, from the stack output `jobs: {NAME: {name: projects/…/customJobs/ID}}`."""
+    """Name by job id, from the stack output ``jobs: {NAME: {name: projects/…/customJobs/ID}}``."""
     for resource in resources:
         if resource["type"] != STACK:
             continue

@@ -154,7 +154,7 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
 def find_unchecked(root: Path, stack: str) -> StackRef:
     """The stack of the project in ``root``, whatever is wrong with its file: a preview reports it.
 
-    What the file does not say is empty.
+    What the file lacks is empty.
     """
     try:
         text = (root / f"Pulumi.{stack}.yaml").read_bytes()

@@ -1,6 +1,6 @@
 """Orphaned jobs: jobs of a stack that have not ended, and that its state does not have.
 
-A provider that is killed after it has sent a request leaves no note in the state. The next `up`
+A provider that is killed after it has sent a request leaves no note in the state. The next ``up``
 finds the job by its request. If the job was removed from the stack or renamed in between, nothing
 asks for that request again, and the job runs to its end. ``vt up`` and ``vt drift`` report it.
 """

@@ -1,4 +1,4 @@
-"""The jobs of one stack's place, as the official client gives them."""
+"""The jobs in a stack's project and region, through the official client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Jobs:
     def find(self, wanted: str) -> CustomJob:
         """A job by its id, its resource name, or its name in the stack (the newest submission).
 
-        Raises CommandError if there is none.
+        Raises:
+            CommandError: there is none.
         """
         if wanted.isdecimal() or wanted.startswith("projects/"):
             return self.get(wanted if "/" in wanted else f"{self.ref.parent}/customJobs/{wanted}")
@@ -67,7 +68,11 @@ class Jobs:
         raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
 
     def get(self, name: str) -> CustomJob:
-        """The job of this resource name. Raises CommandError if there is none."""
+        """The job of this resource name.
+
+        Raises:
+            CommandError: there is none.
+        """
         hint = "`vt jobs list --all` shows those there are."
         if not _NAME.match(name):
             raise CommandError(f"{name!r} is no name of a job.", hint)
@@ -86,7 +91,7 @@ class Jobs:
             return None
 
     def cancel(self, job: CustomJob) -> None:
-        """Ask for cancellation; a job that has ended meanwhile is left as it is."""
+        """Request cancellation. A job that has ended meanwhile is left as it is."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         try:

@@ -1,4 +1,4 @@
-"""``vt jobs list`` and `show`: a table on a terminal and off it, or JSON."""
+"""``vt jobs list`` and ``show``: a table on a terminal and off it, or JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def known_state(text: str) -> str:
-    """A state as the API names it, without its prefix. Raises CommandError if it is none."""
+    """A state as the API names it, without its prefix.
+
+    Raises:
+        CommandError: there is no such state.
+    """
     from infra.customjob.google.vertex_api import JobState
 
     word = text.upper().removeprefix("JOB_STATE_")
@@ -31,7 +35,7 @@ def known_state(text: str) -> str:
 def table_of(
     jobs: Sequence[CustomJob], limit: int, *, as_json: bool, log: Callable[[str], None]
 ) -> None:
-    """The newest ``limit`` jobs."""
+    """Print the newest ``limit`` jobs."""
     now = datetime.now(UTC)
     if as_json:
         print(json.dumps([view.list_entry(job, now) for job in jobs[:limit]], indent=2))
@@ -46,7 +50,7 @@ def table_of(
 
 
 def one(job: CustomJob, ref: StackRef, *, as_json: bool) -> None:
-    """All there is to log of a job."""
+    """Print all that is known of a job."""
     if as_json:
         print(json.dumps(view.message(job), indent=2))
         return

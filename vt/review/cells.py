@@ -1,4 +1,4 @@
-"""Words and cells that Markdown and HTML share."""
+"""Columns, cells and phrases that Markdown and HTML share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def action(job: JobChange) -> str:
 
 
 def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:
-    """What a job's row says: the lines of each cell, as plain text."""
+    """The cells of a job's row, each as lines of plain text."""
     return (
         (job.name,),
         (action(job),),
@@ -76,12 +76,12 @@ def image(name: str) -> str:
 
 
 def member(binding: IamBinding) -> str:
-    """Who: an account of the stack's by its address alone."""
+    """The member of a binding: a service account by its address alone."""
     return binding.member.removeprefix("serviceAccount:")
 
 
 def target(binding: IamBinding) -> str:
-    """On what: the last part of a resource name, which says it all beside its kind."""
+    """The resource of a binding: the last part of its name, which is enough beside its kind."""
     return binding.target.rpartition("/")[2]
 
 
@@ -93,18 +93,18 @@ def prices(report: ReviewReport) -> str:
             if pool.rate:
                 away = "" if pool.rate.exact else ", not of this job's region"
                 found[(pool.rate.source, pool.rate.date, pool.rate.region + away)] = None
-    told = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
-    return f"Prices: {told}." if told else "No prices."
+    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
+    return f"Prices: {sources}." if sources else "No prices."
 
 
 def destruction(change: DestructiveChange) -> tuple[str, str]:
-    """What is said before and after the name of a destroyed resource."""
+    """The words before and after the name of a destroyed resource."""
     verb = "destroyed and made anew" if change.replaced else "destroyed"
     return verb, f", and with it {change.lost_data}" if change.lost_data else ""
 
 
 def policies(report: ReviewReport) -> str:
-    """One line on what looked at the plan and what it found."""
+    """One line on the policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
     if not report.violations:
         return f"{report.policies} policies of {packs} found nothing."

@@ -116,7 +116,7 @@ def _log(text: str) -> None:
 
 
 def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
-    """The format of each file: ``only`` for one, of several what its ending says."""
+    """The format of each file: ``only`` for one, of several the one that its ending names."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [each.value for each in Format]
@@ -151,7 +151,7 @@ def _review(
 def _plan(
     root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
 ) -> tuple[Plan, str]:
-    """What the engine says it would do, and from which state."""
+    """The plan, and the state that it begins with, in words."""
     from vt.engine import events, plan, stacks
     from vt.engine.preview import stream_events
     from vt.engine.pulumi_cli import PulumiCli
@@ -183,7 +183,7 @@ def _load_the_rest() -> None:
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """A line that moves while the preview runs; nothing where nobody looks at it."""
+    """A line that moves while the preview runs; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -194,7 +194,7 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 
 def _problems(root: Path, stack: str) -> list[Problem]:
-    """What is wrong in the stack's own files; none of it if the reason is another."""
+    """The problems in the stack's own files; empty if the preview failed for another reason."""
     from infra.errors import ConfigError
     from infra.stack import load
     from vt.check.judging import shown_from
@@ -205,7 +205,7 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
-        return []  # the program has told which file it could not read
+        return []  # the program has reported which file it could not read
     found = [problem for verdict in judged.values() for problem in verdict.errors]
     return [*found, *loaded.exceeded_limits(judged)]
 

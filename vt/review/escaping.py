@@ -23,7 +23,7 @@ def visible(value: str) -> str:
 
 
 def cut(value: str, length: int = MAX_SHOWN) -> str:
-    """``value`` as :func:`visible` has it, its end left out if it is longer than ``length``."""
+    """``value`` as :func:``visible`` has it, its end left out if it is longer than ``length``."""
     line = visible(value)
     return line if len(line) <= length else line[: length - 1] + "…"
 

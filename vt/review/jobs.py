@@ -86,7 +86,7 @@ def _job(step: Step) -> JobChange:
     inputs = step.inputs
     message = request(inputs)
     spec = message.get("jobSpec", {})
-    region = str(_place(inputs).get("region", ""))
+    region = str(_submission(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     return JobChange(
         name=job_name(step),
@@ -107,7 +107,7 @@ def _differences(step: Step) -> list[FieldDifference]:
     """What changed in the job itself: the request field by field, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
-    places = [_place(state.inputs) for state in (step.old, step.new)]
+    places = [_submission(state.inputs) for state in (step.old, step.new)]
     options = [state.inputs.get("options") or {} for state in (step.old, step.new)]
     return [
         *diff_fields(_named(step.old.inputs), _named(step.new.inputs)),
@@ -118,16 +118,16 @@ def _differences(step: Step) -> list[FieldDifference]:
 
 def job_name(step: Step) -> str:
     """A job's name in the stack file."""
-    return str(_place(step.inputs).get("job") or step.name)
+    return str(_submission(step.inputs).get("job") or step.name)
 
 
-def _place(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Which job it is: project, region, stack, name and run."""
+def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The job's submission: project, region, stack, name and run."""
     return inputs.get("submission") or {}
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as its file has it: its id, new with any change, says nothing."""
+    """The request as its file has it, without its id, which is new with any change."""
     text, id_ = str(inputs.get("request", "{}")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 

@@ -25,7 +25,7 @@ def render(report: ReviewReport) -> str:
 
 
 def document(report: ReviewReport) -> dict[str, Any]:
-    """The report as plain data. Money is USD; null stands for a price nobody knows."""
+    """The report as plain data. Money is USD; null stands for an unknown price."""
     return {
         **_summary(report),
         "jobs": [_job(job) for job in report.jobs],

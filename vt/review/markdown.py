@@ -26,7 +26,7 @@ LIMIT: Final = 64_000
 
 @dataclass(frozen=True, slots=True)
 class Verbosity:
-    """How much is told; the levels below go from everything to the least."""
+    """How much a report shows. ``LEVELS`` go from everything to the least."""
 
     fields: int
     """Fields shown of one changed resource or job; what is beyond is counted."""
@@ -55,7 +55,7 @@ LEVELS: Final = (
 
 
 def render(report: ReviewReport, limit: int = LIMIT) -> str:
-    """The report, of at most ``limit`` bytes: never fewer than characters, whoever counts them."""
+    """The report in at most ``limit`` bytes, so that it has at most as many characters."""
     text = ""
     for verbosity in LEVELS:
         text = "\n".join(_lines(report, verbosity)) + "\n"
@@ -103,29 +103,31 @@ def _problems(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    told = [job for job in report.jobs if job.action != "keep"]
-    kept = len(report.jobs) - len(told)
+    changed = [job for job in report.jobs if job.action != "keep"]
+    kept = len(report.jobs) - len(changed)
     if not report.jobs:
         return
     yield "### Jobs"
-    if told:
+    if changed:
         yield ""
-    if verbosity.table and told:
-        yield from _table(cells.JOB_COLUMNS, (_cells(job) for job in told))
+    if verbosity.table and changed:
+        yield from _table(cells.JOB_COLUMNS, (_cells(job) for job in changed))
     elif verbosity.lines:
-        yield from (f"- {job.action} {code(job.name)}: {usd(job.cost.worst_case)}" for job in told)
+        yield from (
+            f"- {job.action} {code(job.name)}: {usd(job.cost.worst_case)}" for job in changed
+        )
     else:
-        for action in dict.fromkeys(job.action for job in told):
-            names = ", ".join(job.name for job in told if job.action == action)
+        for action in dict.fromkeys(job.action for job in changed):
+            names = ", ".join(job.name for job in changed if job.action == action)
             yield f"- {action}: `{names}`"
     if kept:
         yield ""
         yield f"Unchanged: {kept}."
     yield ""
-    if any(job.submits for job in told):
+    if any(job.submits for job in changed):
         yield f"<sub>{cells.prices(report)} {costs.NOT_INCLUDED}</sub>"
         yield ""
-    for job in told:
+    for job in changed:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
             yield from _folded(summary, _fields(job.differences, verbosity.fields))
@@ -134,8 +136,8 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 def _cells(job: JobChange) -> tuple[str, ...]:
     name, action, *rest = cells.job_cells(job)
     # Words of ours stand as they are, names and values as code.
-    told = ("<br>".join(code(line) for line in cell if line) for cell in rest)
-    return (code(name[0]), action[0], *told)
+    lines = ("<br>".join(code(line) for line in cell if line) for cell in rest)
+    return (code(name[0]), action[0], *lines)
 
 
 def _rights(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
@@ -156,11 +158,11 @@ def _rights(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
-    who = "**everybody** " * binding.is_public + code(cells.member(binding))
+    member = "**everybody** " * binding.is_public + code(cells.member(binding))
     on = f"{binding.kind} {code(cells.target(binding))}"
     if binding.condition:
         on += f"<br>only if {code(binding.condition)}"
-    return verb, who, code(binding.role), on, binding.reason
+    return verb, member, code(binding.role), on, binding.reason
 
 
 def _doors(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
@@ -235,8 +237,8 @@ def _notes(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 def _warnings(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if report.warnings:
-        told = _some([each.message for each in report.warnings], verbosity)
-        yield from _folded(f"Warnings: {len(report.warnings)}", [block("\n".join(told))])
+        lines = _some([each.message for each in report.warnings], verbosity)
+        yield from _folded(f"Warnings: {len(report.warnings)}", [block("\n".join(lines))])
 
 
 def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:

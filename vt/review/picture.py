@@ -1,4 +1,4 @@
-"""The stack after the change as a graph: who runs what, reads what, writes what.
+"""The stack after the change as a graph: accounts, what they run, read and write.
 
 Drawn as Mermaid's source for Markdown, and as SVG for the page, which has no scripts.
 """
@@ -37,7 +37,7 @@ SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Something in the stack, or somebody with a binding in it."""
+    """A resource of the stack, or a member of a binding."""
 
     kind: str
     name: str
@@ -50,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What one does with the other."""
+    """What one node does with the other."""
 
     one: Node
     other: Node
@@ -77,7 +77,7 @@ class Graph:
 def graph(report: ReviewReport) -> Graph:
     """The stack after the change."""
     drawn, gained = Graph(), set(report.gained)
-    # New ones first: they are what a reader looks for.
+    # New bindings first: a reader looks for them.
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
         drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)

@@ -1,4 +1,4 @@
-"""Plan -> report: what a reviewer asks, answered in the order of asking."""
+"""Plan -> report: the parts that a reviewer needs, in the order of reading."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DELETIONS: Final = ("delete", "delete-replaced")
 
 
 class ReviewOutcome(IntEnum):
-    """What came of a review; the exit code of ``vt review``. The worst one counts."""
+    """The result of a review, and the exit code of ``vt review``. The worst one counts."""
 
     CLEAN = 0
     FAILED = 1
@@ -58,14 +58,14 @@ class DestructiveChange:
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """A change that no other part of the report tells."""
+    """A change that no other part of the report has."""
 
     op: str
     name: str
     type: str
     fields: tuple[FieldDifference, ...]
     paths: tuple[str, ...] = ()
-    """What the provider says differs, where the inputs do not."""
+    """Properties that differ for the provider, where the inputs are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ReviewReport:
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
-    """What the program tells beside its resources: prices of reservations, duties of others."""
+    """What the program logs: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
     reservations: tuple[ReservationCost, ...]
     """Reservations that are made or changed."""
@@ -102,7 +102,7 @@ class ReviewReport:
     violations: tuple[PolicyViolation, ...]
     packs: tuple[str, ...]
     policies: int
-    """How many policies looked at the plan."""
+    """How many policies checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     held: tuple[IamBinding, ...] = field(repr=False)
@@ -195,11 +195,11 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
-    """What the engine says of a failure, unless the report says it better elsewhere."""
+    """The engine's errors, without those that another part of the report explains."""
     if problems:
         return ()
-    told = any(violation.is_mandatory for violation in plan.violations)
-    return tuple(e for e in plan.errors if not (told and e.message == "preview failed"))
+    explained = any(violation.is_mandatory for violation in plan.violations)
+    return tuple(e for e in plan.errors if not (explained and e.message == "preview failed"))
 
 
 def _destroyed(plan: Plan) -> list[DestructiveChange]:
@@ -237,14 +237,15 @@ def _protection(plan: Plan, *, lost: bool) -> list[str]:
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
-    """Everything that is told nowhere else."""
+    """All changes that no other part of the report has."""
     return sorted(
-        (_change(step) for step in plan.changed if not _told(step)),
+        (_change(step) for step in plan.changed if not _is_elsewhere(step)),
         key=lambda change: (change.op, change.name),
     )
 
 
-def _told(step: Step) -> bool:
+def _is_elsewhere(step: Step) -> bool:
+    """Whether another part of the report has the step."""
     elsewhere = step.type == JOB or grants.is_iam(step) or reachability.is_network(step)
     return elsewhere or step.op in DELETIONS
 

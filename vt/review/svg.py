@@ -1,4 +1,4 @@
-"""The picture laid out in three columns, for the page: who, as which account, on what."""
+"""The graph laid out in three columns, for the page: members, accounts, resources."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An edge: a path, where its word stands, and how it is told."""
+    """An edge: its path, its verb and the place of that, and a sentence for screen readers."""
 
     path: str
     x: int
     y: int
     anchor: str
     verb: str
-    told: str
+    sentence: str
     new: bool
 
 
@@ -76,7 +76,7 @@ def layout(graph: Graph) -> Picture:
 
 
 def _column(node: Node, edges: Iterable[Edge]) -> int:
-    """Accounts stand in the middle, what is acted on to their right, who acts to their left."""
+    """Accounts in the middle, what is acted on to their right, what acts to their left."""
     if node.kind == "account":
         return 1
     return 2 if any(edge.other == node for edge in edges) else 0
@@ -96,6 +96,6 @@ def _line(edge: Edge, places: dict[Node, tuple[int, int]]) -> Line:
         y=(y1 if at_start else y2) - 5,
         anchor="start" if at_start else "end",
         verb=edge.verb,
-        told=f"{edge.one.text} {edge.verb} {edge.other.text}",
+        sentence=f"{edge.one.text} {edge.verb} {edge.other.text}",
         new=edge.new,
     )

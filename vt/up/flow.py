@@ -48,7 +48,7 @@ def clear_settled(
     deployment: Mapping[str, Any],
     log: Log,
 ) -> int:
-    """Clear the pending creations that an `up` settled, and log what to do about the others.
+    """Clear the pending creations that an ``up`` settled, and log what to do about the others.
 
     Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
     """
@@ -67,7 +67,7 @@ def clear_settled(
 
 
 def _config_file(arguments: Sequence[str]) -> list[str]:
-    """``--config-file`` of the `up`, which a refresh needs as well."""
+    """``--config-file`` of the ``up``, which a refresh needs as well."""
     for index, argument in enumerate(arguments):
         if argument == "--config-file":
             return list(arguments[index : index + 2])

@@ -1,4 +1,4 @@
-"""After an `up` that ended well: reports the stack's orphaned jobs."""
+"""After an ``up`` that ended well: reports the stack's orphaned jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def report_orphaned_jobs(
     """Log each orphaned job with what can be done about it. ``deployment`` is the stack's own.
 
     Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
-    the `up` before it has succeeded all the same.
+    the ``up`` before it has succeeded all the same.
     """
     known = {resource.get("id", "") for resource in deployment.get("resources") or []}
     name = stack.stack
