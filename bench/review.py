@@ -22,7 +22,7 @@ from pathlib import Path
 
 from arms import in_turns, ratio, run
 
-from vt.engine import preview as runner
+from vt.engine import stacks
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS, BUCKETS, MAX_RATIO = 200, 395, 1.10
@@ -92,7 +92,8 @@ def bench(folder: Path, rounds: int) -> bool:
     plain = [pulumi, "preview", "--stack", "bench", "--json", "--non-interactive"]
     # What `vt review` runs a preview in: both meet the same state and plugins.
     os.environ["VT_LOCAL_HOME"] = env["VT_LOCAL_HOME"]
-    inside = {**env, **runner.place(project, "bench", offline=True).env}
+    target = stacks.find_unchecked(project, "bench").preview_target(offline=True)
+    inside = {**env, **target.env}
     arms = {
         "preview": lambda: run(plain, project, inside)[0],
         "review": lambda: run(review, project, env)[0],

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from vt.proxies import spare_loopback
-from vt.user import name_user
+from vt.proxies import exempt_loopback
+from vt.user import set_user_variables
 
 ROOT = Path(__file__).parents[1]
 
 # Tests call and start what `vt` would have prepared for.
-spare_loopback(os.environ)
-name_user(os.environ)
+exempt_loopback(os.environ)
+set_user_variables(os.environ)
 # Under `make test`, a `make` that a test starts would take itself for a part of that one and say
 # which folder it enters.
 for variable in [name for name in os.environ if name.startswith(("MAKE", "MFLAGS"))]:

@@ -1,1 +1,1 @@
-"""`vt`: the command beside `pulumi`. It imports the pure modules of `infra`, never the reverse."""
+"""``vt``: the command beside ``pulumi``. It imports ``infra``, and ``infra`` never imports it."""

@@ -1,7 +1,7 @@
-"""`vt`, the command beside `pulumi`.
+"""``vt``, the command beside ``pulumi``.
 
 Exit codes: 0 done, 1 it failed (the reason is one line on stderr), 2 wrong usage, 130 interrupted;
-commands that run another program pass its exit code on. `vt review` has codes of its own.
+commands that run another program pass its exit code on. ``vt review`` has codes of its own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from vt.github.command import github
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.fault_commands import fault
-from vt.proxies import spare_loopback
+from vt.proxies import exempt_loopback
 from vt.render.command import render
 from vt.review.command import review
-from vt.up.command import CONTEXT as UP_CONTEXT
-from vt.up.command import up
-from vt.user import name_user
+from vt.up.command import UP_CONTEXT, up
+from vt.user import set_user_variables
 
 app = typer.Typer(
     name="vt",
@@ -57,10 +56,10 @@ def main() -> None:
     """Train on Vertex AI: the local cloud, and what helps to write and review jobs."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A log may hold what this terminal cannot show: no reason to end in the middle of it.
+            # A log may have characters that this terminal cannot show: replace them.
             stream.reconfigure(errors="replace")
-    spare_loopback(os.environ)
-    name_user(os.environ)
+    exempt_loopback(os.environ)
+    set_user_variables(os.environ)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Who runs this, for programs that must know: in a container, the system may have no such user."""
+"""Sets USER and HOME for programs that need them: in a container, the user may have no entry."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pwd
 from collections.abc import MutableMapping
 
 
-def name_user(environment: MutableMapping[str, str]) -> None:
-    """Give a user without an entry in the system's list a name and a home, as login(1) does.
+def set_user_variables(environment: MutableMapping[str, str]) -> None:
+    """Set USER and HOME, as login(1) does, if the system has no entry for this user.
 
-    The engine writes the name into its locks. Built without cgo, as its release is, it fails if
-    neither the list nor USER and HOME say who it is: `user: Current requires cgo or $USER, $HOME`.
+    The engine writes the user's name into its locks. Built without cgo, as its release is, it fails
+    without them: ``user: Current requires cgo or $USER, $HOME``.
     """
     try:
         pwd.getpwuid(os.getuid())

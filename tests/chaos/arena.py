@@ -24,7 +24,7 @@ from localcloud.home import Home
 from localcloud.inventory.store import SERVICE, Store
 from localcloud.orphans import end_orphans
 from localcloud.vertex.records import JobRecord, JobTable
-from vt.engine import attributes_file as sidecar
+from vt.engine import attributes_file
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"
@@ -187,7 +187,7 @@ class Arena:
     def unlock(self) -> None:
         """Remove what killed commands left, as ``vt up`` does when their process is gone."""
         shutil.rmtree(self.home.pulumi / ".pulumi" / "locks", ignore_errors=True)
-        sidecar.mend(f"file://{self.home.pulumi}", "chaos", STACK, say_nothing)
+        attributes_file.remove_truncated(f"file://{self.home.pulumi}", "chaos", STACK, say_nothing)
 
     def end_all(self) -> None:
         """End providers whose engine is gone, and what else a killed command left."""

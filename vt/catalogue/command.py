@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from infra.catalog.machines import Price
     from vt.catalogue.rows import Row
 
-#: Columns of a terminal nobody looks at: wide enough that nothing is cut.
-WIDTH_OF_FILES = 180
+#: Columns of a table that is not written to a terminal: wide enough that nothing is cut.
+WIDTH_OF_FILES: Final = 180
 
 
 class Format(StrEnum):

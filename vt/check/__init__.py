@@ -1,17 +1,17 @@
 """``vt check``: every mistake in job files that can be known before anything is sent.
 
-=================  ================================================================
-``command``        the command line: options, exit codes
-``judging``        files -> reports, with a stack or without one
-``stack``          what a stack file adds: references, facts, which jobs there are
-``placeholders``   what references stand for when there is no stack
-``report``         a file's findings, each with its extent in the source line
-``text``           for people: a line for each finding, the source and a caret
-``machine``        for tools: JSON, GitHub's workflow commands
-``sarif``          for code scanning: SARIF 2.1.0
-``listing``        what is checked: every rule
-=================  ================================================================
+=====================  ============================================================
+``command``            the command line: options, exit codes
+``judging``            files -> reports, with a stack or without one
+``placeholders``       values of references where there is no stack
+``report``             the findings in a file, each with its extent in the source
+``text_report``        for people: a line for each finding, the source and a caret
+``json_report``        for programs: JSON
+``workflow_commands``  for GitHub Actions: annotations in a pull request
+``sarif``              for code scanning: SARIF 2.1.0
+``listing``            the list of all rules
+=====================  ============================================================
 
-It has to answer while somebody types: no Google library, no Pulumi, and pydantic only where a
-stack is asked for.
+It has to be fast enough to run while a person types: no Google library, no Pulumi, and pydantic
+only where a stack is given.
 """

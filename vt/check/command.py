@@ -13,12 +13,12 @@ import typer
 
 from infra.errors import CheckUnavailableError
 
-if TYPE_CHECKING:  # what judges is imported where it is used: `vt --help` needs none of it
-    from vt.check.report import Report
+if TYPE_CHECKING:  # imported where it is used: `vt --help` needs none of it
+    from vt.check.report import FileReport
 
 
 class Format(StrEnum):
-    """How findings are told."""
+    """How findings are written."""
 
     TEXT = "text"
     JSON = "json"
@@ -62,16 +62,16 @@ def check(
     except CheckUnavailableError as reason:
         print(f"vt check: {reason}", file=sys.stderr)
         raise typer.Exit(2) from None
-    _tell(reports, format_)
+    _print_reports(reports, format_)
     if any(report.count("error") for report in reports):
         raise typer.Exit(1)
 
 
-def _reports(arguments: list[str], stack: str) -> list[Report]:
+def _reports(arguments: list[str], stack: str) -> list[FileReport]:
     from vt.check import judging
-    from vt.engine import paths as project
+    from vt.engine import paths
 
-    root = project.root_of(Path.cwd())
+    root = paths.root_of(Path.cwd())
     if stack:
         if root is None:
             raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
@@ -81,25 +81,27 @@ def _reports(arguments: list[str], stack: str) -> list[Report]:
         jobs = (root or Path.cwd()) / "jobs"
         if not jobs.is_dir():
             raise CheckUnavailableError("name the files to check: there is no folder jobs here")
-        arguments = [project.from_here(jobs)]
+        arguments = [paths.from_here(jobs)]
     return [judging.alone(file) for file in judging.files_of(arguments)]
 
 
-def _tell(reports: list[Report], format_: Format) -> None:
-    from vt.check import machine, text
+def _print_reports(reports: list[FileReport], format_: Format) -> None:
+    from vt.check import json_report, text_report
 
     if format_ is Format.JSON:
-        print(machine.as_json(reports))
+        print(json_report.as_json(reports))
     elif format_ is Format.SARIF:
         from vt.check import sarif
 
         print(sarif.as_sarif(reports))
     elif format_ is Format.GITHUB:
-        for line in machine.github(reports):
+        from vt.check import workflow_commands
+
+        for line in workflow_commands.as_workflow_commands(reports):
             print(line)
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        for line in text.lines(reports, color=color):
+        for line in text_report.lines(reports, color=color):
             print(line)
 
 

@@ -6,21 +6,22 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from infra.customjob.request import job_file as spec
+from infra.customjob.request import job_file
 from infra.errors import CheckUnavailableError, ConfigError, Problem, UnknownStackError
 from infra.located_yaml import document
 from vt.check import placeholders
-from vt.check.report import Report
+from vt.check.report import FileReport
 from vt.engine.paths import from_here, stack_file
 
 if TYPE_CHECKING:  # with a stack comes pydantic
     from infra.stack import Stack
 
 #: What is read of a file at most. A job file is refused long before; this bounds the memory.
-MAX_READ = 32 * 1024 * 1024
-STDIN = "-"
+MAX_READ: Final = 32 * 1024 * 1024
+#: Stands for standard input among the files.
+STDIN: Final = "-"
 
 
 def files_of(arguments: Iterable[str]) -> list[str]:
@@ -59,18 +60,20 @@ def read(file: str) -> bytes:
         raise CheckUnavailableError(f"{file}: {failed.strerror or failed}") from None
 
 
-def alone(file: str) -> Report:
+def alone(file: str) -> FileReport:
     """What is wrong with a file whatever the stack.
 
     Raises:
         CheckUnavailableError: it cannot be read.
     """
     data, shown = read(file), name(file)
-    judged = spec.judge(data, shown, placeholders.submission(job(file)), placeholders.table(data))
+    judged = job_file.judge(
+        data, shown, placeholders.submission(job(file)), placeholders.table(data)
+    )
     return report(shown, data, judged)
 
 
-def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Report]:
+def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileReport]:
     """What is wrong with the files in this stack, and with the stack's file.
 
     With no files, all jobs of the stack. If the stack's file is wrong, the job files are judged
@@ -80,7 +83,7 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Report]:
         CheckUnavailableError: there is no such stack, or a file cannot be read.
     """
     loaded = stack_or_report(root, stack_name)
-    if isinstance(loaded, Report):
+    if isinstance(loaded, FileReport):
         return [loaded, *map(alone, files)]
     try:
         judged = loaded.judge_jobs(shown_from(root))
@@ -99,7 +102,7 @@ def shown_from(root: Path) -> Callable[[str], str]:
     return lambda file: from_here(root / file)
 
 
-def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
+def stack_or_report(root: Path, stack_name: str) -> Stack | FileReport:
     """The stack, or what is wrong with its file.
 
     Raises:
@@ -115,13 +118,15 @@ def stack_or_report(root: Path, stack_name: str) -> Stack | Report:
         return _of_stack_file(root, stack_name, failed.problems)
 
 
-def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> Report:
+def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> FileReport:
     shown = stack_file(root, stack_name)
     source = (root / f"Pulumi.{stack_name}.yaml").read_bytes()
-    return Report.of(shown, _text(source), [_as_shown(problem, shown) for problem in problems])
+    return FileReport.from_problems(
+        shown, _text(source), [_as_shown(problem, shown) for problem in problems]
+    )
 
 
-def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Report:
+def _one_of(file: str, loaded: Stack, judged: Mapping[str, job_file.Verdict]) -> FileReport:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     if not jobs:
@@ -133,9 +138,9 @@ def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Rep
     return whole
 
 
-def report(shown: str, data: bytes, judged: spec.Verdict) -> Report:
+def report(shown: str, data: bytes, judged: job_file.Verdict) -> FileReport:
     """The report of a judged file."""
-    return Report.of(shown, _text(data), (*judged.errors, *judged.warnings))
+    return FileReport.from_problems(shown, _text(data), (*judged.errors, *judged.warnings))
 
 
 def name(file: str) -> str:
@@ -144,12 +149,12 @@ def name(file: str) -> str:
 
 
 def job(file: str) -> str:
-    """The job a file is for when no stack says so: its name without the ending."""
+    """The job that a file is for where there is no stack: the file's name without its ending."""
     return "stdin" if file == STDIN else Path(file).stem[:40]
 
 
 def _text(data: bytes) -> str:
-    """The source to quote from; nothing is told about a line beyond what a job file may have."""
+    """The source to quote from, up to the size that a job file may have."""
     return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
 
 

@@ -1,28 +1,29 @@
-"""What references stand for when no stack is given: values of the right form, and nothing more.
+"""Values of references where no stack is given: they have the right form, and nothing more.
 
-``${buckets.data}`` is then some bucket's URI, so that every rule on form still holds, while
-nothing is said about whether this bucket exists: that takes a stack.
+``${buckets.data}`` is then the URI of some bucket, so every rule on form still holds. Whether the
+bucket exists is not checked: that takes a stack.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from infra import naming
 from infra.customjob.request import references
 from infra.customjob.request.job_file import Submission
 from infra.located_yaml import document
 
-PROJECT = "placeholder-project"
-NUMBER = "100000000000"
-REGION = "us-central1"
-STACK = "dev"
-
-ATTACHMENT = f"projects/{PROJECT}/regions/{REGION}/networkAttachments/{STACK}"
-NAMES = naming.Names(PROJECT, NUMBER, REGION, STACK)
-ZERO_DIGEST = "sha256:" + "0" * 64
+#: The stack that references are of.
+PROJECT: Final = "placeholder-project"
+NUMBER: Final = "100000000000"
+REGION: Final = "us-central1"
+STACK: Final = "dev"
+#: Values that several references share.
+ATTACHMENT: Final = f"projects/{PROJECT}/regions/{REGION}/networkAttachments/{STACK}"
+NAMES: Final = naming.Names(PROJECT, NUMBER, REGION, STACK)
+ZERO_DIGEST: Final = "sha256:" + "0" * 64
 
 
 def _bucket(key: str) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def _reservation(key: str) -> dict[str, Any]:
 
 
 #: Kind -> the references that a key of this kind gives, by what follows the key.
-KEYED: dict[str, Callable[[str], dict[str, Any]]] = {
+KEYED: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "buckets": _bucket,
     "serviceAccounts": lambda key: {"": NAMES.account_email(key)},
     "secrets": lambda key: {"": NAMES.secret(key)},
@@ -53,7 +54,8 @@ KEYED: dict[str, Callable[[str], dict[str, Any]]] = {
     "images": lambda key: {"": f"{NAMES.repository()}/{key}@{ZERO_DIGEST}"},
     "reservations": _reservation,
 }
-FIXED: dict[str, Any] = {
+#: References without a key.
+FIXED: Final[dict[str, Any]] = {
     "stack.name": STACK,
     "stack.project": PROJECT,
     "stack.projectNumber": NUMBER,
@@ -63,9 +65,9 @@ FIXED: dict[str, Any] = {
     "network.interface": {"networkAttachment": ATTACHMENT},
 }
 #: A reserved range of the network, by its key.
-RANGE = re.compile(r"network\.ranges\.([a-z](?:[a-z0-9-]{0,38}[a-z0-9])?)\Z")
+RANGE: Final = re.compile(r"network\.ranges\.([a-z](?:[a-z0-9-]{0,38}[a-z0-9])?)\Z")
 #: One name of each kind, for hints: ``${buckts.data}``, did you mean 'buckets.data'?
-EXAMPLES = {
+EXAMPLES: Final = {
     "buckets": "data",
     "serviceAccounts": "trainer",
     "secrets": "api-key",
@@ -91,7 +93,7 @@ def table(data: bytes) -> dict[str, Any]:
 
 
 def submission(job: str) -> Submission:
-    """A submission of nobody's, for the references to the job itself."""
+    """A submission for the references to the job itself."""
     return Submission(PROJECT, REGION, STACK, job, run=1)
 
 

@@ -1,4 +1,4 @@
-"""What was found in a file, in a form every output format can use."""
+"""The findings in a file, for every output format."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from infra.errors import Level, Location, Problem
 
 #: A value as it stands in a line: quoted text, or plain up to what ends it in YAML.
-TOKEN = re.compile(
+TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One problem. Lines and columns count from 1, columns in characters; the end is exclusive."""
 
     file: str
@@ -27,7 +28,7 @@ class Finding:
 
     @property
     def level(self) -> Level:
-        """How bad it is."""
+        """``error`` or ``warning``."""
         return self.problem.level
 
     @property
@@ -37,7 +38,7 @@ class Finding:
 
     @property
     def statement(self) -> str:
-        """What is wrong with what; of another file than the report's, with its location."""
+        """What is wrong with what, with the location if it is in another file."""
         elsewhere = self.problem.location
         return (
             f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
@@ -50,15 +51,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FileReport:
     """Everything found in one file, by place. ``source`` are its lines."""
 
     file: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     source: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, file: str, source: str, problems: Iterable[Problem]) -> Report:
+    def from_problems(cls, file: str, source: str, problems: Iterable[Problem]) -> FileReport:
         """A report of problems as the checker found them; the same one twice counts once."""
         lines = tuple(re.split(r"\r\n|[\n\r\x85\u2028\u2029]", source))  # YAML's line breaks
         found = [_finding(problem, file, lines) for problem in problems]
@@ -69,25 +70,25 @@ class Report:
         """How many findings are of this level."""
         return sum(finding.level == level for finding in self.findings)
 
-    def merged(self, other: Report) -> Report:
+    def merged(self, other: FileReport) -> FileReport:
         """Findings of both, which are about the same file."""
         unique = dict.fromkeys(self.findings + other.findings)
         return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
 
 
-def _order(finding: Finding) -> tuple[int, int, bool, str]:
+def _order(finding: LintFinding) -> tuple[int, int, bool, str]:
     return finding.line, finding.column, finding.level == "warning", finding.rule
 
 
-def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> Finding:
+def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding:
     location, own = problem.location, problem
     if location.file == file:
         own = problem.at(Location())
-    else:  # of a package, or of a folder: told at the top
+    else:  # of a package, or of a folder: reported at the top
         location = Location()
     line, column = max(location.line, 1), max(location.column, 1)
     text = lines[line - 1] if line <= len(lines) else ""
-    return Finding(file, line, column, end_of_value(text, column), own)
+    return LintFinding(file, line, column, end_of_value(text, column), own)
 
 
 def end_of_value(line: str, column: int) -> int:

@@ -6,15 +6,16 @@ import json
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from vt.check import listing
-from vt.check.report import Finding, Report
+from vt.check.report import FileReport, LintFinding
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+#: Of SARIF 2.1.0.
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def as_sarif(reports: Sequence[Report]) -> str:
+def as_sarif(reports: Sequence[FileReport]) -> str:
     """One run with the rules that were applied and all findings."""
     rows = listing.all_rules()
     index = {row.id: position for position, row in enumerate(rows)}
@@ -41,7 +42,7 @@ def _rule(row: listing.Row) -> dict[str, Any]:
     return rule
 
 
-def _result(finding: Finding, index: dict[str, int]) -> dict[str, Any]:
+def _result(finding: LintFinding, index: dict[str, int]) -> dict[str, Any]:
     region = {
         "startLine": finding.line,
         "startColumn": finding.column,

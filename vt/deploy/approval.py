@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,7 +16,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 ObjectId = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
-_MARKER = re.compile(r"<!-- vt:approval (\{.*?\}) -->")
+_MARKER: Final = re.compile(r"<!-- vt:approval (\{.*?\}) -->")
 
 
 class Approval(BaseModel):
@@ -36,7 +36,7 @@ class Approval(BaseModel):
     """The digest that ``vt review`` prints."""
 
     def as_json(self) -> str:
-        """One line; ``parse`` reads it."""
+        """The record on one line, for ``parse_approval``."""
         return self.model_dump_json()
 
     def as_marker(self) -> str:
@@ -44,42 +44,42 @@ class Approval(BaseModel):
         return f"<!-- vt:approval {self.as_json()} -->"
 
 
-def parse(text: str) -> Approval:
-    """The record that ``text`` is.
+def parse_approval(text: str) -> Approval:
+    """The record in ``text``.
 
     Raises:
         ApprovalParseError: it is none.
     """
-    return _checked(lambda: Approval.model_validate_json(text.strip()))
+    return _validated(lambda: Approval.model_validate_json(text.strip()))
 
 
-def of(fields: Mapping[str, str]) -> Approval:
+def make_approval(fields: Mapping[str, str]) -> Approval:
     """The record with these fields.
 
     Raises:
         ApprovalParseError: they do not make one.
     """
-    return _checked(lambda: Approval.model_validate(fields))
+    return _validated(lambda: Approval.model_validate(fields))
 
 
-def _checked(read: Callable[[], Approval]) -> Approval:
+def _validated(read: Callable[[], Approval]) -> Approval:
     try:
         return read()
     except pydantic.ValidationError as failed:
-        found = "; ".join(_told(error["loc"], error["msg"]) for error in failed.errors())
+        found = "; ".join(_field_error(error["loc"], error["msg"]) for error in failed.errors())
         raise ApprovalParseError(found) from None
 
 
-def _told(place: tuple[int | str, ...], message: str) -> str:
-    where = ".".join(str(part) for part in place)
+def _field_error(path: tuple[int | str, ...], message: str) -> str:
+    where = ".".join(str(part) for part in path)
     return f"{where}: {message}" if where else message
 
 
-def marked_in(line: str) -> Approval | None:
+def find_marked_approval(line: str) -> Approval | None:
     """The record that a line of Markdown hides, or None if it hides none.
 
     Raises:
-        ApprovalParseError: there is something that looks like one.
+        ApprovalParseError: the line hides something like a record that is none.
     """
     found = _MARKER.fullmatch(line.strip())
-    return parse(found[1]) if found else None
+    return parse_approval(found[1]) if found else None

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from infra.errors import Problem
 
-STOPPED = 3
+#: Exit code: the plan, the commit or the stack is not the approved one.
+STOPPED: Final = 3
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
 
 
@@ -32,8 +33,8 @@ def approval(
     Exit code: 0 done, 1 it cannot be recorded.
     """
     from infra.errors import CommandError
-    from vt.deploy import approval as records
     from vt.deploy import sources
+    from vt.deploy.approval import make_approval
     from vt.engine import stacks
 
     with _plain_errors("approval"):
@@ -41,12 +42,12 @@ def approval(
         if Path(digest).is_file():
             text = Path(digest).read_text(encoding="utf-8", errors="replace")
             found = sources.approvable_digest_in(text)
-        here = sources.checkout(stacks.place(stack).root)
+        here = sources.checkout(stacks.find(stack).root)
         if here.changed:
             files = ", ".join(here.changed)
             raise CommandError(f"files differ from the commit (got {files}).", "commit them.")
         fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
-        record = records.of(fields).as_json()
+        record = make_approval(fields).as_json()
         if output is None:
             print(record)
         else:
@@ -76,22 +77,26 @@ def deploy(
     Exit code: 1 it could not be decided, 3 stopped: the plan, the commit or the stack is not the
     approved one; otherwise that of `vt up`.
     """
-    from vt.deploy import approval as records
-    from vt.deploy import decision, place, sources
+    from vt.deploy import decision, sources
+    from vt.deploy.approval import parse_approval
     from vt.engine import stacks
 
     with _plain_errors("deploy"):
-        record = records.parse(_text_of(approved))
-        where, how = stacks.place(stack), sources.How(policy_pack, refresh)
-        root, env = where.root, place.environment(where)
-        if reasons := decision.about_the_checkout(record, stack, sources.checkout(root)):
+        record = parse_approval(_text_of(approved))
+        ref, inputs = stacks.find(stack), sources.PlanInputs(policy_pack, refresh)
+        root, env = ref.root, ref.deployment_environment(_print_status)
+        if reasons := decision.checkout_problems(record, stack, sources.checkout(root)):
             _stop(stack, reasons)
-        if reasons := decision.about_the_plan(record, sources.review(root, stack, how)):
+        if reasons := decision.plan_problems(record, sources.review(root, stack, inputs)):
             _stop(stack, reasons)
         print(f"vt deploy: the plan of {stack} is the approved one", file=sys.stderr, flush=True)
         os.chdir(root)
-        command = sources.up(stack, how)
+        command = sources.up_command(stack, inputs)
         os.execve(command[0], command, env)
+
+
+def _print_status(text: str) -> None:
+    print(f"vt: {text}", file=sys.stderr)
 
 
 def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
@@ -104,7 +109,7 @@ def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
 def _text_of(approval: str) -> str:
     if approval.lstrip().startswith("{"):
         return approval
-    # What is no text is no record either: `parse` says so.
+    # A file that is no text is no record: `parse_approval` refuses it.
     return Path(approval).read_text(encoding="utf-8", errors="replace")
 
 

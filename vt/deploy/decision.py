@@ -1,13 +1,14 @@
-"""May this be deployed? Pure: the approval against what the checkout and a fresh review say."""
+"""Whether a deployment is approved. Pure: compares the approval with checkout and plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from infra.errors import Problem
 from vt.deploy.approval import Approval
 
-AGAIN = (
+NEW_APPROVAL_HINT: Final = (
     "read the new report (`make preview STACK={stack}`) and approve that one: "
     "`vt approval --stack {stack} DIGEST`"
 )
@@ -22,7 +23,7 @@ class Checkout:
     changed: tuple[str, ...] = ()
 
 
-def about_the_checkout(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
+def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
     """Reasons not to deploy that are known before anything is planned; empty if there are none."""
     path, found = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
@@ -34,14 +35,16 @@ def about_the_checkout(approval: Approval, stack: str, checkout: Checkout) -> li
         found.append(Problem("files differ from the commit", files, hint, ("checkout",)))
     if approval.tree != checkout.tree:
         what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
-        found.append(Problem(what, checkout.commit[:12], AGAIN.format(stack=stack), path))
+        found.append(
+            Problem(what, checkout.commit[:12], NEW_APPROVAL_HINT.format(stack=stack), path)
+        )
     return found
 
 
-def about_the_plan(approval: Approval, report: str) -> list[Problem]:
+def plan_problems(approval: Approval, report: str) -> list[Problem]:
     """Reasons that a fresh review gives: its plan has the digest ``report``."""
     if approval.report == report:
         return []
     what = f"the plan is not the approved one, whose digest is {approval.report[:12]}"
-    hint = AGAIN.format(stack=approval.stack)
+    hint = NEW_APPROVAL_HINT.format(stack=approval.stack)
     return [Problem(what, report[:12], hint, (f"plan of {approval.stack}",))]

@@ -1,4 +1,4 @@
-"""What a decision needs to know: the checkout from git, the plan from ``vt review``."""
+"""The inputs of a decision: the checkout from git, the plan from ``vt review``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import CommandError
 from vt.deploy.decision import Checkout
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
-REVIEWED = 0
-#: How ``vt.engine.preview`` says that a plan was made from nothing.
-OFFLINE = "Previewed offline"
+REVIEWED: Final = 0
+#: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
+OFFLINE: Final = "Previewed offline"
 
 
 def checkout(root: Path) -> Checkout:
@@ -36,13 +37,13 @@ def _git(root: Path, *arguments: str) -> str:
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise CommandError(f"git {arguments[0]}: {said[-1] if said else 'it failed'}")
+        lines = done.stderr.strip().splitlines()
+        raise CommandError(f"git {arguments[0]}: {lines[-1] if lines else 'it failed'}")
     return done.stdout
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class PlanInputs:
     """What a plan is made with; a review and the deployment after it have it in common."""
 
     policy_pack: str | None = None
@@ -50,15 +51,15 @@ class How:
     """Whether to begin with what the cloud has, not with what the state remembers."""
 
     def options(self) -> list[str]:
-        """The options of `vt review` and of `vt up`, which are alike."""
+        """The options of ``vt review`` and of ``vt up``, which are alike."""
         pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
         return [*pack, *(["--refresh"] if self.refresh else [])]
 
 
-def review(root: Path, stack: str, how: How) -> str:
+def review(root: Path, stack: str, inputs: PlanInputs) -> str:
     """Review the stack anew, as it is now, and return the digest of the plan.
 
-    What the review says goes to stderr.
+    The output of the review goes to stderr.
 
     Raises:
         CommandError: there is no plan, or policies or limits forbid it.
@@ -67,7 +68,7 @@ def review(root: Path, stack: str, how: How) -> str:
         file = Path(folder) / "report.json"
         command = [sys.executable, "-m", "vt.cli", "review", "--stack", stack]
         command += ["--format", "json", "--output", str(file)]
-        command += how.options()
+        command += inputs.options()
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
         if code != REVIEWED:
             hint = f"`make preview STACK={stack}` shows all of it."
@@ -103,10 +104,10 @@ def approvable_digest_in(report: str) -> str:
     return found
 
 
-def up(stack: str, how: How) -> list[str]:
+def up_command(stack: str, inputs: PlanInputs) -> list[str]:
     """The command that deploys. It takes the place of this process, so signals reach it.
 
-    It shows no preview of its own: the review a moment ago was one, and nobody would read this one.
+    It shows no preview: the review before it was one.
     """
     command = [sys.executable, "-m", "vt.cli", "up", "--stack", stack]
-    return [*command, "--yes", "--skip-preview", "--non-interactive", *how.options()]
+    return [*command, "--yes", "--skip-preview", "--non-interactive", *inputs.options()]

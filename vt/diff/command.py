@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,11 +14,13 @@ from infra.errors import UnknownStackError
 if TYPE_CHECKING:
     from infra.stack import Stack
 
-DIFFERENT, TROUBLE = 1, 2
+#: Exit codes.
+DIFFERENT: Final = 1
+TROUBLE: Final = 2
 
 
 class Format(StrEnum):
-    """How differences are told."""
+    """How differences are written."""
 
     TEXT = "text"
     JSON = "json"
@@ -54,15 +56,19 @@ def diff(
 
 
 def _stack(name: str) -> Stack:
-    """Raises ConfigError if its file has mistakes; ends the command if there is none."""
-    from infra import stack as stacks
+    """The stack; ends the command if the project does not have it.
+
+    Raises:
+        ConfigError: its file has mistakes.
+    """
+    from infra.stack import load
     from vt.engine.paths import root_of
 
     root = root_of(Path.cwd())
     reason = "no Pulumi.yaml here or above: a stack needs a project"
     if root is not None:
         try:
-            return stacks.load(root, name)
+            return load(root, name)
         except UnknownStackError as missing:
             reason = str(missing)
     print(f"vt diff: {reason}", file=sys.stderr)

@@ -11,7 +11,7 @@ from infra.errors import ConfigError
 from infra.stack import Stack
 from vt.check.judging import shown_from
 from vt.diff import neutral
-from vt.engine.fields import Field, differ
+from vt.engine.fields import FieldDifference, diff_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class JobDifference:
 
     name: str
     only_in: str = ""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[FieldDifference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Comparison:
 
     one: str
     other: str
-    settings: tuple[Field, ...]
+    settings: tuple[FieldDifference, ...]
     jobs: tuple[JobDifference, ...]
     same_jobs: tuple[str, ...]
 
@@ -50,11 +50,11 @@ def compare(one: Stack, other: Stack) -> Comparison:
     for name in sorted({*here, *there}):
         if name not in here or name not in there:
             jobs.append(JobDifference(name, only_in=_name(one if name in here else other)))
-        elif fields := differ(here[name], there[name]):
+        elif fields := diff_fields(here[name], there[name]):
             jobs.append(JobDifference(name, fields=tuple(fields)))
         else:
             same.append(name)
-    settings = differ(
+    settings = diff_fields(
         neutral.settings(one.settings, other.settings),
         neutral.settings(other.settings, one.settings),
     )

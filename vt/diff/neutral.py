@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from infra.customjob.request.job_file import JobRequest
 from infra.settings.model import Section, Settings
 
-#: No stack is called like this; the project is one that nobody has, in the form ids have.
-STACK, PROJECT, NUMBER = "vtx", "vtx-neutral-project", "970097009700"
-REQUEST_ID = "${job.requestId}"
+#: The neutral names. No stack has this one; the project has the form of ids, and does not exist.
+STACK: Final = "vtx"
+PROJECT: Final = "vtx-neutral-project"
+NUMBER: Final = "970097009700"
+#: Stands for the id of a request.
+REQUEST_ID: Final = "${job.requestId}"
 
 
 def renamed(settings: Settings) -> Settings:
@@ -50,10 +53,10 @@ def _symbol(name: str, text: str) -> str:
 
 
 def settings(own: Settings, other: Settings) -> dict[str, Any]:
-    """What a stack file says, defaults included, without the stack's own names.
+    """The settings in a stack file, defaults included, without the stack's own names.
 
-    A named part that the ``other`` stack does not have is one text, as it was written: its defaults
-    say nothing. Jobs that it does not have are left out, they are told as jobs.
+    A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
+    it does not have are left out: they are compared as jobs.
     """
     content: dict[str, Any] = {}
     for field, info in type(own).model_fields.items():
@@ -78,8 +81,8 @@ def _dumped(field: str, value: Any, beside: Any) -> Any:
         elif key in beside:
             written[key] = part.model_dump(mode="json", by_alias=True)
         elif field != "jobs":
-            said = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            written[key] = json.dumps(said, sort_keys=True)
+            given = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            written[key] = json.dumps(given, sort_keys=True)
     return written
 
 

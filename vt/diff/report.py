@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Final
 
 from vt.diff.comparing import Comparison
-from vt.engine.fields import Field
+from vt.engine.fields import FieldDifference
 
-VERSION = 1
-ABSENT = "(none)"
+#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+VERSION: Final = 1
+#: Stands for a side that has no such field.
+ABSENT: Final = "(none)"
 
 
 def as_text(found: Comparison) -> str:
@@ -29,7 +32,7 @@ def as_text(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _line(field: Field) -> str:
+def _line(field: FieldDifference) -> str:
     old, new = (ABSENT if side is None else side for side in (field.old, field.new))
     return f"  {field.path}: {old} -> {new}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,7 @@ from infra.errors import PreviewParseError
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
-    from vt.drift.findings import Difference, Drift
+    from vt.drift.findings import Drift, ResourceDifference
 
 
 def drift(
@@ -35,9 +34,9 @@ def drift(
     from vt.drift import findings, report
 
     try:
-        found = _compared(stack)
+        found = _compare(stack)
     except (CommandError, OperatorError, PreviewParseError) as reason:
-        found = findings.Drift(stack, findings.Outcome.FAILED, errors=(str(reason),))
+        found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=(str(reason),))
     if output is None:
         print(report.markdown(found), end="")
     else:
@@ -51,41 +50,33 @@ def drift(
     raise typer.Exit(int(found.outcome))
 
 
-def _compared(stack: str) -> Drift:
-    from infra.errors import CommandError
-    from vt.deploy import place
+def _compare(stack: str) -> Drift:
     from vt.drift import findings
     from vt.engine import stacks
-    from vt.jobs import orphaned as strays
+    from vt.engine.preview import compare_with_cloud
+    from vt.engine.pulumi_cli import PulumiCli
+    from vt.jobs import orphaned
 
-    where = stacks.place(stack)
-    env = place.environment(where)
-    command = ["pulumi", "preview", "--refresh", "--expect-no-changes", "--json"]
-    command += ["--non-interactive", "--stack", stack]
-    try:
-        done = subprocess.run(
-            command, cwd=where.root, env=env, check=False, capture_output=True,
-            text=True, encoding="utf-8", errors="replace",
-        )  # fmt: skip
-    except OSError as error:
-        raise CommandError(f"{error.filename}: {error.strerror}.", "`make setup`") from None
+    ref = stacks.find(stack)
+    env = ref.deployment_environment(lambda text: print(f"vt: {text}", file=sys.stderr))
+    done = compare_with_cloud(PulumiCli(ref.root, env), stack)
     found = findings.read(stack, done.returncode, done.stdout, done.stderr)
-    if found.outcome is findings.Outcome.FAILED:
+    if found.outcome is findings.DriftOutcome.FAILED:
         return found
-    return found.and_also([_running(job, stack) for job in strays.find(where, found.ids)])
+    jobs = orphaned.find_orphaned_jobs(ref, found.ids)
+    return found.with_differences([_difference(job, stack) for job in jobs])
 
 
-def _running(job: CustomJob, stack: str) -> Difference:
-    """A job that runs, and that the stack does not know."""
+def _difference(job: CustomJob, stack: str) -> ResourceDifference:
+    """The difference that an orphaned job is."""
     from vt.drift import findings
-    from vt.jobs import orphaned as strays
-    from vt.jobs import view
+    from vt.jobs import orphaned, view
 
-    return findings.Difference(
+    return findings.ResourceDifference(
         findings.RUNS,
-        strays.told(job),
+        orphaned.title(job),
         "CustomJob",
         job.name,
-        (findings.Field("state", view.state(job), ""),),
-        strays.way_out(job, stack),
+        (findings.PropertyDifference("state", view.state(job), ""),),
+        orphaned.advice(job, stack),
     )

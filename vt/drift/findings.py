@@ -1,47 +1,44 @@
-"""What ``pulumi preview --refresh --json`` found -> what differs. Pure.
+"""The plan of a preview with ``--refresh`` -> what differs. Pure.
 
-The engine's document is described in pulumi/pulumi v3.259.0, pkg/display/json.go. After the
-refresh, a step's old state is what the cloud has and its new inputs are what the stack declares.
+After the refresh, a step's old state is what the cloud has, and its new inputs are what the stack
+declares.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from infra.errors import PreviewParseError
+from vt.engine import preview_document, values
+from vt.engine.plan import Plan, Step
 
-SECRET = "[secret]"
-#: What the engine writes where a value is not known before the deployment.
-UNKNOWN = re.compile(r"04da6b54-80e4-46f7-96ec-b56ff0331ba9")
-#: Marks a secret in serialized state (pulumi/pulumi, sdk/go/common/resource/sig).
-SECRET_KEY = "4dabf18193072939515e22adb298388d"
+#: Stands for a value that is not known before the deployment.
+UNKNOWN: Final = "(known after `up`)"
 #: Longer values are cut: the whole of it is in the state.
-MAX_SHOWN = 200
-#: Of a job that nothing in the state stands for; `up` would do nothing about it.
-RUNS = "runs"
+MAX_SHOWN: Final = 200
+#: Operation of an orphaned job; `up` would do nothing about it.
+RUNS: Final = "runs"
 
-_KEYS = ("config", "steps", "diagnostics", "changeSummary")
-_UNCHANGED = ("same", "refresh", "read", "discard")
-_PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
+_PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
 
 
-class Outcome(IntEnum):
-    """What came of it; also the exit code of ``vt drift``."""
+class DriftOutcome(IntEnum):
+    """The result of a comparison; also the exit code of ``vt drift``."""
 
     CLEAN = 0
     FAILED = 1
     """The cloud or the state could not be read."""
     DRIFTED = 7
-    """As the engine says it: changes where none were expected."""
+    """The engine's exit code for changes where none were expected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PropertyDifference:
     """A property that differs. Empty text stands for one that is not there."""
 
     path: str
@@ -50,20 +47,20 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ResourceDifference:
     """A resource that is not as declared."""
 
     op: str
-    """What `up` would do about it: create, update, replace, delete; or `RUNS`."""
+    """What ``up`` would do about it: create, update, replace, delete; or ``RUNS``."""
     name: str
     type: str
     id: str
-    fields: tuple[Field, ...] = ()
+    fields: tuple[PropertyDifference, ...] = ()
     note: str = ""
     """What else there is to know about it."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The difference in a few words."""
         return {
             "create": "is declared, and is not there",
@@ -75,68 +72,66 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What was found in one stack."""
+    """The result of comparing one stack with the cloud."""
 
     stack: str
-    outcome: Outcome
-    differences: tuple[Difference, ...] = ()
+    outcome: DriftOutcome
+    differences: tuple[ResourceDifference, ...] = ()
     errors: tuple[str, ...] = ()
     ids: frozenset[str] = frozenset()
     """Of everything in the state."""
 
-    def and_also(self, more: Sequence[Difference]) -> Drift:
-        """This, with what the engine could not see."""
+    def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
+        """The same with ``more`` differences, which the engine does not see."""
         if not more:
             return self
-        return replace(self, outcome=Outcome.DRIFTED, differences=(*self.differences, *more))
+        return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
-    """What the engine's answer means.
+    """The drift that a preview's output describes.
 
     Raises:
-        PreviewParseError: it succeeded and printed something else than a preview.
+        PreviewParseError: ``pulumi`` succeeded and printed something else than a preview.
     """
-    document = _document(stdout)
-    if document is None:
-        if exit_code == 0:
-            raise PreviewParseError("pulumi printed no JSON document of a preview")
-        return Drift(stack, Outcome.FAILED, errors=(stderr.strip() or stdout.strip(),))
-    # Either is left out where there is none: a program that fails at once has no steps.
-    steps, diagnostics = document.get("steps") or [], document.get("diagnostics") or []
-    if exit_code not in (Outcome.CLEAN, Outcome.DRIFTED):
-        told = [d["message"].strip() for d in diagnostics if d.get("severity") == "error"]
-        return Drift(stack, Outcome.FAILED, errors=tuple(told) or (stderr.strip(),))
-    found = tuple(_difference(step) for step in steps if step["op"] not in _UNCHANGED)
-    ids = frozenset(old["id"] for step in steps if (old := step.get("oldState") or {}).get("id"))
-    found = tuple(sorted(found, key=lambda each: each.name))
-    return Drift(stack, Outcome(exit_code), found, ids=ids)
-
-
-def _document(stdout: str) -> dict[str, Any] | None:
-    """What the engine printed, if it is the document of a preview."""
+    succeeded = exit_code in (DriftOutcome.CLEAN, DriftOutcome.DRIFTED)
     try:
-        found = json.loads(stdout)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and not found.keys().isdisjoint(_KEYS) else None
-
-
-def _difference(step: Mapping[str, Any]) -> Difference:
-    old, new = step.get("oldState") or {}, step.get("newState") or {}
-    state = old or new
-    type_, name = state.get("type", ""), step["urn"].rpartition("::")[2]
-    paths = step.get("detailedDiff") or {}
-    cloud, declared = old.get("outputs") or {}, new.get("inputs") or {}
-    if not paths and step["op"] in ("update", "replace"):
-        # Dynamic resources come without: their own inputs tell.
-        cloud = old.get("inputs") or {}
-        keys = {*cloud, *declared} - {"__provider", "__defaults"}
-        paths = [f'["{key}"]' for key in sorted(keys) if cloud.get(key) != declared.get(key)]
-    fields = tuple(
-        Field(_plain(path), _shown(cloud, path), _shown(declared, path)) for path in sorted(paths)
+        plan = preview_document.parse(stdout, stack, succeeded=succeeded)
+    except PreviewParseError:
+        if exit_code == 0:
+            raise
+        return Drift(stack, DriftOutcome.FAILED, errors=(stderr.strip() or stdout.strip(),))
+    if not plan.succeeded:
+        errors = tuple(error.message for error in plan.errors) or (stderr.strip(),)
+        return Drift(stack, DriftOutcome.FAILED, errors=errors)
+    return Drift(
+        stack,
+        DriftOutcome(exit_code),
+        _differences(plan),
+        ids=frozenset(step.old.id for step in plan.steps if step.old and step.old.id),
     )
-    return Difference(step["op"], name, type_, state.get("id", ""), fields)
+
+
+def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
+    found = (_difference(step) for step in plan.steps if step.changes)
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _difference(step: Step) -> ResourceDifference:
+    cloud = step.old.outputs if step.old else {}
+    declared = step.new.inputs if step.new else {}
+    paths = step.paths
+    if not paths and step.op in ("update", "replace"):
+        # A dynamic resource comes without paths: compare its inputs.
+        cloud = step.old.inputs if step.old else {}
+        keys = {*cloud, *declared}
+        paths = tuple(f'["{key}"]' for key in keys if cloud.get(key) != declared.get(key))
+    fields = tuple(
+        PropertyDifference(_displayed(path), _text_at(cloud, path), _text_at(declared, path))
+        for path in sorted(paths)
+    )
+    state = step.old or step.new
+    return ResourceDifference(step.op, step.name, step.type, state.id if state else "", fields)
 
 
 def parts(path: str) -> list[str | int]:
@@ -151,29 +146,21 @@ def parts(path: str) -> list[str | int]:
     ]
 
 
-def _plain(path: str) -> str:
+def _displayed(path: str) -> str:
+    """The path as a report has it: a single key without quotes and brackets."""
     found = parts(path)
     return str(found[0]) if len(found) == 1 else path
 
 
-def _shown(value: Any, path: str) -> str:
-    """The value at ``path`` as a line of text, without secrets; empty if there is none."""
+def _text_at(value: Any, path: str) -> str:
+    """The value at ``path`` as a line of text; empty if there is none."""
     for part in parts(path):
-        if isinstance(value, Mapping) and SECRET_KEY in value:
-            return SECRET
+        if value == values.SECRET:
+            return values.SECRET
         try:
             value = value[part]
         except (KeyError, IndexError, TypeError):
             return ""
-    text = value if isinstance(value, str) else json.dumps(_public(value), sort_keys=True)
-    text = UNKNOWN.sub("(known after `up`)", " ".join(text.split()))
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = " ".join(text.split()).replace(values.UNKNOWN, UNKNOWN)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
-
-
-def _public(value: Any) -> Any:
-    """``value`` with every secret in it replaced by a word."""
-    if isinstance(value, Mapping):
-        if SECRET_KEY in value:
-            return SECRET
-        return {key: _public(item) for key, item in value.items()}
-    return [_public(item) for item in value] if isinstance(value, list) else value

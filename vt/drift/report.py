@@ -5,30 +5,32 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from typing import Final
 
-from vt.drift.findings import RUNS, Difference, Drift, Outcome
+from vt.drift.findings import RUNS, Drift, DriftOutcome, ResourceDifference
 
-VERSION = 1
+#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+VERSION: Final = 1
 #: GitHub refuses a longer text in an issue or a comment.
-MAX_TEXT = 65_536
+MAX_TEXT: Final = 65_536
 #: Kept free for the rest of the text.
-ROOM = 4_096
+ROOM: Final = 4_096
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
 
 
 def title(stack: str) -> str:
-    """The title of the issue that a stack's drift is told in."""
+    """The title of the issue on a stack's drift."""
     return f"Drift in {stack}"
 
 
 def markdown(drift: Drift) -> str:
-    """The report; never longer than GitHub takes."""
-    if drift.outcome is Outcome.CLEAN:
+    """The report, at most as long as GitHub allows."""
+    if drift.outcome is DriftOutcome.CLEAN:
         return f"**{_text(drift.stack)}** is as declared.\n"
-    if drift.outcome is Outcome.FAILED:
-        told = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
-        return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{told}\n"
+    if drift.outcome is DriftOutcome.FAILED:
+        quoted = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
+        return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{quoted}\n"
     count = len(drift.differences)
     what = "1 resource differs" if count == 1 else f"{count} resources differ"
     text = f"In **{_text(drift.stack)}**, {what} from what is declared.\n"
@@ -42,8 +44,8 @@ def markdown(drift: Drift) -> str:
     return text + (_way_out(drift.stack) if any(d.op != RUNS for d in drift.differences) else "")
 
 
-def _difference(difference: Difference) -> str:
-    text = f"\n### {_text(difference.name)} {difference.told}\n\n{_text(difference.type)}"
+def _difference(difference: ResourceDifference) -> str:
+    text = f"\n### {_text(difference.name)} {difference.summary}\n\n{_text(difference.type)}"
     text += f", {_text(difference.id)}\n" if difference.id else "\n"
     if difference.fields:
         text += "\n| property | in the cloud | declared |\n|---|---|---|\n"

@@ -1,16 +1,19 @@
-"""Everything ``vt`` knows of the Pulumi engine and its command line.
+"""All use of the Pulumi engine and its command line.
 
 ====================  ================================================================
 ``paths``             the Pulumi project around the current folder
-``stacks``            which stack a command is about, and how it is reached
-``preview``           runs ``pulumi preview`` and collects the engine's events
-``events``            events -> a plan
-``values``            what may be shown of a value
-``fields``            what differs between two values
-``stack_state``       what the state file of the local backend holds
-``pending_creates``   what a killed run had begun to create
+``stacks``            which stack a command is about, and the environment it needs
+``pulumi_cli``        finds and starts ``pulumi``, and reads its JSON
+``foreground``        runs a command at this terminal and passes signals on
+``preview``           runs ``pulumi preview``
+``plan``              a plan: steps, diagnostics, policy violations
+``events``            the engine's events -> a plan
+``preview_document``  the document of ``pulumi preview --json`` -> a plan
+``values``            redacts values: secrets, unknown values, files
+``fields``            two values -> the fields that differ
+``stack_state``       what the state file of the local backend has
+``pending_creates``   creations that a killed run began
 ``locks``             locks of a self-managed backend
-``attributes_file``   the file beside a state file that a kill cuts off
-``foreground``        runs ``pulumi`` as if it had taken our place
+``attributes_file``   the file beside a state file that a kill can truncate
 ====================  ================================================================
 """

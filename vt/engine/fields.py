@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-#: Stands where one side has no such field. No JSON value is it.
-ABSENT = object()
+#: Stands for a field that one side does not have. It is no JSON value.
+ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldDifference:
     """A field that differs. ``None`` for a side that does not have it."""
 
     path: str
@@ -20,18 +20,21 @@ class Field:
     new: str | None
 
 
-def differ(old: Any, new: Any) -> list[Field]:
+def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
     """Fields in which ``old`` and ``new`` differ, in the order of their paths.
 
-    >>> [field.path for field in differ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}], "c": 0})]
+    >>> [field.path for field in diff_fields({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}], "c": 0})]
     ['a[1].b', 'c']
     """
-    return [Field(path, _text(before), _text(after)) for path, before, after in _walk("", old, new)]
+    return [
+        FieldDifference(path, _text(before), _text(after))
+        for path, before, after in _walk("", old, new)
+    ]
 
 
-def flat(value: Any) -> list[Field]:
-    """All fields of a value, as new ones."""
-    return differ({}, value)
+def added_fields(value: Any) -> list[FieldDifference]:
+    """All fields of a value, as added ones."""
+    return diff_fields({}, value)
 
 
 def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -1,7 +1,7 @@
-"""Runs `pulumi` as if it had taken our place: same terminal, same signals, its exit code.
+"""Runs a command in place of this process: same terminal, same signals, same exit code.
 
-It must end in its own time: after the first interrupt it saves the state and removes its lock, and
-a second one ends it at once.
+``pulumi`` needs time to end: after the first interrupt it saves the state and removes its lock. A
+second interrupt ends it at once.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
-    """The exit code, 128 + N if signal N ended it."""
+    """Run ``command`` and return its exit code, 128 + N if signal N ended it."""
     at_terminal = _in_foreground()
     # At a terminal Ctrl-C reaches it by itself, and it may ask questions there. Elsewhere it gets
     # a process group of its own: a signal to us or to our group then reaches it once, through us.
@@ -45,7 +46,7 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
 
 
 def _in_foreground() -> bool:
-    """Are we what the controlling terminal talks to?"""
+    """Whether this process is in the foreground of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

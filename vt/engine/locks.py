@@ -1,9 +1,9 @@
-"""Locks of a self-managed state backend: a dead one is cleared, a live one is respected.
+"""Locks of a self-managed state backend: a dead one is removed, a live one is respected.
 
-`pulumi` writes `.pulumi/locks/organization/PROJECT/STACK/UUID.json` with its process id and host
-name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses to
-start. `pulumi cancel` removes all locks of a stack, also that of a run which begins just then; here
-only those files are removed that were found dead.
+``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` with its process id and
+host name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses
+to start. ``pulumi cancel`` removes all locks of a stack, also that of a run that begins at the
+same time. This module removes only the files that it found dead.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from infra.errors import CommandError
 from localcloud import processes
 
-FOLDER = ".pulumi/locks/organization"
+#: Folder of the locks in a self-managed backend.
+FOLDER: Final = ".pulumi/locks/organization"
 
 
 @dataclass(frozen=True)
 class StackLock:
-    """One lock. `place` is a path or a gs:// URI; `remove` deletes exactly what was read."""
+    """One lock. ``place`` is a path or a gs:// URI; ``remove`` deletes exactly what was read."""
 
     place: str
     project: str
@@ -35,18 +37,19 @@ class StackLock:
 
     @property
     def alive(self) -> bool:
-        """Is its holder alive? On another host that cannot be known, so: yes.
+        """Whether its holder is alive. On another host that cannot be known: assume that it is.
 
-        Its process id may be another program's by now, at the latest after a restart.
+        The process id may be reused by another program, so compare the program's name.
         """
         return not self.here or processes.program(self.pid) == "pulumi"
 
     @property
     def here(self) -> bool:
+        """Whether its holder ran on this host."""
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
-        """Why nothing can be done to the stack now."""
+        """The error for a command that needs the lock."""
         hint = "wait for it to end."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
@@ -59,12 +62,13 @@ class StackLock:
 
 
 def find(backend: str) -> list[StackLock]:
-    """All locks of all stacks of a backend (`file://…`, `gs://…`).
+    """All locks of all stacks of a backend (``file://…``, ``gs://…``).
 
     Empty for other kinds of backend: Pulumi Cloud ends the locks of dead runs by itself, and other
     object stores are not read here.
 
-    Raises CommandError if the bucket cannot be read.
+    Raises:
+        CommandError: the bucket cannot be read.
     """
     if (folder := folder_of(backend)) is not None:
         return in_folder(folder)
@@ -116,9 +120,9 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
                 try:
                     blob.delete(if_generation_match=generation)
                 except NotFound:
-                    return  # released, or cleared by somebody else
+                    return  # released, or cleared by another process
 
-            # An object is never half written: one that cannot be read is somebody else's matter.
+            # An object is never half written: one that cannot be read is not ours to clear.
             found.append(_lock(f"gs://{bucket}/{blob.name}", text, remove, "an unknown host"))
     except (GoogleAPIError, GoogleAuthError, RequestException) as error:
         raise CommandError(
@@ -129,7 +133,7 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
 
 
 def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> StackLock:
-    """`host` is whose lock it is if it does not say."""
+    """The lock in ``text``. ``host`` is its holder's if the text does not name one."""
     try:
         data = json.loads(text)
         pid, host = int(data["pid"]), str(data["hostname"])
@@ -140,17 +144,18 @@ def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> Stack
 
 
 def clear_dead(
-    backend: str, project: str, stack: str, say: Callable[[str], None]
+    backend: str, project: str, stack: str, log: Callable[[str], None]
 ) -> list[StackLock]:
     """Remove the stack's locks whose process is gone; returns them.
 
-    Raises CommandError if a live process holds one, or one whose life cannot be judged from here.
+    Raises:
+        CommandError: a live process holds one, or a process on another host.
     """
     locks = [lock for lock in find(backend) if (lock.project, lock.stack) == (project, stack)]
     for lock in locks:
         if lock.alive:
             raise lock.refusal()
     for lock in locks:
-        say(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
+        log(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
         lock.remove()
     return locks

@@ -1,11 +1,13 @@
-"""Where we are: the Pulumi project around the current folder, and how its files are shown."""
+"""The Pulumi project around the current folder, and its files as messages name them."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
-PROJECT_FILE = "Pulumi.yaml"
+#: Its folder is the root of a Pulumi project.
+PROJECT_FILE: Final = "Pulumi.yaml"
 
 
 def root_of(start: Path) -> Path | None:

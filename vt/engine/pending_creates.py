@@ -1,9 +1,9 @@
-"""Pending creations: what a killed run had begun to create, as its state notes it.
+"""Pending creations: what a killed run began to create, as the state notes it.
 
-The engine calls `create` again and keeps the note for ever. For a `CustomJob` the second `create`
-adopts the job of the first; for everything else the names are explicit, and a second one of the
-same name is refused. So once the next `up` has ended well and the resource is in the state, the
-note says nothing any more.
+The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
+``CustomJob`` adopts the job of the first. All other resources have explicit names, and a second
+one of the same name is refused. So after the next ``up`` that ends well with the resource in the
+state, the note means nothing any more.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Pending:
+class PendingCreates:
     """URNs of pending creations."""
 
     settled: tuple[str, ...]
     """Their resources are in the state now."""
     open: tuple[str, ...]
-    """Nobody knows: `up` did not create them again."""
+    """``up`` did not create them again: they may exist or not."""
 
     @property
     def clearable(self) -> bool:
@@ -28,8 +28,8 @@ class Pending:
         return bool(self.settled) and not self.open
 
 
-def judge(deployment: Mapping[str, Any]) -> Pending:
-    """`deployment` is what `pulumi stack export` calls so."""
+def find(deployment: Mapping[str, Any]) -> PendingCreates:
+    """The pending creations in a stack's deployment, as ``pulumi stack export`` prints it."""
     resources = deployment.get("resources") or []
     there = {resource["urn"] for resource in resources if not resource.get("delete")}
     noted = [
@@ -38,13 +38,13 @@ def judge(deployment: Mapping[str, Any]) -> Pending:
         if operation.get("type") == "creating"
     ]
     unique = tuple(dict.fromkeys(noted))
-    return Pending(
+    return PendingCreates(
         tuple(urn for urn in unique if urn in there),
         tuple(urn for urn in unique if urn not in there),
     )
 
 
-def explanation(pending: Pending, stack: str) -> str:
+def explanation(pending: PendingCreates, stack: str) -> str:
     """Why pending creations stay, and what to do."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (

@@ -1,7 +1,7 @@
-"""What a stack holds, read from the state file of the local backend.
+"""The resources and jobs in the state file of the local backend.
 
-The file is `pulumi/.pulumi/stacks/PROJECT/STACK.json`; `pulumi stack export` prints the same, half
-a second slower.
+The file is ``pulumi/.pulumi/stacks/PROJECT/STACK.json``. ``pulumi stack export`` prints the same
+half a second slower.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from localcloud.home import Home
+from vt.engine.plan import PROVIDER, STACK
 
-_JOB_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/(\d+)$")
-_NOT_RESOURCES = ("pulumi:pulumi:Stack", "pulumi:providers:")
+_JOB_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/(\d+)$")
 
 
 @dataclass(frozen=True)
 class StackJob:
     """A custom job of the stack: its name there, and its id.
 
-    The name is its key in the stack's output `jobs`, else that of its resource.
+    The name is its key in the stack's output ``jobs``, else that of its resource.
     """
 
     name: str
@@ -60,7 +60,7 @@ def _state(file: Path) -> StackState:
     counts: Counter[str] = Counter()
     jobs: list[StackJob] = []
     for resource in resources:
-        if not resource.get("custom") or resource["type"].startswith(_NOT_RESOURCES):
+        if not resource.get("custom") or resource["type"].startswith((STACK, PROVIDER)):
             continue
         if resource.get("delete"):  # replaced, and its deletion did not finish
             continue
@@ -72,9 +72,9 @@ def _state(file: Path) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    """Name by job id, from the stack output `jobs: {NAME: {name: projects/…/customJobs/ID}}`."""
+    """Name by job id, from the stack output ``jobs: {NAME: {name: projects/…/customJobs/ID}}``."""
     for resource in resources:
-        if resource["type"] != "pulumi:pulumi:Stack":
+        if resource["type"] != STACK:
             continue
         jobs = (resource.get("outputs") or {}).get("jobs")
         pairs = jobs.items() if isinstance(jobs, dict) else ()

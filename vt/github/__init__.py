@@ -1,1 +1,1 @@
-"""``vt github``: what workflows tell people, and what they ask, through GitHub's own ``gh``."""
+"""``vt github``: comments, approvals and issues of workflows, through GitHub's own ``gh``."""

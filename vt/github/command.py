@@ -18,7 +18,7 @@ import typer
 from infra.errors import CommandError
 
 if TYPE_CHECKING:
-    from vt.github.talk import Repository
+    from vt.github.repository import Repository
 
 github = typer.Typer(
     help="For workflows: comments, approvals and issues, through GitHub's command gh.",
@@ -39,15 +39,15 @@ def comment(
     ] = None,
 ) -> None:
     """Write the stack's one comment on the pull request that this workflow runs for."""
-    from vt.deploy import approval as records
+    from vt.deploy.approval import parse_approval
 
     with _plain_errors():
-        record = records.parse(_text(approval)) if approval and approval.is_file() else None
+        record = parse_approval(_text(approval)) if approval and approval.is_file() else None
         event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
         if "pull_request" not in event:
             raise CommandError("this workflow does not run for a pull request.")
         number = event["pull_request"]["number"]
-        _say(_repository().comment(number, stack, _text(report), record))
+        _log(_repository().write_comment(number, stack, _text(report), record))
 
 
 @github.command()
@@ -57,25 +57,25 @@ def approval(
 ) -> None:
     """Fetch what was approved by merging the pull request that GITHUB_SHA came from."""
     with _plain_errors():
-        record = _repository().approval(_variable("GITHUB_SHA"), stack)
+        record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(record.as_json() + "\n", encoding="utf-8")
-        _say(f"approved: {record.as_json()}")
+        _log(f"approved: {record.as_json()}")
 
 
 @github.command()
 def drift(stack: Stack, report: Report) -> None:
     """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
-    from vt.drift.findings import Outcome
+    from vt.drift.findings import DriftOutcome
 
     with _plain_errors():
         found = json.loads(_text(report.with_suffix(".json")))
-        outcome = Outcome[found["outcome"].upper()]
-        _say(_repository().tell_drift(stack, outcome, _text(report), _this_run()))
+        outcome = DriftOutcome[found["outcome"].upper()]
+        _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
 
 
 def _repository() -> Repository:
-    from vt.github.talk import Repository
+    from vt.github.repository import Repository
 
     return Repository(_variable("GITHUB_REPOSITORY"))
 
@@ -95,7 +95,7 @@ def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"vt github: {text}", file=sys.stderr)
 
 
@@ -108,9 +108,9 @@ def _plain_errors() -> Iterator[None]:
         yield
         return
     except ApprovalParseError as reason:
-        _say(f"the comment's record is damaged: {reason}")
+        _log(f"the comment's record is damaged: {reason}")
     except CommandError as reason:
-        _say(str(reason))
+        _log(str(reason))
     except OSError as error:
-        _say(f"{error.filename}: {error.strerror}")
+        _log(f"{error.filename}: {error.strerror}")
     raise typer.Exit(1)

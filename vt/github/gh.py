@@ -45,7 +45,7 @@ def _call(arguments: list[str], body: str | None = None) -> str:
     except subprocess.TimeoutExpired:
         raise CommandError(f"{' '.join(command)}: no answer in 120 s.") from None
     if done.returncode:
-        said = done.stderr.strip().splitlines()
+        lines = done.stderr.strip().splitlines()
         hint = "GH_TOKEN must be set, and the job needs the permission."
-        raise CommandError(f"{' '.join(command)}: {said[-1] if said else 'it failed'}.", hint)
+        raise CommandError(f"{' '.join(command)}: {lines[-1] if lines else 'it failed'}.", hint)
     return done.stdout

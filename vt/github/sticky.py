@@ -7,14 +7,14 @@ may write a comment, and put a marker into it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from infra.errors import CommandError
 
-#: Who GitHub says wrote what a workflow wrote with its own token.
-AUTHOR = "github-actions[bot]"
+#: The author, for GitHub, of what a workflow writes with its own token.
+AUTHOR: Final = "github-actions[bot]"
 #: GitHub refuses a longer body, https://docs.github.com/rest/issues/comments: 65,536 characters
-MAX_BODY = 65_536
+MAX_BODY: Final = 65_536
 
 
 def marker(kind: str, stack: str) -> str:
@@ -34,14 +34,16 @@ def body(kind: str, stack: str, *texts: str) -> str:
     return whole
 
 
-def ours(entries: Iterable[Mapping[str, Any]], kind: str, stack: str) -> Mapping[str, Any] | None:
-    """The oldest of comments or issues that is ours, or None."""
+def find_own(
+    entries: Iterable[Mapping[str, Any]], kind: str, stack: str
+) -> Mapping[str, Any] | None:
+    """The oldest of these comments or issues that a workflow wrote for ``stack``, or None."""
     begin = marker(kind, stack)
-    mine = [
+    own = [
         entry
         for entry in entries
         if (entry.get("user") or {}).get("login") == AUTHOR
         and (entry.get("body") or "").startswith(begin)
         and "pull_request" not in entry  # GitHub lists pull requests among issues
     ]
-    return min(mine, key=lambda entry: entry["id"], default=None)
+    return min(own, key=lambda entry: entry["id"], default=None)

@@ -1,5 +1,4 @@
-"""The command line of `vt jobs`. The work is done elsewhere, imported late: Google's clients take
-a second to load."""
+"""The command line of ``vt jobs``. It imports late: Google's clients take a second to load."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,12 +20,15 @@ jobs = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-#: As `timeout(1)` says that time was up.
-TIME_IS_UP = 124
-REFUSED, INTERRUPTED = 2, 130
-_LABEL = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\Z")
-_DURATION = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
-_REPLICA = re.compile(r"workerpool[0-9]+-[0-9]+\Z")
+#: Exit code when the deadline passed, as of timeout(1).
+TIME_IS_UP: Final = 124
+#: Exit code where a question cannot be asked.
+REFUSED: Final = 2
+#: Exit code after Ctrl-C.
+INTERRUPTED: Final = 130
+_LABEL: Final = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\Z")
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
+_REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+\Z")
 
 Stack = Annotated[
     str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
@@ -53,25 +55,25 @@ class Goal(StrEnum):
 As = Annotated[Format, typer.Option("--format", help="How it is written.")]
 
 
-def say(text: str) -> None:
-    """A line about what is going on: stderr, so that stdout is the command's result."""
+def print_status(text: str) -> None:
+    """Print a line to stderr: stdout has the command's result."""
     print(f"vt: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _of(stack: str | None) -> Iterator[Jobs]:
+def _jobs_of(stack: str | None) -> Iterator[Jobs]:
     """The stack's jobs; errors a person can mend become one line and exit code 1."""
     from infra.errors import CommandError, OperatorError
     from vt.engine import stacks
 
     try:
-        where = stacks.place(stack)
-        stacks.reach(where)
+        ref = stacks.find(stack)
+        ref.connect_clients()
         from vt.jobs.service import Jobs
 
-        yield Jobs(where)
+        yield Jobs(ref)
     except (CommandError, OperatorError) as error:
-        say(str(error))
+        print_status(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -87,7 +89,7 @@ def _matching(pattern: re.Pattern[str], value: str, option: str, example: str) -
 @jobs.command("list")
 def list_(
     stack: Stack = None,
-    everyones: Annotated[
+    all_stacks: Annotated[
         bool, typer.Option("--all", help="All jobs of the project and region, not this stack's.")
     ] = False,
     state: Annotated[
@@ -104,10 +106,10 @@ def list_(
 
     parts = [_matching(_LABEL, text, "--label", "team=ml") for text in label or []]
     labels = {match[1]: match[2] for match in parts}
-    with _of(stack) as found:
+    with _jobs_of(stack) as found:
         states = [show.known_state(text) for text in state or []]
-        chosen = found.list(everyones=everyones, states=states, labels=labels)
-        show.table_of(chosen, limit, as_json=format_ is Format.JSON, say=say)
+        chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
+        show.table_of(chosen, limit, as_json=format_ is Format.JSON, log=print_status)
 
 
 @jobs.command("show")
@@ -115,8 +117,8 @@ def show_(job: Which, stack: Stack = None, format_: As = Format.TEXT) -> None:
     """Show one job; as JSON the whole message, as REST has it."""
     from vt.jobs import show
 
-    with _of(stack) as found:
-        show.one(found.find(job), found.where, as_json=format_ is Format.JSON)
+    with _jobs_of(stack) as found:
+        show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
 
 
 @jobs.command()
@@ -139,10 +141,10 @@ def logs(
         _matching(_REPLICA, replica, "--replica", "workerpool0-0")
     if follow and tail:
         raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
-    with _of(stack) as found:
+    with _jobs_of(stack) as found:
         log.show(
             found, found.find(job), replica=replica, follow=follow, tail=tail,
-            as_json=format_ is Format.JSON, say=say,
+            as_json=format_ is Format.JSON, log=print_status,
         )  # fmt: skip
 
 
@@ -162,13 +164,13 @@ def wait(
 
     number, unit = _matching(_DURATION, deadline, "--deadline", "30m").groups()
     seconds = int(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
-    with _of(stack) as found:
-        outcomes = waiting.wait_for([found.find(one) for one in job], found, goal.value, seconds)
-        for text in outcomes.told:
-            say(text)
-    if outcomes.failed:
+    with _jobs_of(stack) as found:
+        result = waiting.wait_for([found.find(one) for one in job], found, goal.value, seconds)
+        for text in result.messages:
+            print_status(text)
+    if result.failed:
         raise typer.Exit(1)
-    if outcomes.told:
+    if result.messages:
         raise typer.Exit(TIME_IS_UP)
 
 
@@ -181,27 +183,29 @@ def cancel(
     """Cancel jobs; asks first, and without a terminal wants --yes. Ended jobs are left alone."""
     from vt.jobs import view
 
-    with _of(stack) as found:
+    with _jobs_of(stack) as found:
         chosen = [found.find(one) for one in job]
-        live = [one for one in chosen if not view.ended(one)]
+        live = [one for one in chosen if not view.has_ended(one)]
         for one in chosen:
-            if view.ended(one):
-                say(f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}")
+            if view.has_ended(one):
+                print_status(
+                    f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}"
+                )
         if live and not yes:
             _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
         for one in live:
             found.cancel(one)
-            say(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
+            print_status(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
 
 
 def _confirm(names: list[str]) -> None:
     if not sys.stdin.isatty():
-        say("nobody can be asked here: add --yes. Nothing was cancelled.")
+        print_status("nobody can be asked here: add --yes. Nothing was cancelled.")
         raise typer.Exit(REFUSED)
     try:
         agreed = typer.confirm(f"Cancel {', '.join(names)}?", err=True)
     except typer.Abort:  # Ctrl-C at the question
         raise KeyboardInterrupt from None
     if not agreed:
-        say("nothing was cancelled")
+        print_status("nothing was cancelled")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`vt jobs logs`."""
+"""``vt jobs logs``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from infra.customjob.google import logs
 from infra.customjob.google.logs import JobLogs, Line
@@ -17,8 +17,9 @@ from vt.jobs.service import Jobs
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
 
-#: Seconds between two looks. Cloud Logging allows 60 reads a minute in a project.
-CLOUD_PAUSE, LOCAL_PAUSE = 5.0, 0.5
+#: Seconds between two reads. Cloud Logging allows 60 reads a minute in a project.
+CLOUD_PAUSE: Final = 5.0
+LOCAL_PAUSE: Final = 0.5
 
 
 def show(
@@ -29,25 +30,26 @@ def show(
     follow: bool,
     tail: int | None,
     as_json: bool,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> None:
     """Print a job's log, of one replica or of all; with several, each line names its replica.
 
-    Raises CommandError if there is no such replica.
+    Raises:
+        CommandError: there is no such replica.
     """
     known = view.replicas(job)
     if replica and replica not in known:
         raise CommandError(
             f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
         )
-    reader = logs.connect(jobs.where.project)
+    reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
     for line in _lines(jobs, job, reader, replica, follow=follow, tail=tail):
         write(line)
         empty = False
     if empty:
-        say(f"nothing is in the log of job {view.title(job)}, which is {view.state(job)}")
+        log(f"nothing is in the log of job {view.title(job)}, which is {view.state(job)}")
 
 
 def _lines(
@@ -64,11 +66,11 @@ def _lines(
         return reader.tail(number, tail, replica)
     if not follow:
         return reader.lines(number, replica)
-    pause = LOCAL_PAUSE if jobs.where.is_local else CLOUD_PAUSE
+    pause = LOCAL_PAUSE if jobs.ref.is_local else CLOUD_PAUSE
     return reader.follow(
         number,
         replica,
-        ended=lambda: view.ended(jobs.get(job.name)),
+        ended=lambda: view.has_ended(jobs.get(job.name)),
         pause=lambda: time.sleep(pause),
     )
 

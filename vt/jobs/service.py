@@ -1,46 +1,47 @@
-"""The jobs of one stack's place, as the official client gives them."""
+"""The jobs in a stack's project and region, through the official client."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from infra.customjob.google.job_service import client, read
 from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
 from infra.errors import CommandError, OperatorError, did_you_mean
-from vt.engine.stacks import Place
+from vt.engine.stacks import StackRef
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
 
-PREFIX = "JOB_STATE_"
-_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")
+#: How the API begins the names of states.
+PREFIX: Final = "JOB_STATE_"
+_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/[0-9]+\Z")
 
 
 class Jobs:
     """Reads and cancels jobs. Every method raises OperatorError if the service refuses."""
 
-    def __init__(self, where: Place) -> None:
-        self.where = where
-        self._client = client(where.project, where.region)
+    def __init__(self, ref: StackRef) -> None:
+        self.ref = ref
+        self._client = client(ref.project, ref.region)
 
     def list(
         self,
         *,
-        everyones: bool = False,
-        unended: bool = False,
+        all_stacks: bool = False,
+        live_only: bool = False,
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
     ) -> list[CustomJob]:
         """Jobs, newest first: those this stack submitted, or all of its project and region.
 
-        ``unended`` leaves those out that have ended: the service does, a stack may have thousands.
+        With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
         """
         terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
-        if not everyones:
-            terms += [f"labels.stack={self.where.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
-        if unended:
+        if not all_stacks:
+            terms += [f"labels.stack={self.ref.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
+        if live_only:
             terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
@@ -53,29 +54,34 @@ class Jobs:
     def find(self, wanted: str) -> CustomJob:
         """A job by its id, its resource name, or its name in the stack (the newest submission).
 
-        Raises CommandError if there is none.
+        Raises:
+            CommandError: there is none.
         """
         if wanted.isdecimal() or wanted.startswith("projects/"):
-            return self.get(wanted if "/" in wanted else f"{self.where.parent}/customJobs/{wanted}")
+            return self.get(wanted if "/" in wanted else f"{self.ref.parent}/customJobs/{wanted}")
         own = self.list()
         for job in own:
             if job.labels.get("job") == wanted:
                 return job
         known = {job.labels.get("job", "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
-        raise CommandError(f"stack {self.where.stack} has submitted no job {wanted!r}.", hint)
+        raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
 
     def get(self, name: str) -> CustomJob:
-        """The job of this resource name. Raises CommandError if there is none."""
+        """The job of this resource name.
+
+        Raises:
+            CommandError: there is none.
+        """
         hint = "`vt jobs list --all` shows those there are."
         if not _NAME.match(name):
             raise CommandError(f"{name!r} is no name of a job.", hint)
-        job = self.known(name)
+        job = self.get_if_exists(name)
         if job is None:
             raise CommandError(f"there is no job {name}.", hint)
         return job
 
-    def known(self, name: str) -> CustomJob | None:
+    def get_if_exists(self, name: str) -> CustomJob | None:
         """The job of this resource name, or None if there is no record of it."""
         from google.api_core.exceptions import NotFound
 
@@ -85,7 +91,7 @@ class Jobs:
             return None
 
     def cancel(self, job: CustomJob) -> None:
-        """Ask for cancellation; a job that has ended meanwhile is left as it is."""
+        """Request cancellation. A job that has ended meanwhile is left as it is."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         try:
@@ -96,7 +102,7 @@ class Jobs:
     def _all(self, filter_: str) -> list[CustomJob]:
         from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 
-        request = {"parent": self.where.parent, "filter": filter_}
+        request = {"parent": self.ref.parent, "filter": filter_}
         try:
             return list(read(self._client.list_custom_jobs, request=request))
         except NotFound as error:

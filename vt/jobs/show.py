@@ -1,4 +1,4 @@
-"""`vt jobs list` and `show`: a table on a terminal and off it, or JSON."""
+"""``vt jobs list`` and ``show``: a table on a terminal and off it, or JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from infra.errors import CommandError, did_you_mean
-from vt.engine.stacks import Place
+from vt.engine.stacks import StackRef
 from vt.jobs import view
 from vt.local.console import console, show_facts, table
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def known_state(text: str) -> str:
-    """A state as the API names it, without its prefix. Raises CommandError if it is none."""
+    """A state as the API names it, without its prefix.
+
+    Raises:
+        CommandError: there is no such state.
+    """
     from infra.customjob.google.vertex_api import JobState
 
     word = text.upper().removeprefix("JOB_STATE_")
@@ -29,26 +33,26 @@ def known_state(text: str) -> str:
 
 
 def table_of(
-    jobs: Sequence[CustomJob], limit: int, *, as_json: bool, say: Callable[[str], None]
+    jobs: Sequence[CustomJob], limit: int, *, as_json: bool, log: Callable[[str], None]
 ) -> None:
-    """The newest ``limit`` jobs."""
+    """Print the newest ``limit`` jobs."""
     now = datetime.now(UTC)
     if as_json:
-        print(json.dumps([view.listed(job, now) for job in jobs[:limit]], indent=2))
+        print(json.dumps([view.list_entry(job, now) for job in jobs[:limit]], indent=2))
         return
     if not jobs:
-        say("no such jobs")
+        log("no such jobs")
         return
     rows = [tuple(view.row(job, now)[key] for key in view.COLUMNS) for job in jobs[:limit]]
     console().print(table(*(key.upper() for key in view.COLUMNS), rows=rows))
     if len(jobs) > limit:
-        say(f"{len(jobs) - limit} older ones are not shown (--limit)")
+        log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
 
-def one(job: CustomJob, where: Place, *, as_json: bool) -> None:
-    """All there is to say of a job."""
+def one(job: CustomJob, ref: StackRef, *, as_json: bool) -> None:
+    """Print all that is known of a job."""
     if as_json:
         print(json.dumps(view.message(job), indent=2))
         return
-    rows = view.facts(job, where.project, where.region, datetime.now(UTC))
+    rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     show_facts(console(), ("JOB", view.title(job)), rows)

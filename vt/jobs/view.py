@@ -1,20 +1,20 @@
-"""What people and scripts are shown of jobs. Pure: messages in, rows and plain data out."""
+"""Jobs as rows for people and plain data for programs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from infra.customjob.google import console as links
+from infra.customjob.google import console
 from infra.customjob.protocol.ports import TERMINAL
 from infra.customjob.protocol.waiting import readable
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
 
-#: Columns of `vt jobs list`, and keys of a row of its JSON.
-COLUMNS = ("job", "run", "state", "created", "duration", "id")
+#: Columns of ``vt jobs list``, and keys of a row of its JSON.
+COLUMNS: Final = ("job", "run", "state", "created", "duration", "id")
 
 
 def job_id(job: CustomJob) -> str:
@@ -28,11 +28,11 @@ def title(job: CustomJob) -> str:
 
 
 def state(job: CustomJob) -> str:
-    """Its state as people say it: ``RUNNING``."""
+    """Its state without the API's prefix: ``RUNNING``."""
     return job.state.name.removeprefix("JOB_STATE_")
 
 
-def ended(job: CustomJob) -> bool:
+def has_ended(job: CustomJob) -> bool:
     """Whether its state is final."""
     return job.state.name in TERMINAL
 
@@ -49,15 +49,15 @@ def row(job: CustomJob, now: datetime) -> dict[str, str]:
     }
 
 
-def listed(job: CustomJob, now: datetime) -> dict[str, Any]:
+def list_entry(job: CustomJob, now: datetime) -> dict[str, Any]:
     """One job of the list for scripts: the row, and what does not fit into one."""
     data = {**row(job, now), "name": job.name, "displayName": job.display_name}
     return {**data, "labels": dict(job.labels), "error": job.error.message}
 
 
 def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
-    """What `vt jobs show` tells, from what is asked first to what is asked last."""
-    console, logs = links.of_job(project, region, job_id(job))
+    """The rows of ``vt jobs show``, the most important first."""
+    console_url, logs_url = console.of_job(project, region, job_id(job))
     spec = job.job_spec
     rows = [
         ("state", state(job)),
@@ -72,8 +72,8 @@ def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tupl
         ("account", spec.service_account),
         ("artifacts", spec.base_output_directory.output_uri_prefix),
         ("labels", " ".join(f"{key}={value}" for key, value in sorted(job.labels.items()))),
-        ("console", console),
-        ("logs", logs),
+        ("console", console_url),
+        ("logs", logs_url),
     ]
     return [(key, value) for key, value in rows if value]
 

@@ -1,4 +1,4 @@
-"""`vt jobs wait`: the wait of the program, from a terminal."""
+"""``vt jobs wait``: waits for jobs as the program does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from infra.customjob.google import job_service as client
-from infra.customjob.google import logs
+from infra.customjob.google import job_service, logs
 from infra.customjob.protocol.waiting import Goal, Outlook, Wait, wait
 from infra.errors import OperatorError, WaitDeadlineError
 from vt.jobs import view
@@ -21,43 +20,43 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outcomes:
-    """What is to be said of the jobs that did not get there; nothing if all did."""
+class WaitResult:
+    """The result of a wait. ``messages`` are about the jobs that did not get there."""
 
-    told: tuple[str, ...]
+    messages: tuple[str, ...]
     failed: bool
-    """Whether one ended otherwise, or could not be asked; else time was up."""
+    """Whether a job ended otherwise, or could not be read. If not, the deadline passed."""
 
 
-def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: float) -> Outcomes:
-    """Wait for all of them at once."""
-    where = jobs.where
-    service = client.connect(where.project, where.region)
+def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
+    """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
+    ref = jobs.ref
+    service = job_service.connect(ref.project, ref.region)
 
     def tail(name: str, count: int) -> list[str]:
-        found = logs.connect(where.project).tail(name.rpartition("/")[2], count)
+        found = logs.connect(ref.project).tail(name.rpartition("/")[2], count)
         return [line.text for line in found]
 
-    async def one(job: CustomJob, say: Callable[[str], None]) -> OperatorError | None:
+    async def one(job: CustomJob, log: Callable[[str], None]) -> OperatorError | None:
         number = job.labels.get("run", "")  # another's job may have any text there
         run = int(number) if number.isdecimal() else 1
         try:
             await wait(
                 Wait(view.title(job), run, goal, deadline),
                 job.name,
-                Outlook(service.get, tail, say),
+                Outlook(service.get, tail, log),
             )
         except OperatorError as error:
             return error
         return None
 
-    async def all_(say: Callable[[str], None]) -> list[OperatorError | None]:
-        return await asyncio.gather(*(one(job, say) for job in chosen))
+    async def all_(log: Callable[[str], None]) -> list[OperatorError | None]:
+        return await asyncio.gather(*(one(job, log) for job in chosen))
 
-    with _progress() as say:
-        errors = [error for error in asyncio.run(all_(say)) if error]
+    with _progress() as log:
+        errors = [error for error in asyncio.run(all_(log)) if error]
     failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
-    return Outcomes(tuple(str(error) for error in errors), failed)
+    return WaitResult(tuple(str(error) for error in errors), failed)
 
 
 @contextmanager

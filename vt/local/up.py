@@ -10,11 +10,12 @@ from localcloud.home import Home
 from localcloud.orphans import end_orphans
 from localcloud.vertex.records import JobRecord, JobTable, State
 from vt.engine import stack_state, stacks
+from vt.engine.pulumi_cli import PulumiCli
 from vt.engine.stack_state import StackJob, StackState
 from vt.local import results
 from vt.local.console import console, show_facts, table
 from vt.local.watch import watch
-from vt.up.flow import Target, bring_up
+from vt.up.flow import bring_up
 
 Say = Callable[[str], None]
 
@@ -25,13 +26,14 @@ def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
     Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
     use.
     """
-    where = stacks.place(stack, home.repo)
+    where = stacks.find(stack, home.repo)
     info = lifecycle.start(home, say)
-    target = Target(where, environment(home, info.ports))
+    pulumi = PulumiCli(where.root, environment(home, info.ports))
     # No preview first: this is a rehearsal, and the preview would take as long again.
-    # After a kill, a plugin of that run could go on beside the next one: `cleared` ends it.
+    # After a kill, a plugin of that run could go on beside the next one: `on_dead_lock` ends it.
     arguments = ["--yes", "--skip-preview"]
-    if code := bring_up(target, arguments, say, cleared=lambda: end_orphans(home)):
+    code = bring_up(where, pulumi, arguments, say, on_dead_lock=lambda: end_orphans(home))
+    if code:
         return code
     state = stack_state.read(home, where.pulumi_project, where.stack)
     jobs = JobTable(home.database)

@@ -52,9 +52,9 @@ def render(
 def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     from infra.errors import CheckUnavailableError
     from infra.stack import Stack
-    from vt.check import judging, text
+    from vt.check import judging, text_report
     from vt.engine.paths import root_of
-    from vt.render import request as requests
+    from vt.render import rendering
 
     root = root_of(Path.cwd())
     if root is None:
@@ -63,14 +63,14 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     if not isinstance(loaded, Stack):
         wrong = [loaded]
     else:
-        file, data, verdict = requests.judged(loaded, job)
+        file, data, verdict = rendering.check_job(loaded, job)
         if verdict.request is not None:
             added = loaded.settings.names.labels(loaded.settings.labels)
-            request = verdict.request
-            message = requests.as_sent(request, added) if as_sent else request.message
-            written = {Format.JSON: requests.as_json, Format.YAML: requests.as_yaml}
+            found = verdict.request
+            message = rendering.as_sent(found, added) if as_sent else found.message
+            written = {Format.JSON: rendering.as_json, Format.YAML: rendering.as_yaml}
             return written[format_](message)
         wrong = [judging.report(file, data, verdict)]
-    for line in text.lines(wrong, color=sys.stderr.isatty()):
+    for line in text_report.lines(wrong, color=sys.stderr.isatty()):
         print(line, file=sys.stderr)
     raise typer.Exit(1)

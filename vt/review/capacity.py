@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import costs
 from infra.catalog.costs import Rate
-from vt.engine.events import Plan, Step
+from vt.engine.plan import Plan, Step
 
-RESERVATION = "gcp:compute/reservation:Reservation"
+#: Type of a reservation's resource.
+RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservationCost:
     """Machines that are kept, and paid for, from creation until the reservation is deleted."""
 
     name: str
@@ -31,20 +32,20 @@ class Reserved:
         return self.rate.usd * self.machines if self.rate and self.machines else None
 
 
-def of(plan: Plan) -> list[Reserved]:
+def reservation_costs(plan: Plan) -> list[ReservationCost]:
     """Reservations that the plan makes or changes, by name."""
     steps = (step for step in plan.changed if step.type == RESERVATION and step.new)
     return sorted((_reserved(step) for step in steps), key=lambda each: each.name)
 
 
-def _reserved(step: Step) -> Reserved:
+def _reserved(step: Step) -> ReservationCost:
     inputs = step.inputs
     specific = _object(inputs.get("specificReservation"))
     machine = _object(specific.get("instanceProperties"))
     machine_type, zone = str(machine.get("machineType", "")), str(inputs.get("zone", ""))
     count, (accelerator, gpus) = specific.get("count"), _accelerator(machine)
     region = zone.rpartition("-")[0]
-    return Reserved(
+    return ReservationCost(
         name=str(inputs.get("name") or step.name),
         zone=zone,
         machine_type=machine_type,

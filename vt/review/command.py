@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from infra.errors import EventParseError, PreviewError, UnknownStackError
+from infra.errors import CommandError, EventParseError, PreviewError, UnknownStackError
 
 if TYPE_CHECKING:
     from infra.errors import Problem
-    from vt.engine.events import Plan
-    from vt.review.report import Report
+    from vt.engine.plan import Plan
+    from vt.review.report import ReviewReport
 
-DIGEST = re.compile(r"[0-9a-f]{8,64}\Z")
+#: A digest, or its first characters.
+DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
 
 
 class Format(StrEnum):
@@ -32,48 +33,53 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class _Refused(Exception):
-    """Nothing can be reviewed. The message is one line that says why."""
+Stack = Annotated[
+    str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
+]
+FormatOption = Annotated[
+    Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
+]
+Output = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write to this file; repeatable: of several, the ending says the format.",
+        metavar="FILE",
+    ),
+]
+PolicyPack = Annotated[
+    list[str] | None,
+    typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
+]
+Expect = Annotated[
+    str,
+    typer.Option(
+        "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
+    ),
+]
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
+    ),
+]
+Refresh = Annotated[
+    bool,
+    typer.Option(
+        "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
+    ),
+]
 
 
 def review(
-    stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
-    ],
-    format_: Annotated[
-        Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
-    ] = Format.MD,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write to this file; repeatable: of several, the ending says the format.",
-            metavar="FILE",
-        ),
-    ] = None,
-    policy_pack: Annotated[
-        list[str] | None,
-        typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
-    ] = None,
-    expect: Annotated[
-        str,
-        typer.Option(
-            "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
-        ),
-    ] = "",
-    offline: Annotated[
-        bool,
-        typer.Option(
-            "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
-        ),
-    ] = False,
-    refresh: Annotated[
-        bool,
-        typer.Option(
-            "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
-        ),
-    ] = False,
+    stack: Stack,
+    format_: FormatOption = Format.MD,
+    output: Output = None,
+    policy_pack: PolicyPack = None,
+    expect: Expect = "",
+    offline: Offline = False,
+    refresh: Refresh = False,
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
@@ -89,52 +95,53 @@ def review(
         report = _review(stack, policy_pack or [], expect, offline=offline, refresh=refresh)
         for file, its_format in formats.items():
             file.write_text(_render(report, its_format), encoding="utf-8")
-    except _Refused as reason:
-        _say(str(reason))
+    except (CommandError, UnknownStackError) as reason:
+        _log(str(reason))
         raise typer.Exit(2) from None
     except OSError as failed:
-        _say(f"{failed.filename}: {failed.strerror or failed}")
+        _log(f"{failed.filename}: {failed.strerror or failed}")
         raise typer.Exit(2) from None
     if output:
         from vt.review.verdict import verdict
 
         files = ", ".join(map(str, formats))
-        _say(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
+        _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
         print(_render(report, format_), end="")
     raise typer.Exit(int(report.outcome))
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"vt review: {text}", file=sys.stderr, flush=True)
 
 
 def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
-    """The format of each file: ``only`` for one, of several what its ending says."""
+    """The format of each file: ``only`` for one, of several the one that its ending names."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [each.value for each in Format]
     for file in files:
         if file.suffix[1:] not in endings:
-            raise _Refused(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
+            raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
     return {file: Format(file.suffix[1:]) for file in files}
 
 
-def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool) -> Report:
-    from infra.settings import project_files as stack_names
-    from vt.engine import paths as project
+def _review(
+    stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool
+) -> ReviewReport:
+    from infra.settings import project_files
+    from vt.engine import paths
 
-    root = project.root_of(Path.cwd())
+    root = paths.root_of(Path.cwd())
     if root is None:
-        raise _Refused("there is no Pulumi.yaml here or above")
-    try:
-        stack_names.file_of(root, stack)
-    except UnknownStackError as missing:
-        raise _Refused(str(missing)) from None
+        raise CommandError("there is no Pulumi.yaml here or above")
+    project_files.file_of(root, stack)
     if expect and not DIGEST.match(expect):
-        raise _Refused(f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})")
-    paths = [str(Path(pack).absolute()) for pack in packs]
-    plan, source = _plan(root, stack, paths, offline=offline, refresh=refresh)
+        raise CommandError(
+            f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
+        )
+    pack_paths = [str(Path(pack).absolute()) for pack in packs]
+    plan, source = _plan(root, stack, pack_paths, offline=offline, refresh=refresh)
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
@@ -144,40 +151,39 @@ def _review(stack: str, packs: list[str], expect: str, *, offline: bool, refresh
 def _plan(
     root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
 ) -> tuple[Plan, str]:
-    """What the engine says it would do, and from which state."""
-    from infra.errors import LocalCloudError
-    from vt.engine import events
-    from vt.engine import preview as runner
+    """The plan, and the state that it begins with, in words."""
+    from vt.engine import events, plan, stacks
+    from vt.engine.preview import stream_events
+    from vt.engine.pulumi_cli import PulumiCli
 
-    try:
-        place = runner.place(root, stack, offline=offline, live=refresh)
-    except LocalCloudError as failed:
-        raise _Refused(str(failed)) from None
+    ref = stacks.find_unchecked(root, stack)
+    target = ref.preview_target(offline=offline, refresh=refresh)
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
-        with _progress(stack) as seen:
-            told = runner.preview(
-                root, stack, place.env, policy_packs=packs, refresh=refresh, seen=seen
-            )
-        plan = events.parse(told.lines, stack)
+        with _progress(stack) as on_event:
+            stream = stream_events(
+                PulumiCli(root, target.env), stack,
+                policy_packs=packs, refresh=refresh, on_event=on_event,
+            )  # fmt: skip
+        found = events.parse(stream.lines, stack)
     except (PreviewError, EventParseError) as failed:
-        return events.failed(stack, str(failed)), place.source
-    if told.exit_code and not plan.errors and not plan.violations:
-        plan = events.with_error(plan, told.said)
-    return plan, place.source
+        return plan.failed_plan(stack, str(failed)), target.source
+    if stream.exit_code and not found.errors and not found.violations:
+        found = plan.with_error(found, stream.stderr)
+    return found, target.source
 
 
 def _load_the_rest() -> None:
     """Load what a report needs while the engine works: a review takes hardly longer than it."""
-    from vt.review import html, machine, markdown, report
+    from vt.review import html, json_report, markdown, report
 
-    del machine, markdown, report
+    del json_report, markdown, report
     html.template()
 
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """A line that moves while the preview runs; nothing where nobody looks at it."""
+    """A line that moves while the preview runs; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -188,27 +194,27 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 
 def _problems(root: Path, stack: str) -> list[Problem]:
-    """What is wrong in the stack's own files; none of it if the reason is another."""
-    from infra import stack as stacks
+    """The problems in the stack's own files; empty if the preview failed for another reason."""
     from infra.errors import ConfigError
+    from infra.stack import load
     from vt.check.judging import shown_from
 
     try:
-        loaded = stacks.load(root, stack)
+        loaded = load(root, stack)
         judged = loaded.judge_jobs(shown_from(root))
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
-        return []  # the program has told which file it could not read
+        return []  # the program has reported which file it could not read
     found = [problem for verdict in judged.values() for problem in verdict.errors]
     return [*found, *loaded.exceeded_limits(judged)]
 
 
-def _render(report: Report, format_: Format) -> str:
+def _render(report: ReviewReport, format_: Format) -> str:
     if format_ is Format.JSON:
-        from vt.review import machine
+        from vt.review import json_report
 
-        return machine.render(report)
+        return json_report.render(report)
     if format_ is Format.HTML:
         from vt.review import html
 

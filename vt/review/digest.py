@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 
-from vt.engine.events import Plan
+from vt.engine.plan import Plan
 
 
-def of(plan: Plan) -> str:
+def plan_digest(plan: Plan) -> str:
     """SHA-256 over what the plan does, as 64 hex digits.
 
     Equal for equal plans, whenever and wherever they are made: it covers the stack, and of every

@@ -8,21 +8,21 @@ import jinja2
 
 from infra.catalog import costs
 from infra.catalog.costs import usd
-from vt.review import picture, svg, words
-from vt.review.report import Report
-from vt.review.text import visible
+from vt.review import cells, picture, svg
+from vt.review.escaping import visible
+from vt.review.report import ReviewReport
 from vt.review.verdict import totals, verdict
 
 
-def render(report: Report) -> str:
+def render(report: ReviewReport) -> str:
     """The page. Every value is escaped by the template engine, and nothing is left out."""
     return template().render(
         report=report,
         verdict=verdict(report),
-        told=[job for job in report.jobs if job.action != "keep"],
-        kept=[job for job in report.jobs if job.action == "keep"],
+        changed_jobs=[job for job in report.jobs if job.action != "keep"],
+        unchanged_jobs=[job for job in report.jobs if job.action == "keep"],
         totals=totals(report),
-        words=words,
+        cells=cells,
         picture=svg.layout(picture.graph(report)),
         not_included=costs.NOT_INCLUDED,
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from infra.catalog import costs
 from infra.catalog.costs import JobCost
-from vt.engine.events import JOB, Plan, Step
-from vt.engine.fields import Field, differ
+from vt.engine.fields import FieldDifference, diff_fields
+from vt.engine.plan import JOB, Plan, Step
 
 Action = Literal["submit", "replace", "cancel", "change", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.
-ACTIONS: Mapping[str, Action] = {
+ACTIONS: Final[Mapping[str, Action]] = {
     "create": "submit",
     "replace": "replace",
     "create-replacement": "submit",
@@ -24,11 +24,11 @@ ACTIONS: Mapping[str, Action] = {
     "same": "keep",
 }
 #: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
-ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobChange:
     """One job: what happens to it, and what it is after that (before it, if it is cancelled)."""
 
     name: str
@@ -43,8 +43,8 @@ class Job:
     images: tuple[str, ...]
     """What each worker pool runs, each once."""
     cost: JobCost
-    differences: tuple[Field, ...]
-    was: str
+    differences: tuple[FieldDifference, ...]
+    previous_state: str
     """State of the job before, as it was last seen; empty if there was none."""
 
     @property
@@ -64,10 +64,10 @@ class Job:
     @property
     def cancels(self) -> bool:
         """Whether a job that may still run is cancelled."""
-        return self.action in ("replace", "cancel") and self.was not in ENDED
+        return self.action in ("replace", "cancel") and self.previous_state not in ENDED
 
 
-def of(plan: Plan) -> list[Job]:
+def job_changes(plan: Plan) -> list[JobChange]:
     """All jobs of the plan by name, those that stay as they are included."""
     found = [_job(step) for step in plan.steps if step.type == JOB and step.op in ACTIONS]
     return sorted(found, key=lambda job: job.name)
@@ -82,14 +82,14 @@ def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _job(step: Step) -> Job:
+def _job(step: Step) -> JobChange:
     inputs = step.inputs
     message = request(inputs)
     spec = message.get("jobSpec", {})
-    region = str(_place(inputs).get("region", ""))
+    region = str(_submission(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
-    return Job(
-        name=name_of(step),
+    return JobChange(
+        name=job_name(step),
         action=ACTIONS[step.op],
         region=region,
         strategy=spec.get("scheduling", {}).get("strategy", "STANDARD"),
@@ -99,35 +99,35 @@ def _job(step: Step) -> Job:
         images=_images(spec),
         cost=costs.of_job(message, region),
         differences=tuple(_differences(step)),
-        was=state.removeprefix("JOB_STATE_"),
+        previous_state=state.removeprefix("JOB_STATE_"),
     )
 
 
-def _differences(step: Step) -> list[Field]:
+def _differences(step: Step) -> list[FieldDifference]:
     """What changed in the job itself: the request field by field, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
-    places = [_place(state.inputs) for state in (step.old, step.new)]
+    places = [_submission(state.inputs) for state in (step.old, step.new)]
     options = [state.inputs.get("options") or {} for state in (step.old, step.new)]
     return [
-        *differ(_named(step.old.inputs), _named(step.new.inputs)),
-        *differ(*places),
-        *differ(*options),
+        *diff_fields(_named(step.old.inputs), _named(step.new.inputs)),
+        *diff_fields(*places),
+        *diff_fields(*options),
     ]
 
 
-def name_of(step: Step) -> str:
+def job_name(step: Step) -> str:
     """A job's name in the stack file."""
-    return str(_place(step.inputs).get("job") or step.name)
+    return str(_submission(step.inputs).get("job") or step.name)
 
 
-def _place(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Which job it is: project, region, stack, name and run."""
+def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The job's submission: project, region, stack, name and run."""
     return inputs.get("submission") or {}
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as its file has it: its id, new with any change, says nothing."""
+    """The request as its file has it, without its id, which is new with any change."""
     text, id_ = str(inputs.get("request", "{}")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from infra.catalog import costs
 from infra.catalog.costs import usd
-from vt.engine.fields import Field
-from vt.review import picture, words
-from vt.review.jobs import Job
-from vt.review.report import Change, Report
-from vt.review.rights import Right
-from vt.review.text import block, code
+from vt.engine.fields import FieldDifference
+from vt.review import cells, picture
+from vt.review.escaping import block, code
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.report import ResourceChange, ReviewReport
 from vt.review.verdict import totals, verdict
 
 #: Of a comment, with room for what a workflow puts around it.
-LIMIT = 64_000
+LIMIT: Final = 64_000
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
-    """How much is told; the levels below go from everything to the least."""
+class Verbosity:
+    """How much a report shows. ``LEVELS`` go from everything to the least."""
 
     fields: int
     """Fields shown of one changed resource or job; what is beyond is counted."""
@@ -43,21 +44,21 @@ class Detail:
         return max(20, self.others)
 
 
-LEVELS = (
-    Detail(fields=200, others=1000, draw=True, table=True),
-    Detail(fields=20, others=200, draw=True, table=True),
-    Detail(fields=5, others=40, draw=True, table=True),
-    Detail(fields=0, others=20, draw=False, table=True),
-    Detail(fields=0, others=0, draw=False, table=False),
-    Detail(fields=0, others=0, draw=False, table=False, lines=False),
+LEVELS: Final = (
+    Verbosity(fields=200, others=1000, draw=True, table=True),
+    Verbosity(fields=20, others=200, draw=True, table=True),
+    Verbosity(fields=5, others=40, draw=True, table=True),
+    Verbosity(fields=0, others=20, draw=False, table=True),
+    Verbosity(fields=0, others=0, draw=False, table=False),
+    Verbosity(fields=0, others=0, draw=False, table=False, lines=False),
 )
 
 
-def render(report: Report, limit: int = LIMIT) -> str:
-    """The report, of at most ``limit`` bytes: never fewer than characters, whoever counts them."""
+def render(report: ReviewReport, limit: int = LIMIT) -> str:
+    """The report in at most ``limit`` bytes, so that it has at most as many characters."""
     text = ""
-    for detail in LEVELS:
-        text = "\n".join(_lines(report, detail)) + "\n"
+    for verbosity in LEVELS:
+        text = "\n".join(_lines(report, verbosity)) + "\n"
         if len(text.encode()) <= limit:
             return text
     # Thousands of jobs or of mistakes: what comes first is what matters most.
@@ -65,178 +66,182 @@ def render(report: Report, limit: int = LIMIT) -> str:
     return f"{head}\n\nThe rest does not fit; `--format html` tells it.\n"
 
 
-def _lines(report: Report, detail: Detail) -> Iterator[str]:
+def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield f"## Review of stack {code(report.stack)}"
     yield ""
     yield f"**{verdict(report)}**"
     yield ""
-    yield from _problems(report, detail)
-    yield from _jobs(report, detail)
-    yield from _notes(report, detail)
-    yield from _rights(report, detail)
-    yield from _doors(report, detail)
-    yield from _losses(report, detail)
-    yield from _policies(report, detail)
-    yield from _rest(report, detail)
-    yield from _warnings(report, detail)
-    if detail.draw and (drawn := picture.mermaid(picture.graph(report))):
+    yield from _problems(report, verbosity)
+    yield from _jobs(report, verbosity)
+    yield from _notes(report, verbosity)
+    yield from _rights(report, verbosity)
+    yield from _doors(report, verbosity)
+    yield from _losses(report, verbosity)
+    yield from _policies(report, verbosity)
+    yield from _rest(report, verbosity)
+    yield from _warnings(report, verbosity)
+    if verbosity.draw and (drawn := picture.mermaid(picture.graph(report))):
         yield from _folded("The stack after this change", ["```mermaid", drawn, "```"])
-    if detail is not LEVELS[0]:
+    if verbosity is not LEVELS[0]:
         yield "Shortened to fit into a comment: `--format html` and `--format json` tell all of it."
         yield ""
     yield _footer(report)
 
 
-def _problems(report: Report, detail: Detail) -> Iterator[str]:
+def _problems(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if report.problems:
         yield "### What is wrong"
         yield ""
-        yield block("\n".join(_some([str(each) for each in report.problems], detail)))
+        yield block("\n".join(_some([str(each) for each in report.problems], verbosity)))
         yield ""
     elif report.errors:
         yield "### Why the preview failed"
         yield ""
         lines = [line for error in report.errors for line in error.message.splitlines()]
-        yield block("\n".join(_some(lines, detail)))
+        yield block("\n".join(_some(lines, verbosity)))
         yield ""
 
 
-def _jobs(report: Report, detail: Detail) -> Iterator[str]:
-    told = [job for job in report.jobs if job.action != "keep"]
-    kept = len(report.jobs) - len(told)
+def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    changed = [job for job in report.jobs if job.action != "keep"]
+    kept = len(report.jobs) - len(changed)
     if not report.jobs:
         return
     yield "### Jobs"
-    if told:
+    if changed:
         yield ""
-    if detail.table and told:
-        yield from _table(words.JOB_COLUMNS, (_cells(job) for job in told))
-    elif detail.lines:
-        yield from (f"- {job.action} {code(job.name)}: {usd(job.cost.worst_case)}" for job in told)
+    if verbosity.table and changed:
+        yield from _table(cells.JOB_COLUMNS, (_cells(job) for job in changed))
+    elif verbosity.lines:
+        yield from (
+            f"- {job.action} {code(job.name)}: {usd(job.cost.worst_case)}" for job in changed
+        )
     else:
-        for action in dict.fromkeys(job.action for job in told):
-            names = ", ".join(job.name for job in told if job.action == action)
+        for action in dict.fromkeys(job.action for job in changed):
+            names = ", ".join(job.name for job in changed if job.action == action)
             yield f"- {action}: `{names}`"
     if kept:
         yield ""
         yield f"Unchanged: {kept}."
     yield ""
-    if any(job.submits for job in told):
-        yield f"<sub>{words.prices(report)} {costs.NOT_INCLUDED}</sub>"
+    if any(job.submits for job in changed):
+        yield f"<sub>{cells.prices(report)} {costs.NOT_INCLUDED}</sub>"
         yield ""
-    for job in told:
-        if job.differences and detail.fields:
+    for job in changed:
+        if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
-            yield from _folded(summary, _fields(job.differences, detail.fields))
+            yield from _folded(summary, _fields(job.differences, verbosity.fields))
 
 
-def _cells(job: Job) -> tuple[str, ...]:
-    name, action, *rest = words.job_cells(job)
+def _cells(job: JobChange) -> tuple[str, ...]:
+    name, action, *rest = cells.job_cells(job)
     # Words of ours stand as they are, names and values as code.
-    told = ("<br>".join(code(line) for line in cell if line) for cell in rest)
-    return (code(name[0]), action[0], *told)
+    lines = ("<br>".join(code(line) for line in cell if line) for cell in rest)
+    return (code(name[0]), action[0], *lines)
 
 
-def _rights(report: Report, detail: Detail) -> Iterator[str]:
+def _rights(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if not (report.gained or report.lost):
         return
-    rows = [("gained", right) for right in report.gained] + [("lost", r) for r in report.lost]
-    table = list(_table(words.RIGHT_COLUMNS, (_right(verb, right) for verb, right in rows)))
+    rows = [("gained", binding) for binding in report.gained] + [("lost", r) for r in report.lost]
+    table = list(
+        _table(cells.RIGHT_COLUMNS, (_binding_row(verb, binding) for verb, binding in rows))
+    )
     yield "### Rights"
     yield ""
-    if len(rows) > detail.items:
-        summary = f"{len(report.gained)} gained, {len(report.lost)} lost; {detail.items} of them"
-        yield from _folded(summary, table[: 2 + detail.items])
+    if len(rows) > verbosity.items:
+        summary = f"{len(report.gained)} gained, {len(report.lost)} lost; {verbosity.items} of them"
+        yield from _folded(summary, table[: 2 + verbosity.items])
     else:
         yield from table
         yield ""
 
 
-def _right(verb: str, right: Right) -> tuple[str, ...]:
-    who = "**everybody** " * right.public + code(words.member(right))
-    on = f"{right.kind} {code(words.target(right))}"
-    if right.condition:
-        on += f"<br>only if {code(right.condition)}"
-    return verb, who, code(right.role), on, right.reason
+def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
+    member = "**everybody** " * binding.is_public + code(cells.member(binding))
+    on = f"{binding.kind} {code(cells.target(binding))}"
+    if binding.condition:
+        on += f"<br>only if {code(binding.condition)}"
+    return verb, member, code(binding.role), on, binding.reason
 
 
-def _doors(report: Report, detail: Detail) -> Iterator[str]:
-    if not report.doors:
+def _doors(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    if not report.reachability:
         return
     yield "### Reachability"
     yield ""
-    for door in report.doors[: detail.items]:
-        yield f"- **{door.verb}** {code(door.what, 400)}"
-        yield from (f"  {line}" for line in _fields(door.differences, detail.fields))
-    yield from (*_more(report.doors, detail), "")
+    for change in report.reachability[: verbosity.items]:
+        yield f"- **{change.verb}** {code(change.what, 400)}"
+        yield from (f"  {line}" for line in _fields(change.differences, verbosity.fields))
+    yield from (*_more(report.reachability, verbosity), "")
 
 
-def _losses(report: Report, detail: Detail) -> Iterator[str]:
-    if not (report.losses or report.unprotected or report.protected):
+def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    if not (report.destroyed or report.unprotected or report.protected):
         return
     yield "### Destroyed and protected"
     yield ""
-    for loss in report.losses[: detail.items]:
-        verb, takes = words.loss(loss)
-        yield f"- {verb}: {code(loss.name)} ({code(loss.type)}){takes}"
-    yield from _more(report.losses, detail)
+    for each in report.destroyed[: verbosity.items]:
+        verb, takes = cells.destruction(each)
+        yield f"- {verb}: {code(each.name)} ({code(each.type)}){takes}"
+    yield from _more(report.destroyed, verbosity)
     for name in report.unprotected:
         yield f"- {code(name)} loses its protection"
     if report.protected:
-        names = ", ".join(_some([code(name) for name in report.protected], detail))
+        names = ", ".join(_some([code(name) for name in report.protected], verbosity))
         yield f"- protected, Pulumi refuses to destroy them: {names}"
     yield ""
 
 
-def _policies(report: Report, detail: Detail) -> Iterator[str]:
+def _policies(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if not (report.violations or report.packs):
         return
     yield "### Policies"
     yield ""
-    yield words.policies(report)
+    yield cells.policies(report)
     yield ""
     rows = (
         (each.level, code(each.policy), code(each.urn.rpartition("::")[2]), code(each.message, 400))
-        for each in report.violations[: detail.items]
+        for each in report.violations[: verbosity.items]
     )
     if report.violations:
-        yield from _table(words.POLICY_COLUMNS, rows)
-        yield from ("", *_more(report.violations, detail), "")
+        yield from _table(cells.POLICY_COLUMNS, rows)
+        yield from ("", *_more(report.violations, verbosity), "")
 
 
-def _rest(report: Report, detail: Detail) -> Iterator[str]:
+def _rest(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if not (report.changes or report.unchanged):
         return
     lines: list[str] = []
-    for change in report.changes[: detail.others]:
-        lines += _change(change, detail)
-    if (left := len(report.changes) - detail.others) > 0:
+    for change in report.changes[: verbosity.others]:
+        lines += _change(change, verbosity)
+    if (left := len(report.changes) - verbosity.others) > 0:
         lines.append(f"- and {left} more")
     summary = f"Everything else: {totals(report)}; {report.unchanged} unchanged"
     yield from _folded(summary, lines or ["Nothing else changes."])
 
 
-def _change(change: Change, detail: Detail) -> Iterator[str]:
+def _change(change: ResourceChange, verbosity: Verbosity) -> Iterator[str]:
     yield f"- {change.op} {code(change.name)} ({code(change.type)})"
     if change.op != "create":
-        yield from (f"  {line}" for line in _fields(change.fields, detail.fields))
+        yield from (f"  {line}" for line in _fields(change.fields, verbosity.fields))
         if change.paths:
             yield f"  - differs in the cloud: {code(', '.join(change.paths), 400)}"
 
 
-def _notes(report: Report, detail: Detail) -> Iterator[str]:
+def _notes(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     lines = [line for note in report.notes for line in note.message.splitlines()]
     if lines:
-        yield from ("### To know", "", block("\n".join(_some(lines, detail))), "")
+        yield from ("### To know", "", block("\n".join(_some(lines, verbosity))), "")
 
 
-def _warnings(report: Report, detail: Detail) -> Iterator[str]:
+def _warnings(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if report.warnings:
-        told = _some([each.message for each in report.warnings], detail)
-        yield from _folded(f"Warnings: {len(report.warnings)}", [block("\n".join(told))])
+        lines = _some([each.message for each in report.warnings], verbosity)
+        yield from _folded(f"Warnings: {len(report.warnings)}", [block("\n".join(lines))])
 
 
-def _fields(fields: Sequence[Field], most: int) -> Iterator[str]:
+def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:
     for each in fields[:most]:
         old = "(absent)" if each.old is None else code(each.old)
         new = "(absent)" if each.new is None else code(each.new)
@@ -245,14 +250,14 @@ def _fields(fields: Sequence[Field], most: int) -> Iterator[str]:
         yield f"- and {len(fields) - most} more fields"
 
 
-def _some(lines: Sequence[str], detail: Detail) -> list[str]:
+def _some(lines: Sequence[str], verbosity: Verbosity) -> list[str]:
     """The first of these lines, and how many there are beyond."""
-    left = len(lines) - detail.items
-    return [*lines[: detail.items], *([f"and {left} more"] if left > 0 else [])]
+    left = len(lines) - verbosity.items
+    return [*lines[: verbosity.items], *([f"and {left} more"] if left > 0 else [])]
 
 
-def _more(items: Sequence[object], detail: Detail) -> Iterator[str]:
-    if (left := len(items) - detail.items) > 0:
+def _more(items: Sequence[object], verbosity: Verbosity) -> Iterator[str]:
+    if (left := len(items) - verbosity.items) > 0:
         yield f"- and {left} more"
 
 
@@ -267,6 +272,6 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-def _footer(report: Report) -> str:
+def _footer(report: ReviewReport) -> str:
     where = f"project {code(report.project)}, {code(report.region)}; " if report.project else ""
     return f"<sub>{where}{report.source}. Plan {code(report.digest)}</sub>"

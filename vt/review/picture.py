@@ -1,4 +1,4 @@
-"""The stack after the change as a graph: who runs what, reads what, writes what.
+"""The stack after the change as a graph: accounts, what they run, read and write.
 
 Drawn as Mermaid's source for Markdown, and as SVG for the page, which has no scripts.
 """
@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from vt.review.jobs import Job
-from vt.review.report import Report
-from vt.review.rights import Right
-from vt.review.text import label
+from vt.review.escaping import label
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.report import ReviewReport
 
 #: More jobs of one account than this become one node: a picture of 200 boxes shows nothing, and
 #: Mermaid refuses more than 500 edges.
-MAX_JOBS, MAX_EDGES = 12, 120
+MAX_JOBS: Final = 12
+MAX_EDGES: Final = 120
 #: What a role lets its holder do, by parts of its name; the first that fits.
-VERBS = (
+VERBS: Final = (
     ("secretAccessor", "reads"),
     ("objectViewer", "reads"),
     ("viewer", "sees"),
@@ -29,12 +31,13 @@ VERBS = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-SHAPES = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
+#: Mermaid's brackets around a node's label, by kind.
+SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Something in the stack, or somebody with a right in it."""
+    """A resource of the stack, or a member of a binding."""
 
     kind: str
     name: str
@@ -47,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What one does with the other."""
+    """What one node does with the other."""
 
     one: Node
     other: Node
@@ -71,14 +74,14 @@ class Graph:
         self.edges.append(Edge(one, other, verb, new))
 
 
-def graph(report: Report) -> Graph:
+def graph(report: ReviewReport) -> Graph:
     """The stack after the change."""
     drawn, gained = Graph(), set(report.gained)
-    # New ones first: they are what a reader looks for.
-    for right in sorted(report.held, key=lambda right: right not in gained)[:MAX_EDGES]:
-        drawn.add(_holder(right), _target(right), _verb(right.role), new=right in gained)
+    # New bindings first: a reader looks for them.
+    for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
+        drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)
-    by_account: defaultdict[str, list[Job]] = defaultdict(list)
+    by_account: defaultdict[str, list[JobChange]] = defaultdict(list)
     for job in report.jobs:
         if job.action != "cancel":
             by_account[job.account].append(job)
@@ -113,16 +116,16 @@ def _mermaid(drawn: Graph) -> Iterator[str]:
         yield f"  linkStyle {','.join(new)} stroke:#1a7f37,stroke-width:3px"
 
 
-def _holder(right: Right) -> Node:
-    kind, _, name = right.member.partition(":")
+def _holder(binding: IamBinding) -> Node:
+    kind, _, name = binding.member.partition(":")
     if kind == "serviceAccount":
         return Node("account", _account(name))
-    return Node(kind if name else "everybody", name or right.member)
+    return Node(kind if name else "everybody", name or binding.member)
 
 
-def _target(right: Right) -> Node:
-    tail = right.target.rpartition("/")[2]
-    return Node(right.kind, _account(tail) if "@" in tail else tail)
+def _target(binding: IamBinding) -> Node:
+    tail = binding.target.rpartition("/")[2]
+    return Node(binding.kind, _account(tail) if "@" in tail else tail)
 
 
 def _account(address: str) -> str:

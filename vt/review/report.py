@@ -1,4 +1,4 @@
-"""Plan -> report: what a reviewer asks, answered in the order of asking."""
+"""Plan -> report: the parts that a reviewer needs, in the order of reading."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Final
 
 from infra.errors import Problem
-from vt.engine.events import JOB, Diagnostic, Plan, Step, Violation
-from vt.engine.fields import Field, differ, flat
-from vt.review import capacity, digest, jobs, reach, rights
-from vt.review.capacity import Reserved
-from vt.review.jobs import Job
-from vt.review.reach import Door
-from vt.review.rights import Right
+from vt.engine.fields import FieldDifference, added_fields, diff_fields
+from vt.engine.plan import JOB, Diagnostic, Plan, PolicyViolation, Step
+from vt.review import capacity, digest, grants, jobs, reachability
+from vt.review.capacity import ReservationCost
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.reachability import ReachabilityChange
 
 #: Deleting one of these deletes what people put into it.
-HOLDS_DATA = {
+HOLDS_DATA: Final = {
     "gcp:storage/bucket:Bucket": "its objects",
     "gcp:storage/bucketObject:BucketObject": "the object",
     "gcp:artifactregistry/repository:Repository": "its images",
@@ -27,11 +28,11 @@ HOLDS_DATA = {
 }
 
 #: Steps after which the resource is gone.
-DELETIONS = ("delete", "delete-replaced")
+DELETIONS: Final = ("delete", "delete-replaced")
 
 
-class Outcome(IntEnum):
-    """What came of a review; the exit code of ``vt review``. The worst one counts."""
+class ReviewOutcome(IntEnum):
+    """The result of a review, and the exit code of ``vt review``. The worst one counts."""
 
     CLEAN = 0
     FAILED = 1
@@ -45,30 +46,30 @@ class Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class DestructiveChange:
     """A resource that is destroyed, for good or to be made anew."""
 
     name: str
     type: str
     replaced: bool
-    takes: str
+    lost_data: str
     """What is lost with it; empty if nothing that people put there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change that no other part of the report tells."""
+class ResourceChange:
+    """A change that no other part of the report has."""
 
     op: str
     name: str
     type: str
-    fields: tuple[Field, ...]
+    fields: tuple[FieldDifference, ...]
     paths: tuple[str, ...] = ()
-    """What the provider says differs, where the inputs do not."""
+    """Properties that differ for the provider, where the inputs are the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReviewReport:
     """A review, in the order in which it is read."""
 
     stack: str
@@ -77,7 +78,7 @@ class Report:
     region: str
     source: str
     """Which state the plan starts from, in words."""
-    outcome: Outcome
+    outcome: ReviewOutcome
     digest: str
     expected: str
     """The digest that was expected; empty if none was."""
@@ -86,25 +87,25 @@ class Report:
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
-    """What the program tells beside its resources: prices of reservations, duties of others."""
-    jobs: tuple[Job, ...]
-    reserved: tuple[Reserved, ...]
+    """What the program logs: prices of reservations, external grants."""
+    jobs: tuple[JobChange, ...]
+    reservations: tuple[ReservationCost, ...]
     """Reservations that are made or changed."""
-    gained: tuple[Right, ...]
-    lost: tuple[Right, ...]
-    doors: tuple[Door, ...]
-    losses: tuple[Loss, ...]
+    gained: tuple[IamBinding, ...]
+    lost: tuple[IamBinding, ...]
+    reachability: tuple[ReachabilityChange, ...]
+    destroyed: tuple[DestructiveChange, ...]
     unprotected: tuple[str, ...]
     """Resources that lose their protection."""
     protected: tuple[str, ...]
     """Resources that Pulumi refuses to destroy."""
-    violations: tuple[Violation, ...]
+    violations: tuple[PolicyViolation, ...]
     packs: tuple[str, ...]
     policies: int
-    """How many policies looked at the plan."""
-    changes: tuple[Change, ...]
+    """How many policies checked the plan."""
+    changes: tuple[ResourceChange, ...]
     unchanged: int
-    held: tuple[Right, ...] = field(repr=False)
+    held: tuple[IamBinding, ...] = field(repr=False)
     """All rights after the change, for the picture."""
 
     def count(self, *actions: str) -> int:
@@ -112,7 +113,7 @@ class Report:
         return sum(job.action in actions for job in self.jobs)
 
     @property
-    def submitted(self) -> tuple[Job, ...]:
+    def submitted(self) -> tuple[JobChange, ...]:
         """Jobs that are sent to the service."""
         return tuple(job for job in self.jobs if job.submits)
 
@@ -122,32 +123,39 @@ class Report:
         return math.fsum(job.cost.worst_case or 0 for job in self.submitted)
 
     @property
-    def unpriced(self) -> tuple[Job, ...]:
+    def unpriced(self) -> tuple[JobChange, ...]:
         """Submitted jobs without a price."""
         return tuple(job for job in self.submitted if job.cost.worst_case is None)
 
     @property
-    def forbidding(self) -> tuple[Violation, ...]:
+    def forbidding(self) -> tuple[PolicyViolation, ...]:
         """Policy results because of which nothing is deployed."""
-        return tuple(each for each in self.violations if each.forbids)
+        return tuple(each for each in self.violations if each.is_mandatory)
 
     @property
     def nothing(self) -> bool:
         """Whether the plan changes nothing at all."""
-        parts = (self.gained, self.lost, self.doors, self.losses, self.changes, self.unprotected)
+        parts = (
+            self.gained,
+            self.lost,
+            self.reachability,
+            self.destroyed,
+            self.changes,
+            self.unprotected,
+        )
         return not any(parts) and all(job.action == "keep" for job in self.jobs)
 
 
 def build(
     plan: Plan, *, source: str, expected: str = "", problems: Iterable[Problem] = ()
-) -> Report:
+) -> ReviewReport:
     """The report of a plan.
 
     ``expected`` is the digest (or its first characters, eight at least) of the plan that was
     approved. ``problems`` are what is wrong in the stack's files, if the preview failed.
     """
-    problems, found = tuple(problems), digest.of(plan)
-    return Report(
+    problems, found = tuple(problems), digest.plan_digest(plan)
+    return ReviewReport(
         stack=plan.stack,
         project=plan.config.get("gcp:project", ""),
         region=plan.config.get("gcp:region", ""),
@@ -159,12 +167,12 @@ def build(
         errors=_errors(plan, problems),
         warnings=tuple(d for d in plan.diagnostics if d.severity == "warning"),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
-        jobs=tuple(jobs.of(plan)),
-        reserved=tuple(capacity.of(plan)),
-        gained=tuple(rights.gained(plan)),
-        lost=tuple(rights.lost(plan)),
-        doors=tuple(reach.of(plan)),
-        losses=tuple(_losses(plan)),
+        jobs=tuple(jobs.job_changes(plan)),
+        reservations=tuple(capacity.reservation_costs(plan)),
+        gained=tuple(grants.gained(plan)),
+        lost=tuple(grants.lost(plan)),
+        reachability=tuple(reachability.reachability_changes(plan)),
+        destroyed=tuple(_destroyed(plan)),
         unprotected=tuple(_protection(plan, lost=True)),
         protected=tuple(_protection(plan, lost=False)),
         violations=plan.violations,
@@ -172,45 +180,45 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         changes=tuple(_changes(plan)),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
-        held=tuple(rights.held(plan)),
+        held=tuple(grants.held(plan)),
     )
 
 
-def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Outcome:
-    if any(violation.forbids for violation in plan.violations):
-        return Outcome.FORBIDDEN
+def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:
+    if any(violation.is_mandatory for violation in plan.violations):
+        return ReviewOutcome.FORBIDDEN
     if problems and all(problem.rule.startswith("limit-") for problem in problems):
-        return Outcome.OVER_LIMIT
+        return ReviewOutcome.OVER_LIMIT
     if not plan.succeeded:
-        return Outcome.FAILED
-    return Outcome.DIFFERENT if different else Outcome.CLEAN
+        return ReviewOutcome.FAILED
+    return ReviewOutcome.DIFFERENT if different else ReviewOutcome.CLEAN
 
 
 def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
-    """What the engine says of a failure, unless the report says it better elsewhere."""
+    """The engine's errors, without those that another part of the report explains."""
     if problems:
         return ()
-    told = any(violation.forbids for violation in plan.violations)
-    return tuple(e for e in plan.errors if not (told and e.message == "preview failed"))
+    explained = any(violation.is_mandatory for violation in plan.violations)
+    return tuple(e for e in plan.errors if not (explained and e.message == "preview failed"))
 
 
-def _losses(plan: Plan) -> list[Loss]:
+def _destroyed(plan: Plan) -> list[DestructiveChange]:
     """What is destroyed, without rights and jobs, which have parts of their own."""
     found = [
-        Loss(
+        DestructiveChange(
             name=step.name,
             type=step.type,
             replaced=step.op == "replace",
-            takes=HOLDS_DATA.get(step.type, ""),
+            lost_data=HOLDS_DATA.get(step.type, ""),
         )
         for step in plan.changed
-        if _is_loss(step)
+        if _is_destructive(step)
     ]
-    return sorted(found, key=lambda loss: (not loss.takes, loss.name))
+    return sorted(found, key=lambda each: (not each.lost_data, each.name))
 
 
-def _is_loss(step: Step) -> bool:
-    if step.type == JOB or rights.is_iam(step):
+def _is_destructive(step: Step) -> bool:
+    if step.type == JOB or grants.is_iam(step):
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.
@@ -228,20 +236,21 @@ def _protection(plan: Plan, *, lost: bool) -> list[str]:
     return sorted(found)
 
 
-def _changes(plan: Plan) -> list[Change]:
-    """Everything that is told nowhere else."""
+def _changes(plan: Plan) -> list[ResourceChange]:
+    """All changes that no other part of the report has."""
     return sorted(
-        (_change(step) for step in plan.changed if not _told(step)),
+        (_change(step) for step in plan.changed if not _is_elsewhere(step)),
         key=lambda change: (change.op, change.name),
     )
 
 
-def _told(step: Step) -> bool:
-    elsewhere = step.type == JOB or rights.is_iam(step) or reach.is_network(step)
+def _is_elsewhere(step: Step) -> bool:
+    """Whether another part of the report has the step."""
+    elsewhere = step.type == JOB or grants.is_iam(step) or reachability.is_network(step)
     return elsewhere or step.op in DELETIONS
 
 
-def _change(step: Step) -> Change:
+def _change(step: Step) -> ResourceChange:
     new = step.new.inputs if step.new else {}
-    found = differ(step.old.inputs, new) if step.old else flat(new)
-    return Change(step.op, step.name, step.type, tuple(found), () if found else step.paths)
+    found = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+    return ResourceChange(step.op, step.name, step.type, tuple(found), () if found else step.paths)

@@ -1,16 +1,21 @@
-"""The picture laid out in three columns, for the page: who, as which account, on what."""
+"""The graph laid out in three columns, for the page: members, accounts, resources."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
+from vt.review.escaping import cut
 from vt.review.picture import Edge, Graph, Node
-from vt.review.text import cut
 
-WIDTH, HEIGHT, GAP, ACROSS = 300, 30, 12, 180
+#: Pixels: a box, the space between rows and the space between columns.
+WIDTH: Final = 300
+HEIGHT: Final = 30
+GAP: Final = 12
+COLUMN_GAP: Final = 180
 #: Characters that fit into a box.
-FITS = 38
+FITS: Final = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +29,14 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An edge: a path, where its word stands, and how it is told."""
+    """An edge: its path, its verb and the place of that, and a sentence for screen readers."""
 
     path: str
     x: int
     y: int
     anchor: str
     verb: str
-    told: str
+    sentence: str
     new: bool
 
 
@@ -59,10 +64,10 @@ def layout(graph: Graph) -> Picture:
     for number, column in enumerate(columns):
         free = height - len(column) * (HEIGHT + GAP)
         for row, node in enumerate(column):
-            x = GAP + number * (WIDTH + ACROSS)
+            x = GAP + number * (WIDTH + COLUMN_GAP)
             places[node] = x, (free + GAP) // 2 + row * (HEIGHT + GAP)
     return Picture(
-        width=2 * GAP + 3 * WIDTH + 2 * ACROSS,
+        width=2 * GAP + 3 * WIDTH + 2 * COLUMN_GAP,
         height=height,
         boxes=tuple(Box(cut(node.text, FITS), *place) for node, place in places.items()),
         lines=tuple(_line(edge, places) for edge in graph.edges),
@@ -71,7 +76,7 @@ def layout(graph: Graph) -> Picture:
 
 
 def _column(node: Node, edges: Iterable[Edge]) -> int:
-    """Accounts stand in the middle, what is acted on to their right, who acts to their left."""
+    """Accounts in the middle, what is acted on to their right, what acts to their left."""
     if node.kind == "account":
         return 1
     return 2 if any(edge.other == node for edge in edges) else 0
@@ -84,13 +89,13 @@ def _line(edge: Edge, places: dict[Node, tuple[int, int]]) -> Line:
     y1, y2 = y1 + HEIGHT // 2, y2 + HEIGHT // 2
     # Many lines meet at an account; their words stand at the other end.
     at_start = edge.other.kind == "account"
-    bend = ACROSS // 2 if forward else -ACROSS // 2
+    bend = COLUMN_GAP // 2 if forward else -COLUMN_GAP // 2
     return Line(
         path=f"M{start} {y1} C{start + bend} {y1} {end - bend} {y2} {end} {y2}",
         x=start + 6 if at_start else end - 6,
         y=(y1 if at_start else y2) - 5,
         anchor="start" if at_start else "end",
         verb=edge.verb,
-        told=f"{edge.one.text} {edge.verb} {edge.other.text}",
+        sentence=f"{edge.one.text} {edge.verb} {edge.other.text}",
         new=edge.new,
     )

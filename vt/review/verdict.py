@@ -6,43 +6,44 @@ import math
 from collections import Counter
 
 from infra.catalog.costs import usd
-from vt.review.report import Outcome, Report
+from vt.review.report import ReviewOutcome, ReviewReport
 
 
-def verdict(report: Report) -> str:
-    """The first line: what stops it, what happens to jobs, what it can cost, what is lost."""
-    parts = [_failed(report)] if report.outcome is not Outcome.CLEAN else []
+def verdict(report: ReviewReport) -> str:
+    """The report in one line: what stops it, what becomes of jobs, costs, and what is destroyed."""
+    parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
     acts = (("submit", "submitted"), ("replace", "replaced"), ("cancel", "cancelled"))
     counts = [(report.count(action), word) for action, word in acts]
-    told = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
-    parts.append(", ".join(told) or "no job is submitted")
+    phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
+    parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
         parts.append(_cost(report))
-    if report.reserved:
+    if report.reservations:
         parts.append(_reserved(report))
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
-    lost = _count(len(report.losses), "resource") if report.losses else "nothing"
-    parts.append(f"{lost} destroyed")
+    destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
+    parts.append(f"{destroyed} destroyed")
     if report.packs and not report.forbidding:
         parts.append(_count(len(report.violations), "policy warning"))
     text = "; ".join(parts)
     return text[0].upper() + text[1:] + "."
 
 
-def _failed(report: Report) -> str:
+def _failed(report: ReviewReport) -> str:
     """Why nothing may be deployed."""
+    violations = _count(len(report.forbidding), "policy violation")
     return {
-        Outcome.FAILED: "the preview failed",
-        Outcome.FORBIDDEN: f"forbidden by {_count(len(report.forbidding), 'policy violation')}",
-        Outcome.OVER_LIMIT: "forbidden by the environment's limits",
-        Outcome.DIFFERENT: "this is not the plan that was approved",
+        ReviewOutcome.FAILED: "the preview failed",
+        ReviewOutcome.FORBIDDEN: f"forbidden by {violations}",
+        ReviewOutcome.OVER_LIMIT: "forbidden by the environment's limits",
+        ReviewOutcome.DIFFERENT: "this is not the plan that was approved",
     }[report.outcome]
 
 
-def _cost(report: Report) -> str:
+def _cost(report: ReviewReport) -> str:
     missing = report.unpriced
     if len(missing) == len(report.submitted):
         return "no price is known"
@@ -50,10 +51,10 @@ def _cost(report: Report) -> str:
     return f"at most {usd(report.worst_case)}{more}"
 
 
-def _reserved(report: Report) -> str:
+def _reserved(report: ReviewReport) -> str:
     """What is paid for machines that are kept, whether or not a job runs on them."""
-    prices = [each.hourly for each in report.reserved if each.hourly is not None]
-    missing = len(report.reserved) - len(prices)
+    prices = [each.hourly for each in report.reservations if each.hourly is not None]
+    missing = len(report.reservations) - len(prices)
     plus = "plus " if report.submitted else ""
     if not prices:
         return f"{plus}{_count(missing, 'reservation')} without a price, used or not"
@@ -67,7 +68,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
-def totals(report: Report) -> str:
+def totals(report: ReviewReport) -> str:
     """How many of everything else are created, updated, …"""
     counts = Counter(change.op for change in report.changes)
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}

@@ -1,1 +1,1 @@
-"""`vt up`: `pulumi up`, with what a killed run left behind put in order before and after it."""
+"""``vt up``: ``pulumi up``, with the traces of a killed run cleared before and after it."""

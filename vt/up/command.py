@@ -1,20 +1,20 @@
-"""The command line of `vt up`."""
+"""The command line of ``vt up``."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 if TYPE_CHECKING:
-    from vt.engine.stacks import Place
+    from vt.engine.stacks import StackRef
 
-CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
+UP_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def say(text: str) -> None:
-    """A line about what is going on: stderr, so that stdout is `pulumi`'s."""
+def print_status(text: str) -> None:
+    """Print a line to stderr: stdout has the output of ``pulumi``."""
     print(f"vt: {text}", file=sys.stderr, flush=True)
 
 
@@ -38,23 +38,25 @@ def up(
     """
     from infra.errors import CommandError
     from vt.engine import stacks
+    from vt.engine.pulumi_cli import PulumiCli
     from vt.up import flow
 
     try:
-        where = stacks.place(stack)
-        env = stacks.environment(where, say)
-        target = flow.Target(where, env)
-        code = flow.bring_up(target, context.args, say, cleared=lambda: _end_orphans(where))
+        ref = stacks.find(stack)
+        pulumi = PulumiCli(ref.root, ref.environment(print_status))
+        code = flow.bring_up(
+            ref, pulumi, context.args, print_status, on_dead_lock=lambda: _end_plugins(ref)
+        )
     except CommandError as error:
-        say(str(error))
+        print_status(str(error))
         raise typer.Exit(1) from None
     raise typer.Exit(code)
 
 
-def _end_orphans(where: Place) -> None:
-    """A plugin of a killed run in the local cloud could go on beside the next one."""
-    if where.is_local:
+def _end_plugins(stack: StackRef) -> None:
+    """End the plugins of a killed run in the local cloud: they could act beside the next run."""
+    if stack.is_local:
         from localcloud.home import Home
         from localcloud.orphans import end_orphans
 
-        end_orphans(Home.find(cwd=where.root))
+        end_orphans(Home.find(cwd=stack.root))

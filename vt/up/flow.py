@@ -1,110 +1,73 @@
-"""The steps of `vt up`: clear what is dead, `pulumi up`, clear what it settled."""
+"""The steps of ``vt up``: clear what is dead, run ``pulumi up``, clear what it settled."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from infra.errors import CommandError
-from vt.engine import (
-    attributes_file as sidecar,
-)
-from vt.engine import (
-    foreground as child,
-)
-from vt.engine import (
-    locks,
-)
-from vt.engine import (
-    pending_creates as pending,
-)
-from vt.engine.stacks import Place
-from vt.up import orphaned_jobs as unseen
+from vt.engine import attributes_file, locks, pending_creates
+from vt.engine.pulumi_cli import PulumiCli
+from vt.engine.stacks import StackRef
+from vt.up.orphaned_jobs import report_orphaned_jobs
 
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Target:
-    """A stack, and the environment in which `pulumi` finds it."""
-
-    where: Place
-    env: Mapping[str, str]
-
-    @property
-    def pulumi(self) -> str:
-        """Path of the command. Raises CommandError if there is none."""
-        found = shutil.which("pulumi", path=self.env.get("PATH"))
-        if found is None:
-            raise CommandError("there is no pulumi on PATH.", "run `make setup`.")
-        return found
-
-    def ask(self, *arguments: str) -> Any:
-        """What a `pulumi` command that prints JSON says. Raises CommandError if it fails."""
-        done = subprocess.run(
-            [self.pulumi, *arguments, "--non-interactive"],
-            cwd=self.where.root, env=dict(self.env), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            told = done.stderr.strip() or done.stdout.strip()
-            raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {told}")
-        return json.loads(done.stdout)
-
-    def backend(self) -> str:
-        """URL of the state backend, as `pulumi` sees it."""
-        return self.env.get("PULUMI_BACKEND_URL") or self.ask("whoami", "--json")["url"]
+Log = Callable[[str], None]
 
 
 def bring_up(
-    target: Target, arguments: Sequence[str], say: Say, *, cleared: Callable[[], object]
+    stack: StackRef,
+    pulumi: PulumiCli,
+    arguments: Sequence[str],
+    log: Log,
+    *,
+    on_dead_lock: Callable[[], object],
 ) -> int:
-    """The exit code of `pulumi up ARGUMENTS`, or of the refresh that cleared after it.
+    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh that cleared after it.
 
-    `cleared` is called when a dead lock was removed, before anything is run.
+    Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
 
-    Raises CommandError if the stack is in use, or `pulumi` cannot be asked.
+    Raises:
+        CommandError: the stack is in use, or a command of ``pulumi`` before or after failed.
     """
-    where, backend = target.where, target.backend()
-    if locks.clear_dead(backend, where.pulumi_project, where.stack, say):
-        cleared()
-    sidecar.mend(backend, where.pulumi_project, where.stack, say)
-    command = [target.pulumi, "up", "--stack", where.stack, *arguments]
-    if code := child.run(command, where.root, target.env):
-        say(f"pulumi up ended with exit code {code}")
+    backend = pulumi.backend_url()
+    if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
+        on_dead_lock()
+    attributes_file.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
+    if code := pulumi.run_in_foreground("up", "--stack", stack.stack, *arguments):
+        log(f"pulumi up ended with exit code {code}")
         return code
-    deployment = target.ask("stack", "export", "--stack", where.stack).get("deployment") or {}
-    code = clear_settled(target, arguments, deployment, say)
-    unseen.tell(where, deployment, say)
+    deployment = pulumi.export_deployment(stack.stack)
+    code = clear_settled(stack.stack, pulumi, arguments, deployment, log)
+    report_orphaned_jobs(stack, deployment, log)
     return code
 
 
 def clear_settled(
-    target: Target, arguments: Sequence[str], deployment: Mapping[str, Any], say: Say
+    stack: str,
+    pulumi: PulumiCli,
+    arguments: Sequence[str],
+    deployment: Mapping[str, Any],
+    log: Log,
 ) -> int:
-    """After an `up` that ended well: clear pending creations that it settled, explain the others.
+    """Clear the pending creations that an ``up`` settled, and log what to do about the others.
 
-    Returns the exit code of `pulumi refresh`, which clears them; 0 if there was nothing to clear.
+    Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
     """
-    stack, found = target.where.stack, pending.judge(deployment)
+    found = pending_creates.find(deployment)
     if found.open:
-        say(pending.explanation(found, stack))
+        log(pending_creates.explanation(found, stack))
     if not found.clearable:
         return 0
     names = ", ".join(urn.rpartition("::")[2] for urn in found.settled)
-    say(f"a killed run had begun to create {names}, which is there now: clearing its note")
-    command = [target.pulumi, "refresh", "--stack", stack, "--yes", "--skip-preview"]
-    command += ["--non-interactive", "--clear-pending-creates", *_config_file(arguments)]
+    log(f"a killed run had begun to create {names}, which is there now: clearing its note")
+    options = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive"]
+    options += ["--clear-pending-creates", *_config_file(arguments)]
     for urn in found.settled:
-        command += ["--target", urn]  # the others need not be read again
-    return child.run(command, target.where.root, target.env)
+        options += ["--target", urn]  # the others need not be read again
+    return pulumi.run_in_foreground("refresh", *options)
 
 
 def _config_file(arguments: Sequence[str]) -> list[str]:
-    """`--config-file` of the `up`, which a refresh needs as well."""
+    """``--config-file`` of the ``up``, which a refresh needs as well."""
     for index, argument in enumerate(arguments):
         if argument == "--config-file":
             return list(arguments[index : index + 2])

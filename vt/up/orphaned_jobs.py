@@ -1,4 +1,4 @@
-"""After an `up` that ended well: the jobs of the stack that run unseen by its state."""
+"""After an ``up`` that ended well: reports the stack's orphaned jobs."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.errors import CommandError, OperatorError
-from vt.engine.stacks import Place
-from vt.jobs import orphaned as strays
-from vt.jobs import view
+from vt.engine.stacks import StackRef
+from vt.jobs import orphaned, view
 
 
-def tell(where: Place, deployment: Mapping[str, Any], say: Callable[[str], None]) -> None:
-    """Name each of them, and the ways out. `deployment` is what `pulumi stack export` calls so.
+def report_orphaned_jobs(
+    stack: StackRef, deployment: Mapping[str, Any], log: Callable[[str], None]
+) -> None:
+    """Log each orphaned job with what can be done about it. ``deployment`` is the stack's own.
 
-    Nothing is cancelled: who removed it may have wanted the job to go on. Where jobs cannot be
-    listed, that is told in its place; it is no reason to call an `up` failed that went well.
+    Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
+    the ``up`` before it has succeeded all the same.
     """
     known = {resource.get("id", "") for resource in deployment.get("resources") or []}
+    name = stack.stack
     try:
-        found = strays.find(where, known)
+        found = orphaned.find_orphaned_jobs(stack, known)
     except (CommandError, OperatorError) as error:
-        say(f"it is not known whether jobs run that stack {where.stack} does not know: {error}")
+        log(f"it is not known whether jobs run that stack {name} does not know: {error}")
         return
     for job in found:
-        say(
-            f"job {strays.told(job)} is {view.state(job)}, and stack {where.stack} does not know "
-            f"it: {job.name}. {strays.way_out(job, where.stack)}"
+        log(
+            f"job {orphaned.title(job)} is {view.state(job)}, and stack {name} does not know "
+            f"it: {job.name}. {orphaned.advice(job, name)}"
         )

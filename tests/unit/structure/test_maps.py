@@ -17,8 +17,6 @@ MAPPED: Final = ("bootstrap", "infra", "localcloud", "policy", "vt")
 ROW: Final = re.compile(r"^``([\w./]+)``  ", re.MULTILINE)
 #: Packages whose docstring must have a table, beside those that have one.
 WITH_A_TABLE: Final = ("infra", "infra/components", "infra/plan", "infra/settings", "vt/engine")
-#: Packages whose table still has names of before; remove an entry with its cause.
-STALE: Final = ("vt/check", "vt/review")
 #: A row of the map in CONTRIBUTING.md; its first cell names folders and files.
 MAP_ROW: Final = re.compile(r"^\| (`[^|]*`) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 
@@ -39,12 +37,6 @@ def with_a_table() -> list[str]:
     return [str(path) for path in packages(*MAPPED) if ROW.search(docstring(path))]
 
 
-def tables() -> list[object]:
-    """Parameters of tests: each package with a table."""
-    stale = pytest.mark.xfail(strict=False, reason="names modules of before")
-    return [pytest.param(name, marks=stale if name in STALE else ()) for name in with_a_table()]
-
-
 def mapped() -> set[str]:
     """Folders and files that the map in CONTRIBUTING.md names, without a slash at the end."""
     cells = MAP_ROW.findall(CONTRIBUTING)
@@ -55,14 +47,14 @@ def test_packages_with_many_modules_have_a_table() -> None:
     assert set(WITH_A_TABLE) <= set(with_a_table())
 
 
-@pytest.mark.parametrize("package", tables())
+@pytest.mark.parametrize("package", with_a_table())
 def test_a_table_in_a_docstring_names_only_what_is_there(package: str) -> None:
     rows = ROW.findall(docstring(Path(package)))
     data = {Path(name).name for name in files() if Path(name).parent == Path(package)}
     assert set(rows) - members(Path(package)) - data == set()
 
 
-@pytest.mark.parametrize("package", tables())
+@pytest.mark.parametrize("package", with_a_table())
 def test_a_table_in_a_docstring_names_every_module(package: str) -> None:
     named = set(re.findall(r"``([\w./]+)``", docstring(Path(package))))
     assert members(Path(package)) - named == set()

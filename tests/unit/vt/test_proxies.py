@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from vt.proxies import spare_loopback
+from vt.proxies import exempt_loopback
 
 #: Nothing listens at port 9, so whatever goes through this proxy fails.
 PROXY = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
@@ -43,14 +43,14 @@ print(call(b"", timeout=60).decode())
 )
 def test_this_machine_is_added_to_what_needs_no_proxy(given, expected):
     environment = {**PROXY, **given}
-    spare_loopback(environment)
+    exempt_loopback(environment)
     assert environment == {**PROXY, **expected}
 
 
 @pytest.mark.parametrize("given", [{}, {"no_proxy": "corp.example.com"}, {"http_proxy": ""}])
 def test_without_a_proxy_nothing_changes(given):
     environment = dict(given)
-    spare_loopback(environment)
+    exempt_loopback(environment)
     assert environment == given
 
 
@@ -69,7 +69,7 @@ def address():
 def test_grpc_reaches_this_machine_only_because_it_is_spared(address):
     bare = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")} | PROXY
     spared = dict(bare)
-    spare_loopback(spared)
+    exempt_loopback(spared)
 
     def call(environment):
         command = [sys.executable, "-c", CALL, address]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vt.user import name_user
+from vt.user import set_user_variables
 
 
 @pytest.fixture
@@ -17,18 +17,18 @@ def unknown(monkeypatch):
 @pytest.mark.usefixtures("unknown")
 def test_an_unknown_user_is_called_by_the_number():
     environment = {"HOME": ""}
-    name_user(environment)
+    set_user_variables(environment)
     assert environment == {"USER": "54321", "HOME": "/"}
 
 
 @pytest.mark.usefixtures("unknown")
 def test_what_is_set_stays():
     environment = {"USER": "runner", "HOME": "/work"}
-    name_user(environment)
+    set_user_variables(environment)
     assert environment == {"USER": "runner", "HOME": "/work"}
 
 
 def test_a_known_user_is_left_alone():
     environment = {}
-    name_user(environment)
+    set_user_variables(environment)
     assert environment == {}

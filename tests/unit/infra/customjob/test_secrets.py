@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from infra.customjob.request import secret_patterns
 from infra.customjob.request.secret_patterns import blanked, withheld
 from vt.cli import app
-from vt.engine.values import shown
+from vt.engine.values import redact
 
 SECRET = "canary-hunter2"
 TOKENS = [
@@ -30,7 +30,7 @@ def test_examples():
 @pytest.mark.parametrize("token", TOKENS)
 def test_a_token_is_withheld_to_its_end(token):
     assert withheld(f"a {token} b") in ("a [secret] b", "a [secret]")
-    assert shown({"description": token}) == {"description": "[secret]"}
+    assert redact({"description": token}) == {"description": "[secret]"}
 
 
 @pytest.mark.parametrize(

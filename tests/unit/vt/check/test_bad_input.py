@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vt.check import judging, machine, sarif, text
-from vt.check.report import Report
+from vt.check import json_report, judging, sarif, text_report, workflow_commands
+from vt.check.report import FileReport
 
 #: Pieces of job files, and of what goes wrong with them.
 WORDS = (
@@ -39,18 +39,18 @@ HEAVY = {
 }
 
 
-def judged(tmp_path, data) -> Report:
+def judged(tmp_path, data) -> FileReport:
     file = tmp_path / "job.yaml"
     file.write_bytes(data)
     return judging.alone(str(file))
 
 
 def told_in_every_format(report):
-    lines = list(text.lines([report], color=False))
+    lines = list(text_report.lines([report], color=False))
     assert all(line.isprintable() for line in lines)
-    assert all("\n" not in command for command in machine.github([report]))
+    assert all("\n" not in command for command in workflow_commands.as_workflow_commands([report]))
     assert len(json.loads(sarif.as_sarif([report]))["runs"][0]["results"]) == len(report.findings)
-    rows = json.loads(machine.as_json([report]))["files"][0]["findings"]
+    rows = json.loads(json_report.as_json([report]))["files"][0]["findings"]
     for row in rows:
         assert row["line"] >= 1
         assert row["endColumn"] > row["column"] >= 1

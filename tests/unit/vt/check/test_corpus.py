@@ -8,9 +8,9 @@ import yaml
 from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
-from infra.customjob.request import job_file as spec
+from infra.customjob.request import job_file
 from vt.check import placeholders
-from vt.render import request as requests
+from vt.render import rendering
 
 ROOT = Path(__file__).parents[4]
 CORPUS = ROOT / "tests" / "corpus"
@@ -54,10 +54,10 @@ def test_what_is_rendered_of_a_right_file_is_the_official_clients_message():
     for file in sorted((CORPUS / "right").glob("*.yaml")):
         data = file.read_bytes()
         who = placeholders.submission(file.stem)
-        request = spec.judge(data, file.name, who, placeholders.table(data)).request
+        request = job_file.judge(data, file.name, who, placeholders.table(data)).request
         assert request is not None, file.name
-        from_json = parsed(json.loads(requests.as_json(request.message)))
-        assert parsed(yaml.safe_load(requests.as_yaml(request.message))) == from_json
+        from_json = parsed(json.loads(rendering.as_json(request.message)))
+        assert parsed(yaml.safe_load(rendering.as_yaml(request.message))) == from_json
         again = json_format.MessageToDict(from_json)
         assert parsed(again) == from_json
 

@@ -4,12 +4,12 @@ import json
 
 from infra.customjob import rules
 from infra.errors import Location, Problem
-from vt.check import listing, machine, sarif
-from vt.check.report import Report
+from vt.check import json_report, listing, sarif, workflow_commands
+from vt.check.report import FileReport
 
 KNOWN = rules.ALL[0].id
 REPORTS = [
-    Report.of(
+    FileReport.from_problems(
         "jobs/a b.yaml",
         "x: 0\ny: 1\n",
         [
@@ -28,12 +28,12 @@ REPORTS = [
             ),
         ],
     ),
-    Report("jobs/clean.yaml"),
+    FileReport("jobs/clean.yaml"),
 ]
 
 
 def test_json_has_every_finding_with_its_extent():
-    document = json.loads(machine.as_json(REPORTS))
+    document = json.loads(json_report.as_json(REPORTS))
     assert (document["version"], document["errors"], document["warnings"]) == (1, 1, 1)
     assert [file["file"] for file in document["files"]] == ["jobs/a b.yaml", "jobs/clean.yaml"]
     first = document["files"][0]["findings"][0]
@@ -51,7 +51,7 @@ def test_json_has_every_finding_with_its_extent():
 
 
 def test_github_commands_escape_what_would_end_them():
-    first, second = machine.github(REPORTS)
+    first, second = workflow_commands.as_workflow_commands(REPORTS)
     assert first == (
         f"::error file=jobs/a b.yaml,line=1,col=4,endColumn=5,title={KNOWN}"
         "::100%25 wrong,%0Areally (got 0). Hint: fix: it"

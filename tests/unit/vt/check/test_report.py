@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from infra.errors import Location, Problem
-from vt.check.report import Report, end_of_value
+from vt.check.report import FileReport, end_of_value
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_findings_stand_in_the_order_of_the_file_and_once():
     one = Problem("late", location=Location("a.yaml", 3, 1), rule="x")
     two = Problem("early", location=Location("a.yaml", 1, 7), rule="y")
     warning = dataclasses.replace(two, level="warning")
-    report = Report.of("a.yaml", "k: v\n\nlate: 1\n", [one, two, one, warning])
+    report = FileReport.from_problems("a.yaml", "k: v\n\nlate: 1\n", [one, two, one, warning])
     assert [(f.line, f.level, f.statement) for f in report.findings] == [
         (1, "error", "early"),
         (1, "warning", "early"),
@@ -45,7 +45,7 @@ def test_findings_stand_in_the_order_of_the_file_and_once():
 
 def test_a_place_without_a_line_is_told_in_the_text():
     problem = Problem("has no Python files", location=Location("jobs/code"))
-    report = Report.of("Pulumi.dev.yaml", "", [problem])
+    report = FileReport.from_problems("Pulumi.dev.yaml", "", [problem])
     [finding] = report.findings
     assert (finding.line, finding.statement) == (1, "jobs/code: has no Python files")
 
@@ -53,12 +53,12 @@ def test_a_place_without_a_line_is_told_in_the_text():
 def test_a_place_in_the_stack_file_that_is_not_there_keeps_its_path():
     path, location = ("vertex-training:projectNumber",), Location("Pulumi.dev.yaml")
     problem = Problem("missing", path=path, location=location)
-    [finding] = Report.of("Pulumi.dev.yaml", "", [problem]).findings
+    [finding] = FileReport.from_problems("Pulumi.dev.yaml", "", [problem]).findings
     assert finding.message == "vertex-training:projectNumber: missing."
 
 
 def test_a_file_name_may_hold_colons():
-    [finding] = Report.of(
+    [finding] = FileReport.from_problems(
         "a:1:2.yaml", "x", [Problem("wrong", location=Location("a:1:2.yaml", 1, 1))]
     ).findings
     assert (finding.file, finding.line, finding.column) == ("a:1:2.yaml", 1, 1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.errors import ApprovalParseError
-from vt.deploy.approval import Approval, marked_in, of, parse
+from vt.deploy.approval import Approval, find_marked_approval, make_approval, parse_approval
 
 FIELDS = {"stack": "dev", "commit": "c" * 40, "tree": "a" * 40, "report": "f" * 64}
 hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
@@ -20,12 +20,12 @@ hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
 )
 def test_a_record_survives_its_way_through_a_comment(commit, tree, report):
     record = Approval(stack="dev", commit=commit, tree=tree, report=report)
-    assert parse(record.as_json()) == record
-    assert marked_in(record.as_marker()) == record
+    assert parse_approval(record.as_json()) == record
+    assert find_marked_approval(record.as_marker()) == record
 
 
 def test_a_record_is_one_line():
-    assert "\n" not in of(FIELDS).as_json()
+    assert "\n" not in make_approval(FIELDS).as_json()
 
 
 @pytest.mark.parametrize(
@@ -44,28 +44,34 @@ def test_a_record_is_one_line():
 )
 def test_what_is_no_record_is_refused_by_the_field_that_is_wrong(key, value):
     with pytest.raises(ApprovalParseError, match=key):
-        parse(json.dumps(FIELDS | {key: value}))
+        parse_approval(json.dumps(FIELDS | {key: value}))
 
 
 @pytest.mark.parametrize("key", FIELDS)
 def test_no_field_may_be_missing(key):
     with pytest.raises(ApprovalParseError, match=f"{key}: Field required"):
-        of({name: value for name, value in FIELDS.items() if name != key})
+        make_approval({name: value for name, value in FIELDS.items() if name != key})
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "[]", "yes"])
 def test_other_texts_are_no_records(text):
     with pytest.raises(ApprovalParseError):
-        parse(text)
+        parse_approval(text)
 
 
 @pytest.mark.parametrize(
-    "line", ["", "approved", f"see {of(FIELDS).as_marker()}", f"{of(FIELDS).as_marker()} ok"]
+    "line",
+    [
+        "",
+        "approved",
+        f"see {make_approval(FIELDS).as_marker()}",
+        f"{make_approval(FIELDS).as_marker()} ok",
+    ],
 )
 def test_a_line_approves_nothing_unless_the_record_is_all_of_it(line):
-    assert marked_in(line) is None
+    assert find_marked_approval(line) is None
 
 
 def test_a_damaged_record_in_a_comment_is_an_error_and_not_nothing():
     with pytest.raises(ApprovalParseError):
-        marked_in('<!-- vt:approval {"stack": "dev"} -->')
+        find_marked_approval('<!-- vt:approval {"stack": "dev"} -->')

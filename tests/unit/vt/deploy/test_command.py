@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from vt.deploy import command, sources
-from vt.engine import preview as runner
+from vt.engine import stacks
 
 DIGEST = "f" * 64
 
@@ -67,7 +67,7 @@ def test_a_report_without_a_digest_approves_nothing(vt, repo, tmp_path):
 
 def test_a_report_made_offline_approves_nothing(vt, repo, tmp_path, monkeypatch):
     monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
-    source = runner.place(repo, "dev", offline=False).source
+    source = stacks.find_unchecked(repo, "dev").preview_target(offline=False).source
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"version": 1, "digest": "e" * 64, "source": source}))
     done = vt("approval", "-s", "dev", report)

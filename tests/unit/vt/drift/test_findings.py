@@ -7,7 +7,8 @@ import pytest
 
 from infra.errors import PreviewParseError
 from vt.drift import findings
-from vt.drift.findings import Field, Outcome
+from vt.drift.findings import DriftOutcome, PropertyDifference
+from vt.engine.values import SECRET_SIGNATURE, SIGNATURE_KEY
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "drift-preview.json"
 URN = "urn:pulumi:dev::vertex-training::a:b:C::name"
@@ -23,18 +24,18 @@ def step(op, old=None, new=None, **more):
 
 def test_a_bucket_changed_by_hand_is_told_by_property():
     drift = findings.read("local", 7, RECORDED.read_text(), "error: no changes were expected")
-    assert drift.outcome is Outcome.DRIFTED
+    assert drift.outcome is DriftOutcome.DRIFTED
     [bucket] = drift.differences
     assert (bucket.op, bucket.name) == ("update", "storage-data")
     assert bucket.fields == (
-        Field("labels.owner", cloud="mallory", declared=""),
-        Field("versioning.enabled", cloud="false", declared="true"),
+        PropertyDifference("labels.owner", cloud="mallory", declared=""),
+        PropertyDifference("versioning.enabled", cloud="false", declared="true"),
     )
 
 
 def test_no_changes_are_no_drift():
     drift = findings.read("dev", 0, document(step("same"), step("refresh")), "")
-    assert drift.outcome is Outcome.CLEAN
+    assert drift.outcome is DriftOutcome.CLEAN
     assert drift.differences == ()
 
 
@@ -42,18 +43,18 @@ def test_what_the_engine_cannot_see_is_drift_as_well():
     text = document(step("same", {"id": "a"}), step("create", new={}), step("same", {}))
     clean = findings.read("dev", 0, text, "")
     assert clean.ids == {"a"}
-    assert clean.and_also([]) is clean
-    running = findings.Difference(findings.RUNS, "train (run 1)", "CustomJob", "b")
-    found = clean.and_also([running])
-    assert found.outcome is findings.Outcome.DRIFTED
+    assert clean.with_differences([]) is clean
+    running = findings.ResourceDifference(findings.RUNS, "train (run 1)", "CustomJob", "b")
+    found = clean.with_differences([running])
+    assert found.outcome is findings.DriftOutcome.DRIFTED
     assert found.differences == (*clean.differences, running)
-    assert running.told == "runs, and the stack does not know it"
+    assert running.summary == "runs, and the stack does not know it"
 
 
 def test_a_resource_that_is_gone_is_told_as_declared_and_not_there():
     new = {"type": "a:b:C", "inputs": {"name": "x"}}
     [gone] = findings.read("dev", 7, document(step("create", None, new)), "").differences
-    assert gone.told == "is declared, and is not there"
+    assert gone.summary == "is declared, and is not there"
     assert gone.type == "a:b:C"
 
 
@@ -61,13 +62,13 @@ def test_a_dynamic_resource_is_compared_by_its_inputs():
     old = {"type": "t", "inputs": {"request": "{}", "run": 1, "__provider": "x"}, "outputs": {}}
     new = {"type": "t", "inputs": {"request": "{}", "run": 2, "__provider": "y"}}
     [job] = findings.read("dev", 7, document(step("replace", old, new)), "").differences
-    assert job.fields == (Field("run", "1", "2"),)
-    assert "`up` would replace it" in job.told
+    assert job.fields == (PropertyDifference("run", "1", "2"),)
+    assert "`up` would replace it" in job.summary
 
 
 @pytest.mark.parametrize(
     "secret",
-    ["[secret]", {findings.SECRET_KEY: "1b47061264138c4ac30d75fd1eb44270", "plaintext": "x"}],
+    ["[secret]", {SIGNATURE_KEY: SECRET_SIGNATURE, "plaintext": "x"}],
 )
 def test_a_secret_is_never_shown(secret):
     old = {"type": "t", "outputs": {"password": secret, "tree": {"deep": [secret]}}}
@@ -92,19 +93,19 @@ def test_an_unknown_value_says_so_and_a_long_one_is_cut():
 def test_a_cloud_that_cannot_be_read_is_a_failure_with_its_reason():
     error = {"severity": "error", "message": "error: 403 on b/x\n"}
     drift = findings.read("dev", 1, document(diagnostics=[error]), "")
-    assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("error: 403 on b/x",))
+    assert (drift.outcome, drift.errors) == (DriftOutcome.FAILED, ("error: 403 on b/x",))
 
 
 def test_an_engine_that_says_nothing_but_an_error_is_a_failure_too():
     drift = findings.read("dev", 255, "", "error: no credentials\n")
-    assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("error: no credentials",))
+    assert (drift.outcome, drift.errors) == (DriftOutcome.FAILED, ("error: no credentials",))
 
 
 def test_a_program_that_fails_before_any_step_is_told_by_its_error_alone():
     said = [{"severity": "error", "message": "no such file\n"}]
     document = json.dumps({"config": {"gcp:project": "acme-ml-dev"}, "diagnostics": said})
     drift = findings.read("dev", 255, document, "")
-    assert (drift.outcome, drift.errors) == (Outcome.FAILED, ("no such file",))
+    assert (drift.outcome, drift.errors) == (DriftOutcome.FAILED, ("no such file",))
 
 
 @pytest.mark.parametrize("printed", ["Everything is fine", "null", "[]", "{}"])

@@ -6,21 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vt.drift import report
-from vt.drift.findings import RUNS, Difference, Drift, Field, Outcome
+from vt.drift.findings import RUNS, Drift, DriftOutcome, PropertyDifference, ResourceDifference
 
-BUCKET = Difference(
+BUCKET = ResourceDifference(
     "update", "storage-data", "gcp:storage/bucket:Bucket", "acme-data",
-    (Field("labels.owner", "mallory", ""),),
+    (PropertyDifference("labels.owner", "mallory", ""),),
 )  # fmt: skip
 
-JOB = Difference(
+JOB = ResourceDifference(
     RUNS, "train (run 1)", "CustomJob", "projects/1/locations/r/customJobs/7",
-    (Field("state", "RUNNING", ""),), "End it with jobs cancel 7",
+    (PropertyDifference("state", "RUNNING", ""),), "End it with jobs cancel 7",
 )  # fmt: skip
 
 
 def drifted(*differences):
-    return Drift("dev", Outcome.DRIFTED, differences)
+    return Drift("dev", DriftOutcome.DRIFTED, differences)
 
 
 def test_a_difference_is_a_row_with_both_sides_and_the_way_out():
@@ -40,14 +40,16 @@ def test_a_job_that_nobody_knows_has_a_way_out_of_its_own():
 
 
 def test_clean_and_failed_are_told_apart():
-    assert "is as declared" in report.markdown(Drift("dev", Outcome.CLEAN))
-    failed = report.markdown(Drift("dev", Outcome.FAILED, errors=("403\nno right",)))
+    assert "is as declared" in report.markdown(Drift("dev", DriftOutcome.CLEAN))
+    failed = report.markdown(Drift("dev", DriftOutcome.FAILED, errors=("403\nno right",)))
     assert "could not be compared" in failed
     assert "> 403\n> no right" in failed
 
 
 def test_a_report_never_is_longer_than_an_issue_may_be():
-    wide = Difference("update", "n", "t", "i", (Field("p", "*" * 200, "|" * 200),) * 20)
+    wide = ResourceDifference(
+        "update", "n", "t", "i", (PropertyDifference("p", "*" * 200, "|" * 200),) * 20
+    )
     text = report.markdown(drifted(*[wide] * 500))
     assert len(text) < report.MAX_TEXT
     assert "more, in the workflow's log" in text
@@ -55,8 +57,8 @@ def test_a_report_never_is_longer_than_an_issue_may_be():
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
 def test_no_value_breaks_out_of_its_cell_or_calls_anybody(value):
-    field = Field("p", value, "x")
-    text = report.markdown(drifted(Difference("update", "n", "t", "i", (field,))))
+    field = PropertyDifference("p", value, "x")
+    text = report.markdown(drifted(ResourceDifference("update", "n", "t", "i", (field,))))
     [row] = [line for line in text.splitlines() if line.startswith("| p ")]
     assert row.replace("\\|", "").count("|") == 4
     assert "@" not in row.replace("@\u200b", "")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vt.engine import attributes_file as sidecar
+from vt.engine import attributes_file
 
 WHOLE = '{"user.content_type": "application/json", "md5": "x"}\n'
 
@@ -17,9 +17,11 @@ def stacks(tmp_path: Path) -> Path:
     return folder
 
 
-def mend(stacks: Path, said: list[str] | None = None) -> list[Path]:
+def remove_truncated(stacks: Path, said: list[str] | None = None) -> list[Path]:
     backend = f"file://{str(stacks.parents[2]).replace(' ', '%20')}"
-    return sidecar.mend(backend, "train", "dev", (said if said is not None else []).append)
+    return attributes_file.remove_truncated(
+        backend, "train", "dev", (said if said is not None else []).append
+    )
 
 
 @pytest.mark.parametrize("text", ["", WHOLE[:20], "\n", "null", "\ufffd"])
@@ -27,21 +29,21 @@ def mend(stacks: Path, said: list[str] | None = None) -> list[Path]:
 def test_one_that_is_cut_off_is_removed_and_told(stacks: Path, name: str, text: str) -> None:
     file, said = stacks / name, list[str]()
     file.write_text(text)
-    assert mend(stacks, said) == [file]
+    assert remove_truncated(stacks, said) == [file]
     assert not file.exists()
     assert (stacks / "dev.json").exists()
     assert said == [f"a killed run left {name} cut off: removed; the state beside it is whole"]
 
 
 def test_a_whole_one_another_stacks_and_none_are_left_alone(stacks: Path) -> None:
-    assert mend(stacks) == []
+    assert remove_truncated(stacks) == []
     (stacks / "dev.json.attrs").write_text(WHOLE)
     (stacks / "prod.json.attrs").write_text("")
     (stacks / "dev.json.bak.attrs").write_text("")
-    assert mend(stacks) == []
+    assert remove_truncated(stacks) == []
     assert len(list(stacks.glob("*.attrs"))) == 3
 
 
 @pytest.mark.parametrize("backend", ["gs://state/x", "https://api.pulumi.com", ""])
 def test_other_backends_have_none(backend: str) -> None:
-    assert sidecar.mend(backend, "train", "dev", lambda _: None) == []
+    assert attributes_file.remove_truncated(backend, "train", "dev", lambda _: None) == []

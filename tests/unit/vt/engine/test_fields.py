@@ -1,4 +1,4 @@
-"""Field diffs."""
+"""FieldDifference diffs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vt.engine.fields import Field, differ, flat
+from vt.engine.fields import FieldDifference, added_fields, diff_fields
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -21,29 +21,35 @@ VALUES = st.recursive(
 def test_a_field_is_told_by_its_path() -> None:
     old = {"pools": [{"machine": "a", "count": 1}], "same": [1]}
     new = {"pools": [{"machine": "b", "count": 1}, {"machine": "c"}], "same": [1]}
-    assert differ(old, new) == [
-        Field("pools[0].machine", "a", "b"),
-        Field("pools[1].machine", None, "c"),
+    assert diff_fields(old, new) == [
+        FieldDifference("pools[0].machine", "a", "b"),
+        FieldDifference("pools[1].machine", None, "c"),
     ]
 
 
 def test_a_removed_part_is_one_field() -> None:
-    assert differ({"a": {"b": 1, "c": 2}}, {}) == [Field("a", '{"b": 1, "c": 2}', None)]
+    assert diff_fields({"a": {"b": 1, "c": 2}}, {}) == [
+        FieldDifference("a", '{"b": 1, "c": 2}', None)
+    ]
 
 
 def test_one_and_true_are_not_the_same() -> None:
-    assert differ({"a": 1}, {"a": True}) == [Field("a", "1", "true")]
-    assert differ({"a": [1]}, {"a": [True]}) == [Field("a[0]", "1", "true")]
+    assert diff_fields({"a": 1}, {"a": True}) == [FieldDifference("a", "1", "true")]
+    assert diff_fields({"a": [1]}, {"a": [True]}) == [FieldDifference("a[0]", "1", "true")]
 
 
 def test_all_fields_of_something_new() -> None:
-    assert [each.path for each in flat({"a": {"b": 1}, "c": [], "d": {}})] == ["a.b", "c", "d"]
+    assert [each.path for each in added_fields({"a": {"b": 1}, "c": [], "d": {}})] == [
+        "a.b",
+        "c",
+        "d",
+    ]
 
 
 @given(VALUES, VALUES)
 def test_equal_values_and_only_they_have_no_difference(one: Any, other: Any) -> None:
-    assert differ(one, one) == []
-    assert (differ(one, other) == []) == (repr_of(one) == repr_of(other))
+    assert diff_fields(one, one) == []
+    assert (diff_fields(one, other) == []) == (repr_of(one) == repr_of(other))
 
 
 def repr_of(value: Any) -> str:

@@ -23,8 +23,8 @@ sys.exit(8)
 PARENT = """\
 import sys
 from pathlib import Path
-from vt.engine import foreground as child
-print("exit code", child.run([sys.executable, "-c", sys.argv[1]], Path.cwd(), {}), flush=True)
+from vt.engine import foreground
+print("exit code", foreground.run([sys.executable, "-c", sys.argv[1]], Path.cwd(), {}), flush=True)
 """
 
 

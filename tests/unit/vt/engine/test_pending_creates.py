@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vt.engine.pending_creates import Pending, explanation, judge
+from vt.engine.pending_creates import PendingCreates, explanation, find
 
 URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
 
@@ -18,19 +18,19 @@ def resource(name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_creation_whose_resource_is_there_is_settled() -> None:
-    found = judge({"resources": [resource("a")], "pending_operations": [operation("a")]})
-    assert found == Pending((URN + "a",), ())
+    found = find({"resources": [resource("a")], "pending_operations": [operation("a")]})
+    assert found == PendingCreates((URN + "a",), ())
     assert found.clearable
 
 
 def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
-    found = judge(
+    found = find(
         {
             "resources": [resource("a"), resource("b", delete=True)],
             "pending_operations": [operation("a"), operation("b"), operation("gone")],
         }
     )
-    assert found == Pending((URN + "a",), (URN + "b", URN + "gone"))
+    assert found == PendingCreates((URN + "a",), (URN + "b", URN + "gone"))
     assert not found.clearable
     told = explanation(found, "dev")
     assert "training-b, training-gone" in told
@@ -38,15 +38,15 @@ def test_one_that_nobody_created_again_keeps_all_of_them() -> None:
 
 
 def test_other_operations_and_repetitions_are_no_creations() -> None:
-    found = judge(
+    found = find(
         {
             "resources": [resource("a")],
             "pending_operations": [operation("a"), operation("a"), operation("x", "deleting")],
         }
     )
-    assert found == Pending((URN + "a",), ())
+    assert found == PendingCreates((URN + "a",), ())
 
 
 def test_a_clean_or_empty_state_has_nothing_to_clear() -> None:
     for deployment in ({}, {"resources": None, "pending_operations": None}):
-        assert not judge(deployment).clearable
+        assert not find(deployment).clearable

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from infra.errors import PreviewError
-from vt.engine import preview as runner
-
-BACKEND = runner.BACKEND
+from vt.engine import stacks
+from vt.engine.preview import stream_events
+from vt.engine.pulumi_cli import BACKEND, PulumiCli
 
 
 @pytest.fixture
@@ -26,18 +26,18 @@ def test_a_local_stack_only_ever_meets_the_local_cloud(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(BACKEND, "gs://acme-state")
-    place = runner.place(root, "local", offline=False)
-    assert place.env[BACKEND] == f"file://{root}/home/pulumi"
-    assert "local stack" in place.source
+    target = stacks.find_unchecked(root, "local").preview_target(offline=False)
+    assert target.env[BACKEND] == f"file://{root}/home/pulumi"
+    assert "local stack" in target.source
 
 
 def test_another_stack_meets_the_state_it_is_told_to_use(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(BACKEND, "gs://user:pass@acme-state/x?key=secret")
-    place = runner.place(root, "dev", offline=False)
-    assert place.env[BACKEND].startswith("gs://")
-    assert place.source == "Previewed against the state in gs://acme-state/x"
+    target = stacks.find_unchecked(root, "dev").preview_target(offline=False)
+    assert target.env[BACKEND].startswith("gs://")
+    assert target.source == "Previewed against the state in gs://acme-state/x"
 
 
 @pytest.mark.parametrize("backend", ["", "gs://acme-state"])
@@ -45,19 +45,19 @@ def test_offline_an_empty_state_and_the_stand_in_are_used(
     root: Path, monkeypatch: pytest.MonkeyPatch, backend: str
 ) -> None:
     monkeypatch.setenv(BACKEND, backend)
-    place = runner.place(root, "dev", offline=True)
-    assert place.env[BACKEND] == f"file://{root}/home/pulumi"
-    assert "everything looks new" in place.source
+    target = stacks.find_unchecked(root, "dev").preview_target(offline=True)
+    assert target.env[BACKEND] == f"file://{root}/home/pulumi"
+    assert "everything looks new" in target.source
     assert (root / "home" / "bin" / "pulumi-resource-gcp").is_file()
 
 
 def test_without_a_state_to_use_a_preview_is_offline(root: Path) -> None:
-    assert "offline" in runner.place(root, "dev", offline=False).source
+    assert "offline" in stacks.find_unchecked(root, "dev").preview_target(offline=False).source
 
 
 def test_a_stack_file_that_cannot_be_read_is_left_for_the_preview_to_tell(root: Path) -> None:
     (root / "Pulumi.dev.yaml").write_text("config: [")
-    assert "offline" in runner.place(root, "dev", offline=False).source
+    assert "offline" in stacks.find_unchecked(root, "dev").preview_target(offline=False).source
 
 
 def test_an_engine_that_says_nothing_is_quoted(root: Path) -> None:
@@ -66,7 +66,7 @@ def test_an_engine_that_says_nothing_is_quoted(root: Path) -> None:
     (path / "pulumi").write_text("#!/bin/sh\necho 'no stack named dev found' >&2\nexit 1\n")
     (path / "pulumi").chmod(0o755)
     with pytest.raises(PreviewError, match="no stack named dev found"):
-        runner.preview(root, "dev", {"PATH": str(path)})
+        stream_events(PulumiCli(root, {"PATH": str(path)}), "dev")
 
 
 def test_events_are_counted_as_they_come(root: Path) -> None:
@@ -74,5 +74,6 @@ def test_events_are_counted_as_they_come(root: Path) -> None:
     path.mkdir()
     (path / "pulumi").write_text("#!/bin/sh\necho '{}'\necho\necho '{}'\necho told >&2\nexit 3\n")
     (path / "pulumi").chmod(0o755)
-    told = runner.preview(root, "dev", {"PATH": f"{path}:/bin"}, seen=counted.append)
-    assert (counted, told.exit_code, told.said) == ([1, 2], 3, "told")
+    pulumi = PulumiCli(root, {"PATH": f"{path}:/bin"})
+    stream = stream_events(pulumi, "dev", on_event=counted.append)
+    assert (counted, stream.exit_code, stream.stderr) == ([1, 2], 3, "told")

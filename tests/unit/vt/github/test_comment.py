@@ -2,7 +2,7 @@
 
 import pytest
 
-from vt.deploy import approval as records
+from vt.deploy.approval import parse_approval
 
 BOT = {"login": "github-actions[bot]"}
 
@@ -48,7 +48,7 @@ def test_what_was_merged_is_approved(hub, report, approved, merged, record, tmp_
     hub.vt("comment", "-s", "dev", report, "--approval", approved)
     found = tmp_path / "found" / "dev.json"
     hub.vt("approval", "-s", "dev", "-o", found)
-    assert records.parse(found.read_text()) == record
+    assert parse_approval(found.read_text()) == record
 
 
 def test_a_preview_that_failed_takes_the_approval_away(hub, report, approved, merged, tmp_path):

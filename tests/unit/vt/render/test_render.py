@@ -8,15 +8,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra import stack as stacks
 from infra.customjob import provider
-from vt.render import request as requests
+from infra.stack import load
+from vt.render import rendering
 
 
 def test_json_is_the_text_the_digest_is_of(project, vt):
     done = vt("render", "train", "--stack", "dev")
     assert done.exit_code == 0
-    _, _, verdict = requests.judged(stacks.load(project, "dev"), "train")
+    _, _, verdict = rendering.check_job(load(project, "dev"), "train")
     text = done.stdout.removesuffix("\n")
     assert hashlib.sha256(text.encode()).hexdigest() == verdict.request.digest
     assert verdict.request.request_id in text
@@ -51,8 +51,8 @@ def test_a_file_means_the_job_that_has_it(project, vt):
 
 def test_as_sent_has_the_labels_the_provider_sends(project, vt):
     done = vt("render", "train", "-s", "dev", "--as-sent")
-    stack = stacks.load(project, "dev")
-    _, _, verdict = requests.judged(stack, "train")
+    stack = load(project, "dev")
+    _, _, verdict = rendering.check_job(stack, "train")
     props = {
         "options": {"labels": stack.settings.names.labels(stack.settings.labels)},
         "requestId": verdict.request.request_id,
@@ -88,11 +88,11 @@ def test_a_file_of_several_jobs_must_be_named(project, vt):
     "text", ["no", "1e3", "22:22", "0x1F", "012", "null", "", "~", "a\nb", " x"]
 )
 def test_text_that_yaml_would_take_for_something_else_is_quoted(text):
-    written = requests.as_yaml({"key": text})
+    written = rendering.as_yaml({"key": text})
     assert yaml.safe_load(written) == {"key": text}
     assert written[5] in "\"'|"
 
 
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
 def test_yaml_reads_back_to_the_same_message(message):
-    assert yaml.safe_load(requests.as_yaml(message)) == message
+    assert yaml.safe_load(rendering.as_yaml(message)) == message

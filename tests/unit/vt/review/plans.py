@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vt.engine import events
-from vt.engine.events import Plan
+from vt.engine.plan import Plan
 
-JOB = events.JOB
+JOB = "pulumi-python:dynamic/vertex:CustomJob"
 BUCKET = "gcp:storage/bucket:Bucket"
 MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
 ACCOUNT = "trainer-dev@acme-ml-dev.iam.gserviceaccount.com"

@@ -9,9 +9,9 @@ import pytest
 
 from infra.catalog import costs
 from tests.unit.vt.review import plans
-from vt.review import capacity, html, machine, markdown, report
+from vt.review import capacity, html, json_report, markdown, report
 from vt.review.capacity import RESERVATION
-from vt.review.report import Report
+from vt.review.report import ReviewReport
 from vt.review.verdict import verdict
 
 MEGA = "a3-megagpu-8g"
@@ -24,7 +24,7 @@ def kept(name: str = "h100", machine: str = MEGA, count: Any = 5, **more: Any) -
     return {"name": name, "zone": "us-east4-a", "specificReservation": specific}
 
 
-def review(*told: plans.Event) -> Report:
+def review(*told: plans.Event) -> ReviewReport:
     return report.build(plans.plan(*told), source="here")
 
 
@@ -39,14 +39,16 @@ def hourly(machine: str, accelerator: str | None = None, count: int = 0) -> floa
 
 
 def test_a_reservation_costs_its_machines_without_the_fee() -> None:
-    [found] = capacity.of(plans.plan(made()))
+    [found] = capacity.reservation_costs(plans.plan(made()))
     assert found.hourly == pytest.approx(5 * hourly(MEGA))
     assert (found.name, found.zone, found.machines) == ("h100", "us-east4-a", 5)
 
 
 def test_gpus_that_are_added_to_the_machine_are_paid_for() -> None:
     gpus = [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 4}]
-    [found] = capacity.of(plans.plan(made(machine="n1-standard-8", guestAccelerators=gpus)))
+    [found] = capacity.reservation_costs(
+        plans.plan(made(machine="n1-standard-8", guestAccelerators=gpus))
+    )
     assert found.hourly == pytest.approx(5 * hourly("n1-standard-8", "NVIDIA_TESLA_T4", 4))
     assert hourly("n1-standard-8", "NVIDIA_TESLA_T4", 4) > hourly("n1-standard-8")
 
@@ -57,7 +59,7 @@ def test_gpus_that_are_added_to_the_machine_are_paid_for() -> None:
 )
 def test_what_is_not_known_has_no_price(inputs: plans.Event) -> None:
     found = review(plans.step("create", RESERVATION, "r", new=inputs))
-    assert [each.hourly for each in found.reserved] == [None]
+    assert [each.hourly for each in found.reservations] == [None]
     assert "; 1 reservation without a price, used or not;" in verdict(found)
 
 
@@ -68,7 +70,7 @@ def test_only_what_is_made_or_changed_is_counted() -> None:
         plans.step("delete", RESERVATION, "gone", old=old),
         plans.step("update", RESERVATION, "more", old=old, new=new),
     )
-    assert [each.machines for each in capacity.of(plan)] == [2]
+    assert [each.machines for each in capacity.reservation_costs(plan)] == [2]
 
 
 def test_the_verdict_adds_reservations_to_what_jobs_cost() -> None:
@@ -90,7 +92,7 @@ def test_every_format_says_it() -> None:
     words = "an hour for 1 reservation, used or not"
     assert words in markdown.render(found)
     assert words in html.render(found)
-    told = json.loads(machine.render(found))
+    told = json.loads(json_report.render(found))
     [reservation] = told["reservations"]
     assert words in told["verdict"]
     assert reservation["hourlyUsd"] == pytest.approx(5 * hourly(MEGA))

@@ -13,7 +13,7 @@ from tests.unit.vt.review import plans
 from vt.engine import events
 from vt.review import digest
 from vt.review.command import review
-from vt.review.report import Outcome
+from vt.review.report import ReviewOutcome
 
 STACK = """\
 config:
@@ -68,7 +68,7 @@ def run(*arguments: str) -> Result:
 def test_markdown_goes_to_standard_output(project: Project) -> None:
     project.tells(plans.create(plans.BUCKET, "b", name="b"))
     done = run()
-    assert done.exit_code == Outcome.CLEAN
+    assert done.exit_code == ReviewOutcome.CLEAN
     assert done.stdout.startswith("## Review of stack `dev`")
     assert "gs://acme-state" in done.stdout
 
@@ -92,7 +92,7 @@ def test_policy_packs_are_passed_on(project: Project) -> None:
 def test_a_mandatory_policy_is_exit_code_3(project: Project) -> None:
     project.tells(plans.violation("p", "mandatory", "no"), plans.summary("failed"), exit_code=1)
     done = run()
-    assert done.exit_code == Outcome.FORBIDDEN == 3
+    assert done.exit_code == ReviewOutcome.FORBIDDEN == 3
     assert "`p`" in done.stdout
 
 
@@ -104,7 +104,7 @@ def test_a_failed_preview_still_gives_a_report(project: Project) -> None:
         exit_code=1,
     )
     done = run()
-    assert done.exit_code == Outcome.FAILED == 1
+    assert done.exit_code == ReviewOutcome.FAILED == 1
     assert "the plugin broke" in done.stdout
     assert "`a`" in done.stdout
 
@@ -113,7 +113,7 @@ def test_mistakes_in_the_stacks_files_are_told_with_their_places(project: Projec
     (project.root / "Pulumi.dev.yaml").write_text(STACK + "  vertex-training:buckts: {}\n")
     project.tells(plans.said("error", "1 mistake"), plans.summary("failed"), exit_code=1)
     done = run("--format", "json")
-    assert done.exit_code == Outcome.FAILED
+    assert done.exit_code == ReviewOutcome.FAILED
     [problem] = json.loads(done.stdout)["problems"]
     assert problem["where"] == "Pulumi.dev.yaml:5:3"
 
@@ -121,30 +121,30 @@ def test_mistakes_in_the_stacks_files_are_told_with_their_places(project: Projec
 def test_an_engine_that_says_nothing_still_gives_a_report(project: Project) -> None:
     project.runs("echo 'no stack named dev found' >&2; exit 6")
     done = run()
-    assert done.exit_code == Outcome.FAILED
+    assert done.exit_code == ReviewOutcome.FAILED
     assert "no stack named dev found" in done.stdout
 
 
 def test_an_engine_that_fails_without_a_word_among_its_events_is_quoted(project: Project) -> None:
     project.tells(exit_code=255, beside="out of memory")
     done = run()
-    assert done.exit_code == Outcome.FAILED
+    assert done.exit_code == ReviewOutcome.FAILED
     assert "out of memory" in done.stdout
 
 
 def test_an_engine_that_does_not_stream_is_told(project: Project) -> None:
     project.runs("echo '{\"steps\": []}'")
-    assert run().exit_code == Outcome.FAILED
+    assert run().exit_code == ReviewOutcome.FAILED
 
 
 def test_another_plan_than_the_expected_is_exit_code_5(project: Project) -> None:
     told = plans.create(plans.BUCKET, "b", name="b")
     project.tells(told)
-    approved = digest.of(events.parse(plans.lines(told), "dev"))
+    approved = digest.plan_digest(events.parse(plans.lines(told), "dev"))
     assert run("--expect", approved).exit_code == 0
     assert run("--expect", approved[:12]).exit_code == 0
     done = run("--expect", "0" * 64)
-    assert done.exit_code == Outcome.DIFFERENT == 5
+    assert done.exit_code == ReviewOutcome.DIFFERENT == 5
     assert "not the plan that was approved" in done.stdout
 
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_run_is_exit_code_2_with_one_line(
 
 def test_the_exit_codes_in_the_help_are_those_there_are() -> None:
     told = " ".join((review.__doc__ or "").split())
-    for outcome in Outcome:
+    for outcome in ReviewOutcome:
         assert f" {int(outcome)} " in told
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from infra.errors import Location, Problem
 from tests.unit.vt.review import plans
-from vt.review import html, machine, markdown, report
-from vt.review.report import Report
+from vt.review import html, json_report, markdown, report
+from vt.review.report import ReviewReport
 from vt.review.verdict import verdict
 
 NASTY = "a|b`c<img src=x onerror=alert(1)>@octocat ![x](http://x) \u202e"
 
 
-def review(*told: plans.Event, problems: tuple[Problem, ...] = ()) -> Report:
+def review(*told: plans.Event, problems: tuple[Problem, ...] = ()) -> ReviewReport:
     return report.build(plans.plan(*told), source="here", problems=problems)
 
 
@@ -27,7 +27,7 @@ def submit(name: str, **spec: str) -> plans.Event:
 
 
 @pytest.fixture
-def everything() -> Report:
+def everything() -> ReviewReport:
     """A report with every part."""
     return review(
         submit("new"),
@@ -50,7 +50,7 @@ def everything() -> Report:
     )
 
 
-def nasty() -> Report:
+def nasty() -> ReviewReport:
     return review(
         plans.create(plans.JOB, "j", **plans.job(NASTY, serviceAccount=NASTY, network=NASTY)),
         plans.create(plans.MEMBER, NASTY, **plans.member(NASTY, NASTY, NASTY)),
@@ -61,7 +61,7 @@ def nasty() -> Report:
     )
 
 
-def test_markdown_answers_in_the_order_of_asking(everything: Report) -> None:
+def test_markdown_answers_in_the_order_of_asking(everything: ReviewReport) -> None:
     text = markdown.render(everything)
     headings = re.findall(r"^### (.*)|<summary>(Everything|Warnings|The stack)", text, re.MULTILINE)
     assert [one or other for one, other in headings] == [
@@ -134,14 +134,14 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_a_page_has_no_script_and_asks_nobody_for_anything(everything: Report) -> None:
+def test_a_page_has_no_script_and_asks_nobody_for_anything(everything: ReviewReport) -> None:
     for page in (Page(html.render(everything)), Page(html.render(nasty()))):
         assert not {"script", "img", "link", "iframe", "object"} & set(page.tags)
         names = {name for name, _ in page.attributes}
         assert not {name for name in names if name.startswith("on")} | names & {"src", "href"}
 
 
-def test_a_page_tells_everything(everything: Report) -> None:
+def test_a_page_tells_everything(everything: ReviewReport) -> None:
     text = " ".join(Page(html.render(everything)).text.split())
     for part in (
         verdict(everything),
@@ -161,9 +161,9 @@ def test_a_page_shows_values_as_they_are_and_spells_hidden_characters() -> None:
     assert entities.escape("<img src=x onerror=alert(1)>") in text
 
 
-def test_json_says_which_schema_it_has_and_all_the_rest(everything: Report) -> None:
-    data = json.loads(machine.render(everything))
-    assert data["version"] == machine.VERSION
+def test_json_says_which_schema_it_has_and_all_the_rest(everything: ReviewReport) -> None:
+    data = json.loads(json_report.render(everything))
+    assert data["version"] == json_report.VERSION
     assert (data["outcome"], data["exitCode"]) == ("forbidden", 3)
     assert data["digest"] == everything.digest
     assert [job["name"] for job in data["jobs"]] == ["changed", "new"]
@@ -179,12 +179,12 @@ def test_mistakes_in_files_stand_in_for_the_engines_text() -> None:
         "not there", "x", "write y", location=Location("jobs/a.yaml", 3, 4), rule="some-rule"
     )
     found = review(plans.said("error", "1 mistake; …"), problems=(problem,))
-    for text in (markdown.render(found), html.render(found), machine.render(found)):
+    for text in (markdown.render(found), html.render(found), json_report.render(found)):
         assert "jobs/a.yaml:3:4" in text
         assert "1 mistake" not in text
 
 
-def test_the_picture_shows_who_does_what_and_what_is_new(everything: Report) -> None:
+def test_the_picture_shows_who_does_what_and_what_is_new(everything: ReviewReport) -> None:
     text = markdown.render(everything)
     assert '"everybody allUsers"' in text
     assert "linkStyle" in text

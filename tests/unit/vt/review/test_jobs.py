@@ -9,8 +9,8 @@ from tests.unit.vt.review import plans
 from vt.review import jobs
 
 
-def only(*told: plans.Event) -> jobs.Job:
-    [job] = jobs.of(plans.plan(*told))
+def only(*told: plans.Event) -> jobs.JobChange:
+    [job] = jobs.job_changes(plans.plan(*told))
     return job
 
 

@@ -82,4 +82,4 @@ def test_who_acts_stands_left_of_the_account_and_what_is_acted_on_right() -> Non
 
 def test_every_line_is_told_in_words() -> None:
     laid = svg.layout(graph(plans.create(plans.MEMBER, "m", **plans.member("data"))))
-    assert [line.told for line in laid.lines] == ["account trainer-dev reads bucket data"]
+    assert [line.sentence for line in laid.lines] == ["account trainer-dev reads bucket data"]

@@ -6,16 +6,18 @@ import pytest
 
 from infra.errors import Problem
 from tests.unit.vt.review import plans
-from vt.engine.events import Plan
+from vt.engine.plan import Plan
 from vt.review import digest, report
-from vt.review.report import Outcome, Report
+from vt.review.report import ReviewOutcome, ReviewReport
 from vt.review.verdict import verdict
 
 LIMIT = Problem("jobs/a.yaml:1:1", "too dear", rule="limit-job-cost")
 MISTAKE = Problem("jobs/a.yaml:2:1", "wrong", rule="unknown-field")
 
 
-def review(*told: plans.Event, expected: str = "", problems: tuple[Problem, ...] = ()) -> Report:
+def review(
+    *told: plans.Event, expected: str = "", problems: tuple[Problem, ...] = ()
+) -> ReviewReport:
     return report.build(plans.plan(*told), source="here", expected=expected, problems=problems)
 
 
@@ -55,22 +57,22 @@ def test_jobs_without_a_price_are_counted_not_free() -> None:
 @pytest.mark.parametrize(
     ("told", "problems", "expected", "outcome"),
     [
-        ((), (), "", Outcome.CLEAN),
-        ((plans.violation("p", "advisory", "m"),), (), "", Outcome.CLEAN),
-        ((plans.violation("p", "mandatory", "m"),), (), "", Outcome.FORBIDDEN),
-        ((plans.said("error", "no"),), (), "", Outcome.FAILED),
-        ((plans.said("error", "no"),), (MISTAKE,), "", Outcome.FAILED),
-        ((plans.said("error", "no"),), (LIMIT,), "", Outcome.OVER_LIMIT),
-        ((plans.said("error", "no"),), (LIMIT, MISTAKE), "", Outcome.FAILED),
-        ((), (), "0" * 64, Outcome.DIFFERENT),
-        ((), (), digest.of(plans.plan())[:12], Outcome.CLEAN),
+        ((), (), "", ReviewOutcome.CLEAN),
+        ((plans.violation("p", "advisory", "m"),), (), "", ReviewOutcome.CLEAN),
+        ((plans.violation("p", "mandatory", "m"),), (), "", ReviewOutcome.FORBIDDEN),
+        ((plans.said("error", "no"),), (), "", ReviewOutcome.FAILED),
+        ((plans.said("error", "no"),), (MISTAKE,), "", ReviewOutcome.FAILED),
+        ((plans.said("error", "no"),), (LIMIT,), "", ReviewOutcome.OVER_LIMIT),
+        ((plans.said("error", "no"),), (LIMIT, MISTAKE), "", ReviewOutcome.FAILED),
+        ((), (), "0" * 64, ReviewOutcome.DIFFERENT),
+        ((), (), digest.plan_digest(plans.plan())[:12], ReviewOutcome.CLEAN),
     ],
 )
 def test_the_outcome_is_the_exit_code(
     told: tuple[plans.Event, ...],
     problems: tuple[Problem, ...],
     expected: str,
-    outcome: Outcome,
+    outcome: ReviewOutcome,
 ) -> None:
     assert review(*told, expected=expected, problems=problems).outcome is outcome
 
@@ -83,7 +85,7 @@ def test_what_is_destroyed_is_told_with_what_it_takes_along() -> None:
         plans.delete(plans.MEMBER, "m", **plans.member("data")),
         plans.delete(plans.JOB, "training-a", **plans.job("a")),
     )
-    assert [(loss.name, loss.replaced, loss.takes) for loss in found.losses] == [
+    assert [(each.name, each.replaced, each.lost_data) for each in found.destroyed] == [
         ("storage-b", True, "its objects"),
         ("storage-old", False, "its objects"),
         ("net", False, ""),
@@ -93,7 +95,7 @@ def test_what_is_destroyed_is_told_with_what_it_takes_along() -> None:
 def test_new_content_of_a_file_destroys_nothing() -> None:
     object_ = "gcp:storage/bucketObject:BucketObject"
     found = review(plans.step("replace", object_, "o", old={"name": "a"}, new={"name": "b"}))
-    assert found.losses == ()
+    assert found.destroyed == ()
     assert [change.name for change in found.changes] == ["o"]
 
 
@@ -136,7 +138,7 @@ def test_components_and_providers_are_no_resources() -> None:
 def test_equal_plans_have_one_digest_in_whatever_order_they_are_told() -> None:
     steps = [submit("a"), submit("b"), plans.create(plans.BUCKET, "x", name="x")]
     one, other = plans.plan(*steps), plans.plan(plans.said("warning", "w"), *reversed(steps))
-    assert digest.of(one) == digest.of(other)
+    assert digest.plan_digest(one) == digest.plan_digest(other)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_equal_plans_have_one_digest_in_whatever_order_they_are_told() -> None:
 )
 def test_another_plan_has_another_digest(other: tuple[plans.Event, ...]) -> None:
     one = plans.plan(plans.create(plans.BUCKET, "x", name="x"))
-    assert digest.of(one) != digest.of(plans.plan(*other))
+    assert digest.plan_digest(one) != digest.plan_digest(plans.plan(*other))
 
 
 def test_the_digest_knows_neither_the_time_nor_the_machine() -> None:
@@ -168,6 +170,6 @@ def test_the_digest_knows_neither_the_time_nor_the_machine() -> None:
         )
 
     one, other = plan("2026-11-21", "/one/place"), plan("2026-12-24", "/another/place")
-    assert digest.of(one) == digest.of(other)
+    assert digest.plan_digest(one) == digest.plan_digest(other)
     assert list(one.packs) == ["guardrails"]
     assert "/one/place" not in repr(one)

@@ -14,9 +14,9 @@ from localcloud.vertex.records import JobRecord
 from localcloud.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit, until_running
-from vt.engine.stacks import Place
+from vt.engine.stacks import StackRef
 from vt.jobs.service import Jobs
-from vt.up import orphaned_jobs as unseen
+from vt.up.orphaned_jobs import report_orphaned_jobs
 
 Told = Callable[..., list[str]]
 
@@ -29,9 +29,9 @@ def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
 
     def tell(*ids: str) -> list[str]:
         said: list[str] = []
-        where = Place(Path(), "demo", "local", PROJECT, "us-central1")
+        where = StackRef(Path(), "demo", "local", PROJECT, "us-central1")
         resources = [{"urn": "of the stack itself"}, *({"id": id_} for id_ in ids)]
-        unseen.tell(where, {"resources": resources}, said.append)
+        report_orphaned_jobs(where, {"resources": resources}, said.append)
         return said
 
     yield tell
@@ -68,7 +68,7 @@ def test_a_list_that_lags_alarms_nobody(
     told: Told, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = running(cloud, "train")
-    before = Jobs(Place(Path(), "demo", "local", PROJECT, "us-central1")).list()
+    before = Jobs(StackRef(Path(), "demo", "local", PROJECT, "us-central1")).list()
     assert [each.name for each in before] == [job.name]
     assert len(told()) == 1
     cloud.scheduler.cancel(job.job_id)

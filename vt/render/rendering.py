@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from infra.customjob.request import job_file as spec
+from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobRequest, Verdict
 from infra.errors import CheckUnavailableError, did_you_mean
 from infra.stack import Stack
@@ -18,10 +18,10 @@ from vt.check import judging
 from vt.engine.paths import from_here
 
 #: Text that every YAML reader, of 1.1 and of 1.2, takes for text without quotes.
-PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
+PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
 
 
-def judged(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
+def check_job(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
     """The file, its bytes, and what was found for ``job``: a name in the stack, or a file.
 
     Raises:
@@ -65,7 +65,7 @@ def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
 
 def as_json(message: Mapping[str, Any]) -> str:
     """Canonical JSON: of a request without added labels, the very text its digest is of."""
-    return spec.canonical(message) + "\n"
+    return job_file.canonical(message) + "\n"
 
 
 def as_yaml(message: Mapping[str, Any]) -> str:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from infra.plan import grants
+from infra.plan.grants import READ_OBJECTS, WRITE_OBJECTS
 from tests.unit.vt.review import plans
-from vt.review import rights
+from vt.review import grants
 
 TRAINER = f"serviceAccount:{plans.ACCOUNT}"
 
 
 def test_a_new_grant_is_a_right_gained_with_its_reason() -> None:
     plan = plans.plan(plans.create(plans.MEMBER, "trainer-reads-data", **plans.member("data")))
-    [right] = rights.gained(plan)
-    assert (right.member, right.role) == (TRAINER, grants.READ_OBJECTS)
-    assert (right.kind, right.target) == ("bucket", "data")
-    assert right.reason == grants.reason(plans.MEMBER, grants.READ_OBJECTS)
-    assert right.reason
-    assert rights.lost(plan) == []
+    [binding] = grants.gained(plan)
+    assert (binding.member, binding.role) == (TRAINER, READ_OBJECTS)
+    assert (binding.kind, binding.target) == ("bucket", "data")
+    assert binding.reason == grants.reason(plans.MEMBER, READ_OBJECTS)
+    assert binding.reason
+    assert grants.lost(plan) == []
 
 
 def test_a_changed_role_is_one_gained_and_one_lost() -> None:
-    old, new = plans.member("data"), plans.member("data", grants.WRITE_OBJECTS)
+    old, new = plans.member("data"), plans.member("data", WRITE_OBJECTS)
     plan = plans.plan(plans.step("replace", plans.MEMBER, "m", old=old, new=new))
-    assert [right.role for right in rights.gained(plan)] == [grants.WRITE_OBJECTS]
-    assert [right.role for right in rights.lost(plan)] == [grants.READ_OBJECTS]
+    assert [binding.role for binding in grants.gained(plan)] == [WRITE_OBJECTS]
+    assert [binding.role for binding in grants.lost(plan)] == [READ_OBJECTS]
 
 
 def test_a_right_that_only_moves_to_another_resource_is_neither() -> None:
@@ -31,7 +31,7 @@ def test_a_right_that_only_moves_to_another_resource_is_neither() -> None:
         plans.delete(plans.MEMBER, "old-name", **plans.member("data")),
         plans.create(plans.MEMBER, "new-name", **plans.member("data")),
     )
-    assert (rights.gained(plan), rights.lost(plan)) == ([], [])
+    assert (grants.gained(plan), grants.lost(plan)) == ([], [])
 
 
 def test_bindings_are_told_member_by_member() -> None:
@@ -39,39 +39,39 @@ def test_bindings_are_told_member_by_member() -> None:
     old = {"bucket": "data", "role": "r", "members": ["user:a", "user:b"]}
     new = old | {"members": ["user:b", "user:c"]}
     plan = plans.plan(plans.step("update", binding, "b", old=old, new=new))
-    assert [right.member for right in rights.gained(plan)] == ["user:c"]
-    assert [right.member for right in rights.lost(plan)] == ["user:a"]
+    assert [binding.member for binding in grants.gained(plan)] == ["user:c"]
+    assert [binding.member for binding in grants.lost(plan)] == ["user:a"]
 
 
 def test_a_policy_as_a_whole_is_told_as_such() -> None:
     policy = "gcp:projects/iAMPolicy:IAMPolicy"
     plan = plans.plan(plans.create(policy, "p", project="acme", policyData="{}"))
-    [right] = rights.gained(plan)
-    assert (right.role, right.kind, right.target) == ("a whole policy", "project", "acme")
+    [binding] = grants.gained(plan)
+    assert (binding.role, binding.kind, binding.target) == ("a whole policy", "project", "acme")
 
 
 def test_the_narrowest_place_is_what_a_right_is_on() -> None:
     subnet = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
     place = {"project": "host", "region": "us-central1", "subnetwork": "jobs"}
     plan = plans.plan(plans.create(subnet, "s", role="r", member="user:a", **place))
-    [right] = rights.gained(plan)
-    assert (right.kind, right.target) == ("subnetwork", "jobs")
+    [binding] = grants.gained(plan)
+    assert (binding.kind, binding.target) == ("subnetwork", "jobs")
 
 
 def test_a_condition_makes_another_right() -> None:
     old = plans.member("data")
     new = old | {"condition": {"title": "t", "expression": "request.time < x"}}
     plan = plans.plan(plans.step("replace", plans.MEMBER, "m", old=old, new=new))
-    assert [right.condition for right in rights.gained(plan)] == ["request.time < x"]
-    assert [right.condition for right in rights.lost(plan)] == [""]
+    assert [binding.condition for binding in grants.gained(plan)] == ["request.time < x"]
+    assert [binding.condition for binding in grants.lost(plan)] == [""]
 
 
 def test_everybody_is_public() -> None:
     plan = plans.plan(plans.create(plans.MEMBER, "m", **plans.member("data", who="allUsers")))
-    assert rights.gained(plan)[0].public
-    assert not rights.gained(plans.plan(plans.create(plans.MEMBER, "m", **plans.member("data"))))[
+    assert grants.gained(plan)[0].is_public
+    assert not grants.gained(plans.plan(plans.create(plans.MEMBER, "m", **plans.member("data"))))[
         0
-    ].public
+    ].is_public
 
 
 def test_what_has_no_name_yet_is_told_by_the_grants_own() -> None:
@@ -80,4 +80,4 @@ def test_what_has_no_name_yet_is_told_by_the_grants_own() -> None:
     plan = plans.plan(
         plans.create(secret, "trainer-reads-key", secretId=unknown, role="r", member="user:a")
     )
-    assert "trainer-reads-key" in rights.gained(plan)[0].target
+    assert "trainer-reads-key" in grants.gained(plan)[0].target

@@ -1,14 +1,16 @@
-"""Words and cells that Markdown and HTML share."""
+"""Columns, cells and phrases that Markdown and HTML share."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from infra.catalog.costs import hours, usd
-from vt.review.jobs import Job
-from vt.review.report import Loss, Report
-from vt.review.rights import Right
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.report import DestructiveChange, ReviewReport
 
 #: In the order in which :func:`job_cells` fills them.
-JOB_COLUMNS = (
+JOB_COLUMNS: Final = (
     "job",
     "what happens",
     "machines",
@@ -21,11 +23,12 @@ JOB_COLUMNS = (
     "an hour",
     "at most",
 )
-RIGHT_COLUMNS = ("change", "who", "role", "on", "why")
-POLICY_COLUMNS = ("level", "policy", "resource", "what it says")
+#: Columns of the other tables.
+RIGHT_COLUMNS: Final = ("change", "who", "role", "on", "why")
+POLICY_COLUMNS: Final = ("level", "policy", "resource", "what it says")
 
 
-def action(job: Job) -> str:
+def action(job: JobChange) -> str:
     """What happens to a job, and to the one that was there before it."""
     done = {
         "submit": "submitted",
@@ -37,13 +40,13 @@ def action(job: Job) -> str:
     if job.action not in ("replace", "cancel"):
         return done
     if not job.cancels:
-        return f"{done}; the old one {job.was.lower()}"
-    seen = f" ({job.was.lower()} when last seen)" if job.was else ""
+        return f"{done}; the old one {job.previous_state.lower()}"
+    seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
     return f"{done}; the old one is cancelled{seen}"
 
 
-def job_cells(job: Job) -> tuple[tuple[str, ...], ...]:
-    """What a job's row says: the lines of each cell, as plain text."""
+def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:
+    """The cells of a job's row, each as lines of plain text."""
     return (
         (job.name,),
         (action(job),),
@@ -59,7 +62,7 @@ def job_cells(job: Job) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def at_most(job: Job) -> str:
+def at_most(job: JobChange) -> str:
     """The worst case with the time it is for."""
     span = hours(job.cost.timeout)
     default = ", no timeout set" if job.cost.default_timeout else ""
@@ -72,17 +75,17 @@ def image(name: str) -> str:
     return f"{short}@sha256:{digest[:12]}" if digest else short
 
 
-def member(right: Right) -> str:
-    """Who: an account of the stack's by its address alone."""
-    return right.member.removeprefix("serviceAccount:")
+def member(binding: IamBinding) -> str:
+    """The member of a binding: a service account by its address alone."""
+    return binding.member.removeprefix("serviceAccount:")
 
 
-def target(right: Right) -> str:
-    """On what: the last part of a resource name, which says it all beside its kind."""
-    return right.target.rpartition("/")[2]
+def target(binding: IamBinding) -> str:
+    """The resource of a binding: the last part of its name, which is enough beside its kind."""
+    return binding.target.rpartition("/")[2]
 
 
-def prices(report: Report) -> str:
+def prices(report: ReviewReport) -> str:
     """Where the prices come from and how old they are."""
     found: dict[tuple[str, str, str], None] = {}
     for job in report.submitted:
@@ -90,18 +93,18 @@ def prices(report: Report) -> str:
             if pool.rate:
                 away = "" if pool.rate.exact else ", not of this job's region"
                 found[(pool.rate.source, pool.rate.date, pool.rate.region + away)] = None
-    told = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
-    return f"Prices: {told}." if told else "No prices."
+    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
+    return f"Prices: {sources}." if sources else "No prices."
 
 
-def loss(lost: Loss) -> tuple[str, str]:
-    """What is said before and after the name of a destroyed resource."""
-    verb = "destroyed and made anew" if lost.replaced else "destroyed"
-    return verb, f", and with it {lost.takes}" if lost.takes else ""
+def destruction(change: DestructiveChange) -> tuple[str, str]:
+    """The words before and after the name of a destroyed resource."""
+    verb = "destroyed and made anew" if change.replaced else "destroyed"
+    return verb, f", and with it {change.lost_data}" if change.lost_data else ""
 
 
-def policies(report: Report) -> str:
-    """One line on what looked at the plan and what it found."""
+def policies(report: ReviewReport) -> str:
+    """One line on the policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
     if not report.violations:
         return f"{report.policies} policies of {packs} found nothing."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
-from vt.review import reach
+from vt.review import reachability
 
 FIREWALL = {
     "network": "projects/p/global/networks/training",
@@ -16,7 +16,10 @@ FIREWALL = {
 
 
 def told(*events: plans.Event) -> list[tuple[str, str]]:
-    return [(door.verb, door.what) for door in reach.of(plans.plan(*events))]
+    return [
+        (change.verb, change.what)
+        for change in reachability.reachability_changes(plans.plan(*events))
+    ]
 
 
 def test_a_firewall_rule_is_a_sentence() -> None:
@@ -47,14 +50,14 @@ def test_an_outward_rule_says_where_to() -> None:
 def test_a_changed_rule_is_told_with_what_differs() -> None:
     new = FIREWALL | {"sourceRanges": ["0.0.0.0/0"]}
     step = plans.step("update", "gcp:compute/firewall:Firewall", "f", old=FIREWALL, new=new)
-    [door] = reach.of(plans.plan(step))
-    assert door.verb == "changes"
-    assert [(each.path, each.new) for each in door.differences] == [
+    [change] = reachability.reachability_changes(plans.plan(step))
+    assert change.verb == "changes"
+    assert [(each.path, each.new) for each in change.differences] == [
         ("sourceRanges[0]", "0.0.0.0/0")
     ]
 
 
-@pytest.mark.parametrize("type_", sorted(reach._WORDS))
+@pytest.mark.parametrize("type_", sorted(reachability._DESCRIPTIONS))
 def test_every_kind_of_network_resource_is_told_even_without_its_inputs(type_: str) -> None:
     assert told(plans.create(type_, "x"))[0][0] == "opens"
     assert told(plans.delete(type_, "x"))[0][0] == "closes"

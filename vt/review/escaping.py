@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 #: Longer values are cut; the field diff of the JSON report has them in full.
-MAX_SHOWN = 160
+MAX_SHOWN: Final = 160
 
 
 def visible(value: str) -> str:
@@ -22,7 +23,7 @@ def visible(value: str) -> str:
 
 
 def cut(value: str, length: int = MAX_SHOWN) -> str:
-    """``value`` as :func:`visible` has it, its end left out if it is longer than ``length``."""
+    """``value`` as :func:``visible`` has it, its end left out if it is longer than ``length``."""
     line = visible(value)
     return line if len(line) <= length else line[: length - 1] + "…"
 

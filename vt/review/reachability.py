@@ -1,22 +1,22 @@
-"""What becomes reachable from where: networks, peerings, firewalls, public doors."""
+"""Reachability changes in a plan: networks, peerings, firewalls, public access."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from vt.engine.events import JOB, Plan, Step
-from vt.engine.fields import Field, differ
+from vt.engine.fields import FieldDifference, diff_fields
+from vt.engine.plan import JOB, Plan, Step
 from vt.engine.values import UNKNOWN
-from vt.review import rights
-from vt.review.jobs import name_of, request
+from vt.review import grants
+from vt.review.jobs import job_name, request
 
 Inputs = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ReachabilityChange:
     """One change to what can reach what."""
 
     verb: str
@@ -25,53 +25,56 @@ class Door:
     """A sentence without its verb, like ``a peering of network x with Google's services``."""
     name: str
     """The resource's name in the program."""
-    differences: tuple[Field, ...] = ()
+    differences: tuple[FieldDifference, ...] = ()
 
 
-def of(plan: Plan) -> list[Door]:
-    """Changes of reachability, those that open something first."""
-    doors = [door for step in plan.changed for door in _doors(step)]
+def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
+    """The plan's changes of reachability, those that open something first."""
+    changes = [change for step in plan.changed for change in _changes(step)]
     order = {"opens": 0, "changes": 1, "closes": 2}
-    return sorted(doors, key=lambda door: (order[door.verb], door.what, door.name))
+    return sorted(changes, key=lambda each: (order[each.verb], each.what, each.name))
 
 
 def is_network(step: Step) -> bool:
-    """Whether a step is told here and needs not be told among the rest."""
-    return step.type in _WORDS
+    """Whether a step changes the network: it is reported here, and not among the other changes."""
+    return step.type in _DESCRIPTIONS
 
 
-def _doors(step: Step) -> list[Door]:
-    if step.type in _WORDS:
-        return [_network(step)]
+def _changes(step: Step) -> list[ReachabilityChange]:
+    if step.type in _DESCRIPTIONS:
+        return [_network_change(step)]
     if step.type == JOB:
-        return _job(step)
-    if rights.is_iam(step):
-        return _public_rights(step)
-    return _public_bucket(step) if step.type == "gcp:storage/bucket:Bucket" else []
+        return _job_changes(step)
+    if grants.is_iam(step):
+        return _public_binding_changes(step)
+    return _public_bucket_changes(step) if step.type == "gcp:storage/bucket:Bucket" else []
 
 
-def _network(step: Step) -> Door:
-    words = _WORDS[step.type]
-    what = words(step.inputs)
+def _network_change(step: Step) -> ReachabilityChange:
+    what = _DESCRIPTIONS[step.type](step.inputs)
     if step.old is None:
-        return Door("opens", what, step.name)
+        return ReachabilityChange("opens", what, step.name)
     if step.new is None:
-        return Door("closes", what, step.name)
-    return Door("changes", what, step.name, tuple(differ(step.old.inputs, step.new.inputs)))
+        return ReachabilityChange("closes", what, step.name)
+    return ReachabilityChange(
+        "changes", what, step.name, tuple(diff_fields(step.old.inputs, step.new.inputs))
+    )
 
 
-def _public_rights(step: Step) -> list[Door]:
-    before = {right for right in rights.of(step, step.old) if right.public}
-    after = {right for right in rights.of(step, step.new) if right.public}
-    told = [("opens", right) for right in sorted(after - before)]
-    told += [("closes", right) for right in sorted(before - after)]
+def _public_binding_changes(step: Step) -> list[ReachabilityChange]:
+    before = {binding for binding in grants.bindings_of(step, step.old) if binding.is_public}
+    after = {binding for binding in grants.bindings_of(step, step.new) if binding.is_public}
+    changes = [("opens", binding) for binding in sorted(after - before)]
+    changes += [("closes", binding) for binding in sorted(before - after)]
     return [
-        Door(verb, f"{right.kind} {right.target} to everybody ({right.member})", step.name)
-        for verb, right in told
+        ReachabilityChange(
+            verb, f"{binding.kind} {binding.target} to everybody ({binding.member})", step.name
+        )
+        for verb, binding in changes
     ]
 
 
-def _public_bucket(step: Step) -> list[Door]:
+def _public_bucket_changes(step: Step) -> list[ReachabilityChange]:
     def closed(state: Any) -> bool:
         return state is None or state.inputs.get("publicAccessPrevention") == "enforced"
 
@@ -81,16 +84,18 @@ def _public_bucket(step: Step) -> list[Door]:
     bucket = step.inputs.get("name", step.name)
     verb = "closes" if after else "opens"
     return [
-        Door(verb, f"bucket {bucket} to rights of everybody (public access prevention)", step.name)
+        ReachabilityChange(
+            verb, f"bucket {bucket} to rights of everybody (public access prevention)", step.name
+        )
     ]
 
 
-def _job(step: Step) -> list[Door]:
-    """What a job opens: a network, or a shell into its machines."""
+def _job_changes(step: Step) -> list[ReachabilityChange]:
+    """What a job opens or closes: a network, or a shell into its machines."""
 
-    def doors(inputs: Inputs | None) -> set[str]:
+    def openings(inputs: Inputs | None) -> set[str]:
         spec = request(inputs).get("jobSpec", {}) if inputs else {}
-        job, found = name_of(step), set[str]()
+        job, found = job_name(step), set[str]()
         if network := spec.get("network"):
             found.add(f"network {network} to job {job}")
         interface = spec.get("pscInterfaceConfig", {})
@@ -104,10 +109,12 @@ def _job(step: Step) -> list[Door]:
             found.add(f"the dashboard of job {job}")
         return found
 
-    before = doors(step.old.inputs if step.old else None)
-    after = doors(step.new.inputs if step.new else None)
-    opened = [Door("opens", what, step.name) for what in sorted(after - before)]
-    return opened + [Door("closes", what, step.name) for what in sorted(before - after)]
+    before = openings(step.old.inputs if step.old else None)
+    after = openings(step.new.inputs if step.new else None)
+    opened = [ReachabilityChange("opens", what, step.name) for what in sorted(after - before)]
+    return opened + [
+        ReachabilityChange("closes", what, step.name) for what in sorted(before - after)
+    ]
 
 
 def _firewall(inputs: Inputs) -> str:
@@ -134,7 +141,7 @@ def _named(inputs: Inputs, key: str) -> str:
 
 
 #: What a resource type does to reachability, in words. All are gcp's (pulumi-gcp 9.35.0).
-_WORDS: dict[str, Callable[[Inputs], str]] = {
+_DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
     "gcp:compute/network:Network": lambda i: f"network {i.get('name', '')}",
     "gcp:compute/subnetwork:Subnetwork": lambda i: (
         f"subnetwork {i.get('name', '')} ({i.get('ipCidrRange', '')}"

@@ -1,8 +1,8 @@
 """What people read."""
 
 from infra.errors import Location, Problem
-from vt.check import text
-from vt.check.report import Report
+from vt.check import text_report
+from vt.check.report import FileReport
 
 
 def at(line, column, what, *more, **fields):
@@ -10,8 +10,8 @@ def at(line, column, what, *more, **fields):
 
 
 def shown(source, *problems, color=False):
-    report = Report.of("jobs/x.yaml", source, problems)
-    return list(text.lines([report], color=color))
+    report = FileReport.from_problems("jobs/x.yaml", source, problems)
+    return list(text_report.lines([report], color=color))
 
 
 def test_a_finding_is_one_line_then_the_source_and_a_caret():
@@ -35,7 +35,7 @@ def test_a_warning_says_that_it_is_one():
 def test_a_caret_stands_below_its_value_after_wide_characters_and_tabs():
     told = shown('名前: {\ta: 1, b: "é"}\n', at(1, 16, "wrong"))
     source, caret = told[1:3]
-    cells = [text.cells(char) for char in source]
+    cells = [text_report.cells(char) for char in source]
     column = source.index('"é"')
     assert len(caret) - len(caret.lstrip()) == sum(cells[:column])
     assert caret.count("^") == 3
@@ -60,7 +60,13 @@ def test_nothing_a_terminal_would_act_upon_is_printed():
 def test_colours_only_surround_the_text():
     problem = at(1, 1, "wrong", rule="r")
     coloured = "\n".join(shown("a: 1\n", problem, color=True))
-    for code in (text.RED, text.YELLOW, text.BOLD, text.DIM, text.RESET):
+    for code in (
+        text_report.RED,
+        text_report.YELLOW,
+        text_report.BOLD,
+        text_report.DIM,
+        text_report.RESET,
+    ):
         coloured = coloured.replace(code, "")
     assert coloured.splitlines() == shown("a: 1\n", problem)
 
@@ -70,4 +76,4 @@ def test_a_place_outside_of_the_file_has_no_excerpt():
 
 
 def test_the_summary_counts():
-    assert text.summary([Report("a"), Report("b")]) == "2 files, no mistakes."
+    assert text_report.summary([FileReport("a"), FileReport("b")]) == "2 files, no mistakes."

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from infra.customjob.request.secret_patterns import blanked
-from vt.check.report import Finding, Report
+from vt.check.report import FileReport, LintFinding
 
 #: Characters of a source line that are shown, at most.
-WIDTH = 100
-#: Characters on both sides of that in which a secret is looked for; a line may have megabytes.
-NEAR = 400
-RED, YELLOW, BOLD, DIM, RESET = "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+WIDTH: Final = 100
+#: Characters on both sides of that in which secrets are searched; a line may have megabytes.
+NEAR: Final = 400
+#: Escape sequences of terminals.
+RED: Final = "\x1b[31m"
+YELLOW: Final = "\x1b[33m"
+BOLD: Final = "\x1b[1m"
+DIM: Final = "\x1b[2m"
+RESET: Final = "\x1b[0m"
 
 
-class Painter:
+class TerminalStyle:
     """Colours for a terminal, or none at all."""
 
     def __init__(self, color: bool) -> None:
@@ -25,25 +31,25 @@ class Painter:
         return "".join(styles) + text + RESET if self.color and text else text
 
 
-def lines(reports: Sequence[Report], *, color: bool) -> Iterator[str]:
+def lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
     """All findings, and a line that counts them."""
-    paint = Painter(color)
+    style = TerminalStyle(color)
     for report in reports:
         for finding in report.findings:
-            yield headline(finding, paint)
-            yield from excerpt(finding, report.source, paint)
-    yield paint(summary(reports), BOLD)
+            yield headline(finding, style)
+            yield from excerpt(finding, report.source, style)
+    yield style(summary(reports), BOLD)
 
 
-def headline(finding: Finding, paint: Painter) -> str:
-    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; warnings say so."""
+def headline(finding: LintFinding, style: TerminalStyle) -> str:
+    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; a warning is marked."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
-    level = "" if finding.level == "error" else paint("warning:", YELLOW) + " "
-    rule = f" {paint(f'[{finding.rule}]', DIM)}" if finding.rule else ""
-    return f"{paint(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
+    level = "" if finding.level == "error" else style("warning:", YELLOW) + " "
+    rule = f" {style(f'[{finding.rule}]', DIM)}" if finding.rule else ""
+    return f"{style(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
 
 
-def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator[str]:
+def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -> Iterator[str]:
     """The source line and a caret line below it; none of a line that may hold a secret."""
     if finding.rule.startswith("secret-") or "env" in finding.problem.path:
         return
@@ -56,19 +62,19 @@ def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator
     width = sum(map(cells, plain(shown[start - cut : finding.end_column - 1 - cut]))) or 1
     lead, tail = "…" if cut else "", "…" if more else ""
     number = f"{finding.line:>6} | "
-    yield paint(number, DIM) + lead + plain(shown) + tail
+    yield style(number, DIM) + lead + plain(shown) + tail
     padding = " " * (len(number) + len(lead) + sum(map(cells, before)))
     mark = "^" * min(width, WIDTH)
-    yield padding + paint(mark, RED if finding.level == "error" else YELLOW)
+    yield padding + style(mark, RED if finding.level == "error" else YELLOW)
 
 
 def _window(line: str, cut: int) -> str:
-    """What is shown of a line from ``cut`` on. A secret may begin before it, and end behind."""
+    """The part of a line to show, from ``cut`` on. A secret may begin before it and end behind."""
     begin = max(0, cut - NEAR)
     return blanked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
 
-def summary(reports: Sequence[Report]) -> str:
+def summary(reports: Sequence[FileReport]) -> str:
     """The last line.
 
     >>> summary([])

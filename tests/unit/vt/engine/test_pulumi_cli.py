@@ -1,0 +1,63 @@
+"""How ``pulumi`` is found and started, and what its JSON becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.errors import CommandError
+from vt.engine import pulumi_cli
+from vt.engine.pulumi_cli import BACKEND, PulumiCli
+
+
+def fake(folder: Path, script: str) -> PulumiCli:
+    """A ``pulumi`` on PATH that runs ``script``."""
+    (folder / "pulumi").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "pulumi").chmod(0o755)
+    return PulumiCli(folder, {"PATH": f"{folder}:/bin"})
+
+
+def test_the_pulumi_on_path_is_used(tmp_path: Path) -> None:
+    assert fake(tmp_path, "").command("up") == [str(tmp_path / "pulumi"), "up"]
+
+
+def test_without_one_on_path_the_one_beside_this_python_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(tmp_path, "")
+    monkeypatch.setattr(pulumi_cli.sys, "executable", str(tmp_path / "python"))
+    assert pulumi_cli.find_pulumi({"PATH": "/nowhere"}) == str(tmp_path / "pulumi")
+
+
+def test_without_any_the_message_has_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulumi_cli.sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(CommandError, match=r"there is no pulumi on PATH. Hint: run `make setup`."):
+        PulumiCli(tmp_path, {"PATH": "/nowhere"}).command("up")
+
+
+def test_a_command_that_fails_is_quoted(tmp_path: Path) -> None:
+    pulumi = fake(tmp_path, "echo 'error: no stack' >&2; exit 255")
+    with pytest.raises(CommandError, match="`pulumi stack export` failed: error: no stack"):
+        pulumi.read_json("stack", "export")
+
+
+@pytest.mark.parametrize(
+    ("exported", "deployment"),
+    [('{"deployment": {"resources": []}}', {"resources": []}), ('{"deployment": null}', {})],
+)
+def test_a_stack_without_a_deployment_has_an_empty_one(
+    tmp_path: Path, exported: str, deployment: dict[str, object]
+) -> None:
+    pulumi = fake(tmp_path, f"echo '{exported}'")
+    assert pulumi.export_deployment("dev") == deployment
+
+
+def test_the_backend_is_the_one_of_the_environment_else_the_one_of_the_login(
+    tmp_path: Path,
+) -> None:
+    pulumi = fake(tmp_path, 'echo \'{"url": "gs://login"}\'')
+    assert pulumi.backend_url() == "gs://login"
+    assert PulumiCli(tmp_path, {**pulumi.env, BACKEND: "gs://state"}).backend_url() == "gs://state"

@@ -1,0 +1,151 @@
+"""A plan: what the engine would do to each resource, what it reported, what policies found.
+
+Two parsers make one: ``vt.engine.events`` of the engine's events, ``vt.engine.preview_document`` of
+the document that ``pulumi preview --json`` prints.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vt.engine.values import redact
+
+#: Operations that show a part of a replacement. The engine also sends the whole replacement.
+PARTS: Final = ("create-replacement", "delete-replaced")
+#: Operations that change nothing in the cloud.
+UNCHANGED: Final = ("same", "read", "refresh", "discard")
+#: Types of what is no resource of the cloud.
+PROVIDER: Final = "pulumi:providers:"
+STACK: Final = "pulumi:pulumi:Stack"
+#: Type of a job's resource.
+JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """A resource before or after a step. Values are redacted."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    protect: bool = False
+    id: str = ""
+    """The id that the provider gave it; empty before it exists."""
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
+        """The state as events and documents write it; None where there is none."""
+        if not raw:
+            return None
+        return cls(
+            inputs=redact(raw.get("inputs") or {}),
+            outputs=redact(raw.get("outputs") or {}),
+            protect=bool(raw.get("protect")),
+            id=str(raw.get("id") or ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation on one resource."""
+
+    op: str
+    """create, update, replace, delete, same; rarely another operation of the engine."""
+    urn: str
+    type: str
+    old: ResourceState | None
+    new: ResourceState | None
+    keys: tuple[str, ...] = ()
+    """Inputs that force the replacement, as far as the provider names them."""
+    paths: tuple[str, ...] = ()
+    """Properties that will change, as the provider names them."""
+
+    @property
+    def name(self) -> str:
+        """The resource's name in the program."""
+        return self.urn.rpartition("::")[2]
+
+    @property
+    def changes(self) -> bool:
+        """Whether the resource is not the same afterwards."""
+        return self.op not in UNCHANGED
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """Its inputs after the step, or before it if it is deleted."""
+        state = self.new or self.old
+        return state.inputs if state else {}
+
+    @property
+    def custom(self) -> bool:
+        """Whether it is a resource of the cloud, not a component, a provider or the stack."""
+        component = self.type.startswith("vertextraining:")
+        return not (component or self.type == STACK or self.type.startswith(PROVIDER))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A message of the engine, a plugin or the program."""
+
+    severity: str
+    """error, warning or info."""
+    message: str
+    urn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyViolation:
+    """A resource, or the stack, breaks a policy."""
+
+    policy: str
+    pack: str
+    level: str
+    """mandatory (nothing may be deployed), advisory, remediate."""
+    message: str
+    urn: str = ""
+    severity: str = ""
+
+    @property
+    def is_mandatory(self) -> bool:
+        """Whether it stops the deployment."""
+        return self.level == "mandatory"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The result of one preview."""
+
+    stack: str
+    config: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    violations: tuple[PolicyViolation, ...] = ()
+    packs: Mapping[str, str] = field(default_factory=dict)
+    """Policy packs that checked the plan, with their versions."""
+    policies: frozenset[str] = frozenset()
+    """Names of the policies that checked a resource."""
+    succeeded: bool = False
+    """Whether the preview ended without an error."""
+
+    @property
+    def changed(self) -> tuple[Step, ...]:
+        """Steps that change a resource of the cloud."""
+        return tuple(step for step in self.steps if step.changes and step.custom)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of severity ``error``."""
+        return tuple(each for each in self.diagnostics if each.severity == "error")
+
+
+def failed_plan(stack: str, reason: str) -> Plan:
+    """The plan of a preview that printed nothing but ``reason``."""
+    return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
+
+
+def with_error(plan: Plan, reason: str) -> Plan:
+    """The plan of a preview that failed for a ``reason`` that none of its events has."""
+    error = Diagnostic("error", redact(reason))
+    return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

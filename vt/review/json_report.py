@@ -1,0 +1,189 @@
+"""The report for programs: JSON with a schema version."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from infra.catalog.costs import Rate
+from infra.errors import Problem
+from vt.engine.fields import FieldDifference
+from vt.review.capacity import ReservationCost
+from vt.review.grants import IamBinding
+from vt.review.jobs import JobChange
+from vt.review.reachability import ReachabilityChange
+from vt.review.report import DestructiveChange, ResourceChange, ReviewReport
+from vt.review.verdict import verdict
+
+#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+VERSION: Final = 1
+
+
+def render(report: ReviewReport) -> str:
+    """The report as one JSON document."""
+    return json.dumps(document(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def document(report: ReviewReport) -> dict[str, Any]:
+    """The report as plain data. Money is USD; null stands for an unknown price."""
+    return {
+        **_summary(report),
+        "jobs": [_job(job) for job in report.jobs],
+        "reservations": [_reservation(each) for each in report.reservations],
+        "rights": {
+            "gained": [_binding(binding) for binding in report.gained],
+            "lost": [_binding(binding) for binding in report.lost],
+        },
+        "reachability": [_reachability(change) for change in report.reachability],
+        "destroyed": [_destructive_change(change) for change in report.destroyed],
+        "unprotected": list(report.unprotected),
+        "protected": list(report.protected),
+        "policies": _policies(report),
+        "changes": [_change(change) for change in report.changes],
+        "unchanged": report.unchanged,
+        "problems": [_problem(problem) for problem in report.problems],
+        "errors": [error.message for error in report.errors],
+        "notes": [note.message for note in report.notes],
+        "warnings": [warning.message for warning in report.warnings],
+    }
+
+
+def _summary(report: ReviewReport) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "stack": report.stack,
+        "project": report.project,
+        "region": report.region,
+        "source": report.source,
+        "verdict": verdict(report),
+        "outcome": report.outcome.name.lower().replace("_", "-"),
+        "exitCode": int(report.outcome),
+        "digest": report.digest,
+        "expected": report.expected or None,
+        "worstCaseUsd": round(report.worst_case, 2),
+        "unpricedJobs": [job.name for job in report.unpriced],
+    }
+
+
+def _reachability(change: ReachabilityChange) -> dict[str, Any]:
+    return {
+        "verb": change.verb,
+        "what": change.what,
+        "resource": change.name,
+        "differences": [_field(each) for each in change.differences],
+    }
+
+
+def _destructive_change(change: DestructiveChange) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "type": change.type,
+        "replaced": change.replaced,
+        "takes": change.lost_data,
+    }
+
+
+def _change(change: ResourceChange) -> dict[str, Any]:
+    return {
+        "op": change.op,
+        "name": change.name,
+        "type": change.type,
+        "differences": [_field(each) for each in change.fields],
+        "paths": list(change.paths),
+    }
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "where": str(problem.location),
+        "what": problem.statement,
+        "got": problem.value,
+        "hint": problem.hint,
+        "rule": problem.rule,
+    }
+
+
+def _job(job: JobChange) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "action": job.action,
+        "region": job.region,
+        "strategy": job.strategy,
+        "reservation": job.reservation or None,
+        "account": job.account,
+        "network": job.network or None,
+        "images": list(job.images),
+        "pools": [
+            {
+                "index": pool.index,
+                "machineType": pool.machine_type,
+                "acceleratorType": pool.accelerator or None,
+                "acceleratorCount": pool.count,
+                "machines": pool.machines,
+                "hourlyUsd": pool.hourly,
+                "price": pool.rate and _price(pool.rate),
+            }
+            for pool in job.cost.pools
+        ],
+        "hourlyUsd": job.cost.hourly,
+        "timeoutSeconds": job.cost.timeout,
+        "defaultTimeout": job.cost.default_timeout,
+        "worstCaseUsd": job.cost.worst_case,
+        "previousState": job.previous_state or None,
+        "differences": [_field(each) for each in job.differences],
+    }
+
+
+def _reservation(each: ReservationCost) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "zone": each.zone,
+        "machineType": each.machine_type,
+        "machines": each.machines or None,
+        "hourlyUsd": each.hourly,
+        "price": each.rate and _price(each.rate),
+    }
+
+
+def _price(rate: Rate) -> dict[str, Any]:
+    return {
+        "usd": rate.usd,
+        "source": rate.source,
+        "date": rate.date,
+        "region": rate.region,
+        "exact": rate.exact,
+    }
+
+
+def _binding(binding: IamBinding) -> dict[str, Any]:
+    return {
+        "member": binding.member,
+        "role": binding.role,
+        "kind": binding.kind,
+        "target": binding.target,
+        "condition": binding.condition or None,
+        "public": binding.is_public,
+        "reason": binding.reason or None,
+    }
+
+
+def _field(field: FieldDifference) -> dict[str, Any]:
+    return {"path": field.path, "old": field.old, "new": field.new}
+
+
+def _policies(report: ReviewReport) -> dict[str, Any]:
+    return {
+        "packs": list(report.packs),
+        "count": report.policies,
+        "violations": [
+            {
+                "policy": each.policy,
+                "pack": each.pack,
+                "level": each.level,
+                "severity": each.severity or None,
+                "resource": each.urn or None,
+                "message": each.message,
+            }
+            for each in report.violations
+        ],
+    }
