@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+LOCAL_PREFIX: Final = "local-"
 
 #: Key in a stack file: what becomes part of names everywhere. Starts with a letter (RFC 1035).
 KEY = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
@@ -101,6 +104,11 @@ class Names:
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Labels of every resource that can carry some; the stack's own words win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
+
+
+def is_local(project: str) -> bool:
+    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    return project.startswith(LOCAL_PREFIX)
 
 
 def label_problem(key: str, value: str) -> str | None:

@@ -1,28 +1,31 @@
-"""Where Pulumi keeps the state of this environment, and what its secrets are encrypted with.
+"""The bucket for this environment's Pulumi state, and the key that encrypts its secrets.
 
-State is the only record of what belongs to a stack, and holds its secrets, encrypted. So nothing
-here can be deleted by ``pulumi destroy`` outside of a rehearsal, and old checkpoints stay.
+State is the only record of a stack's resources, and it holds their secrets, encrypted. So
+``pulumi destroy`` cannot delete the bucket or the key outside of a rehearsal, and old checkpoints
+are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from foundation.settings import Settings
 
-DAY = 24 * 3600
+#: Seconds in a day.
+DAY: Final = 24 * 3600
 
 
 class State(pulumi.ComponentResource):
-    """The state bucket and the key."""
+    """The state bucket and the key of its secrets."""
 
     bucket: gcp.storage.Bucket
     key: gcp.kms.CryptoKey
     key_path: str
-    """The key's resource name, known before it exists."""
+    """The key's resource name, known before the key exists."""
 
     def __init__(
         self,
@@ -32,7 +35,7 @@ class State(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``after``: the APIs that must be on."""
+        """``after``: resources to wait for, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:State", name, None, opts)
         keep = not settings.is_local
         child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=keep)
