@@ -18,13 +18,13 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-TARGET = Path(__file__).parents[2] / "infra" / "catalog"
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-NO_PRICE = "no price"
+TARGET: Final = Path(__file__).parents[2] / "infra" / "catalog"
+DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+NO_PRICE: Final = "no price"
 
 
 class Facts:

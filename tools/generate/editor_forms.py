@@ -7,17 +7,17 @@ than ``vt check``.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from infra import naming
 from infra.catalog import machines
 from infra.customjob.rules import identity, network
 from infra.customjob.rules.task import environment, storage, tracking
 
-REFERENCE = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
+REFERENCE: Final = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
 
 #: Forms of text. References are always allowed: what they stand for is known with a stack only.
-PATTERNS: dict[tuple[str, str], str] = {
+PATTERNS: Final[dict[tuple[str, str], str]] = {
     ("CustomJobSpec", "experiment"): tracking.CONTEXT.pattern,
     ("CustomJobSpec", "experimentRun"): tracking.CONTEXT.pattern,
     ("CustomJobSpec", "network"): network.NETWORK.pattern.replace("[^/]+", "[0-9]+"),
@@ -33,7 +33,7 @@ PATTERNS: dict[tuple[str, str], str] = {
     ("PythonPackageSpec", "packageUris"): storage.OBJECT_URI.pattern,
 }
 #: Fields that must be there. A worker pool may also be empty: then it is skipped.
-REQUIRED: dict[str, tuple[str, ...]] = {
+REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "CustomJob": ("jobSpec",),
     "CustomJobSpec": ("workerPoolSpecs", "serviceAccount"),
     "ContainerSpec": ("imageUri",),
@@ -41,7 +41,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "EnvVar": ("name", "value"),
     "PythonPackageSpec": ("executorImageUri", "packageUris", "pythonModule"),
 }
-LABELS = {
+LABELS: Final = {
     "type": "object",
     "propertyNames": {"pattern": naming.LABEL_KEY.pattern.replace(r"\Z", "$")},
 }

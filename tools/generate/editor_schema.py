@@ -17,7 +17,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from google.cloud.aiplatform_v1 import types
 
@@ -26,15 +26,15 @@ from infra.customjob.request import message as shape
 from tools.generate import editor_forms, generated
 from tools.generate.editor_forms import snake
 
-TARGET = Path(__file__).parents[2] / "jobs" / "job.schema.json"
+TARGET: Final = Path(__file__).parents[2] / "jobs" / "job.schema.json"
 
 #: Messages that one reference may stand for.
-FROM_STACK = {
+FROM_STACK: Final = {
     "ReservationAffinity": "${reservations.NAME}",
     "PscInterfaceConfig": "${network.interface}",
 }
-DURATION = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
-ENTRY = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
+DURATION: Final = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
+ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
 
 def generate() -> str:

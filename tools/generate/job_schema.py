@@ -12,26 +12,26 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from google.cloud import aiplatform_v1
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from tools.generate import generated
 
-TARGET = Path(__file__).parents[2] / "infra" / "catalog" / "custom_job.json"
+TARGET: Final = Path(__file__).parents[2] / "infra" / "catalog" / "custom_job.json"
 
 #: Fields the service fills in. The Python types carry no such mark; their docstrings say it
 #: (``aiplatform_v1/types/custom_job.py``).
-OUTPUT_ONLY = {
+OUTPUT_ONLY: Final = {
     "CustomJob": {
         "name", "state", "createTime", "startTime", "endTime", "updateTime", "error",
         "webAccessUris", "satisfiesPzs", "satisfiesPzi",
     }
 }  # fmt: skip
 #: Messages that JSON writes as one scalar or takes as they are.
-WELL_KNOWN = {"google.protobuf.Duration": "duration"}
-SCALARS = {
+WELL_KNOWN: Final = {"google.protobuf.Duration": "duration"}
+SCALARS: Final = {
     FieldDescriptor.TYPE_STRING: "string",
     FieldDescriptor.TYPE_BOOL: "bool",
     FieldDescriptor.TYPE_INT32: "int32",

@@ -12,15 +12,16 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "policy"))
 
 from guardrails.policy import NOT_IN_STACKS, Policy, load  # noqa: E402 - needs the path above
 from tools.generate import generated  # noqa: E402
 
-TARGET = ROOT / "docs" / "policies.md"
-TITLES = {
+TARGET: Final = ROOT / "docs" / "policies.md"
+TITLES: Final = {
     "grants": "Who may do what",
     "buckets": "Buckets",
     "registry": "Docker repositories",
@@ -28,7 +29,7 @@ TITLES = {
     "encryption": "Keys",
     "network": "Networks",
 }
-HEAD = """\
+HEAD: Final = """\
 # Policies
 
 What a stack must not do, whoever wrote its files. The checks of the program (see

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
+from typing import Final
 
 from infra.customjob import rules
 from infra.customjob.rules import Rule
 from tools.generate import generated
 
-TARGET = Path(__file__).parents[2] / "docs" / "rules.md"
-TITLES = {
+TARGET: Final = Path(__file__).parents[2] / "docs" / "rules.md"
+TITLES: Final = {
     "file": "The file",
     "fields": "Fields and types",
     "pools": "Worker pools",
@@ -40,7 +41,7 @@ TITLES = {
     "fit_network": "The network of the stack",
     "fit_reservations": "The reservations of the stack",
 }
-HEAD = """\
+HEAD: Final = """\
 # Rules of job files
 
 What `vt check` and the preview of a stack hold a job file to. An **error** refuses the job: Google
