@@ -1,10 +1,10 @@
 """Write ``infra/catalog/custom_job.json``: the fields of CustomJob as the official client has them.
 
     .venv/bin/python -m tools.generate.job_schema          rewrite the file
-    .venv/bin/python -m tools.generate.job_schema --check  exit 1 if it is not what the client says
+    .venv/bin/python -m tools.generate.job_schema --check  exit 1 if it is not up to date
 
-The checker of job files must start fast and without Google's libraries, so it reads this file
-instead of importing them (1.4 s). A test runs ``--check``.
+The checker of job files reads this file instead of importing Google's libraries, which takes 1.4 s.
+A test runs ``--check``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools.generate import generated
 
 TARGET: Final = Path(__file__).parents[2] / "infra" / "catalog" / "custom_job.json"
 
-#: Fields the service fills in. The Python types carry no such mark; their docstrings say it
+#: Output-only fields. The Python types do not mark them; their docstrings do
 #: (``aiplatform_v1/types/custom_job.py``).
 OUTPUT_ONLY: Final = {
     "CustomJob": {
@@ -29,7 +29,7 @@ OUTPUT_ONLY: Final = {
         "webAccessUris", "satisfiesPzs", "satisfiesPzi",
     }
 }  # fmt: skip
-#: Messages that JSON writes as one scalar or takes as they are.
+#: Messages that JSON writes as one scalar.
 WELL_KNOWN: Final = {"google.protobuf.Duration": "duration"}
 SCALARS: Final = {
     FieldDescriptor.TYPE_STRING: "string",
