@@ -57,21 +57,24 @@ class Identity(pulumi.ComponentResource):
             opts=self._child,
         )
         self.email = self._account.email
+        self._grant_on_state(state, state_role, key_role)
+        self.register_outputs({"email": self.email})
+
+    def _grant_on_state(self, state: State, role: str, key_role: str) -> None:
         gcp.storage.BucketIAMMember(
-            f"{name}-state",
+            f"{self._name}-state",
             bucket=state.bucket.name,
-            role=state_role,
+            role=role,
             member=self._account.member,
             opts=self._child,
         )
         gcp.kms.CryptoKeyIAMMember(
-            f"{name}-key",
+            f"{self._name}-key",
             crypto_key_id=state.key.id,
             role=key_role,
             member=self._account.member,
             opts=self._child,
         )
-        self.register_outputs({"email": self.email})
 
     def allow_impersonation(self, subjects: Sequence[str], federation: Federation) -> None:
         """Let workflows impersonate this account if their token has one of these subjects."""
