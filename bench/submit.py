@@ -257,14 +257,14 @@ def main() -> int:
 
 
 def show_calls(found: dict[str, float]) -> None:
-    """Print the figures of :func:``calls``."""
+    """Print the figures of :func:`calls`."""
     for name, seconds in found.items():
         ratio = seconds / found["bare client"]
         print(f"{name:36} {seconds * 1000:9.1f} ms  {ratio:6.1f} x bare client", flush=True)
 
 
 def show_engine(size: int, found: dict[str, float]) -> None:
-    """Print the figures of :func:``engine``."""
+    """Print the figures of :func:`engine`."""
     print(
         f"{size:5} jobs: up {found['jobs']:.1f} s, bare call {found['bare']:.1f} s, floor "
         f"{found['floor']:.1f} s, ratio {found['jobs'] / found['floor']:.2f}, of the bare call "
