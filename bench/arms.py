@@ -1,4 +1,4 @@
-"""Two commands measured in turns in one run, and the ratio of their medians."""
+"""Measure two commands alternately in one run, and the ratio of their medians."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[float, str]:
-    """Seconds a command takes, and what it prints; ends the benchmark if it fails."""
+    """Seconds and output of a command; a failure ends the benchmark."""
     start = time.perf_counter()
     done = subprocess.run(
         command, cwd=cwd, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -24,9 +24,9 @@ def run(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> tuple[floa
 def in_turns(
     arms: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
 ) -> dict[str, list[float]]:
-    """Seconds of each arm, round by round, each round in the other order than the one before.
+    """Seconds of each arm by round. The order alternates from round to round.
 
-    ``warm_up``: rounds that come first and do not count.
+    ``warm_up``: number of first rounds that do not count.
     """
     times: dict[str, list[float]] = {name: [] for name in arms}
     for turn in range(warm_up + rounds):
@@ -38,7 +38,7 @@ def in_turns(
 
 
 def ratio(times: Mapping[str, Sequence[float]], of: str, over: str, at_most: float) -> bool:
-    """Print what was measured; whether the ratio of the two medians is held."""
+    """Print the measurements; return whether the ratio of the medians is within ``at_most``."""
     medians = {name: statistics.median(taken) for name, taken in times.items()}
     for name, taken in times.items():
         shown = " ".join(f"{seconds:.2f}" for seconds in taken)

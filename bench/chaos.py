@@ -1,4 +1,4 @@
-"""The proof that a submission survives everything: `make chaos`, or QUICK=1 for a sample.
+"""Test that a submission survives kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
 Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
 and mutants of the protocol in memory. Prints a table, writes a JSON, and ends with exit code 1 if
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.chaos import campaign, matrix, points, races, trial
 from tests.chaos.arena import Arena
@@ -28,15 +28,15 @@ from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
 from tests.chaos.ways import WAYS
 
-ARENAS = 2
-QUICK_POINTS = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider", "F7": "kill CLI",
+ARENAS: Final = 2
+QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider", "F7": "kill CLI",
                 "F8": "kill provider", "F11": "kill CLI", "F12": "interrupt twice",
                 "F19": "kill CLI"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of each part."""
+    """The number of trials of each part."""
 
     kills: int
     steps: int
@@ -44,13 +44,13 @@ class Size:
     quick: bool
 
 
-FULL = Size(1000, 100_000, (2, 3, 4, 6, 8), quick=False)
-QUICK = Size(12, 5_000, (2,), quick=True)
+FULL: Final = Size(1000, 100_000, (2, 3, 4, 6, 8), quick=False)
+QUICK: Final = Size(12, 5_000, (2,), quick=True)
 
 
 @dataclass
 class Report:
-    """What is printed and written: rows of (what, figure), problems, and all there is in detail."""
+    """Printed and written results: rows of (what, figure), problems, and details."""
 
     seed: int
     rows: list[tuple[str, str]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Report:
     details: dict[str, Any] = field(default_factory=dict)
 
     def add(self, what: str, figure: str, problems: Iterable[str], detail: Any) -> None:
-        """One part is done."""
+        """Add and print the result of one part."""
         self.rows.append((what, figure))
         self.problems += [f"{what}: {problem}" for problem in problems]
         self.details[what] = detail
@@ -66,7 +66,7 @@ class Report:
 
 
 def main() -> int:
-    """Exit code 1 if there is a problem."""
+    """Run all parts. Exit codes: 0 no problem, 1 at least one."""
     options = _options()
     size = QUICK if options.quick else FULL
     report, began = Report(options.seed), time.monotonic()
@@ -80,10 +80,10 @@ def main() -> int:
     ):
         shares = [(Path(folder), number, report.seed, size) for number in range(ARENAS)]
         found = list(pool.map(_with_cli, shares))
-    _tell_points(report, [outcome for share in found for outcome in share["points"]])
-    _tell_faults(report, [met for share in found for met in share["faults"]])
-    _tell_races(report, [race for share in found for race in share["races"]])
-    _tell_kills(report, [share["kills"] for share in found])
+    _add_points(report, [outcome for share in found for outcome in share["points"]])
+    _add_faults(report, [met for share in found for met in share["faults"]])
+    _add_races(report, [race for share in found for race in share["races"]])
+    _add_kills(report, [share["kills"] for share in found])
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -103,10 +103,10 @@ def _in_memory(report: Report, size: Size) -> None:
     walked = run_machine(size.steps, report.seed)
     figure = f"{walked.steps:,} in {walked.examples:,} examples"
     report.add("state machine steps", figure, walked.violations, asdict(walked))
-    judged = run_mutants(names=sample(6, report.seed) if size.quick else ())
-    alive = [result.name for result in judged if not result.killed]
-    figure = f"{len(judged) - len(alive)}/{len(judged)} killed"
-    report.add("mutants of the protocol", figure, alive, [asdict(result) for result in judged])
+    results = run_mutants(names=sample(6, report.seed) if size.quick else ())
+    alive = [result.name for result in results if not result.killed]
+    figure = f"{len(results) - len(alive)}/{len(results)} killed"
+    report.add("mutants of the protocol", figure, alive, [asdict(result) for result in results])
 
 
 def _with_cli(share: tuple[Path, int, int, Size]) -> dict[str, Any]:
@@ -144,14 +144,14 @@ def _trials(size: Size) -> list[tuple[trial.Point, str]]:
 
 
 def _progress(number: int) -> Callable[[campaign.Tally], None]:
-    def tell(tally: campaign.Tally) -> None:
+    def report_progress(tally: campaign.Tally) -> None:
         if len(tally.recoveries) % 25 == 0:
             print(f"  cloud {number}: {tally.kills} kills", flush=True)
 
-    return tell
+    return report_progress
 
 
-def _tell_points(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_points(report: Report, found: list[dict[str, Any]]) -> None:
     bad = [f"{o['point']}, {o['way']}: {o['problem']}" for o in found if o["problem"]]
     report.add("kill points survived", f"{len(found) - len(bad)}/{len(found)}", bad, found)
     for point in points.POINTS:
@@ -161,18 +161,18 @@ def _tell_points(report: Report, found: list[dict[str, Any]]) -> None:
             report.add(f"  {point.name}", f"{figure}: {point.what}", (), None)
 
 
-def _tell_faults(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_faults(report: Report, found: list[dict[str, Any]]) -> None:
     bad = [f"{met['fault']}: {met['problem']}" for met in found if met["problem"]]
     report.add("faults met", f"{len(found) - len(bad)}/{len(found)}", bad, found)
 
 
-def _tell_races(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_races(report: Report, found: list[dict[str, Any]]) -> None:
     bad = [f"{race['runners']} at once: {race['problem']}" for race in found if race["problem"]]
     sizes = ", ".join(str(race["runners"]) for race in found)
     report.add("ups at once", f"{sizes}: one job each, {len(bad)} problems", bad, found)
 
 
-def _tell_kills(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_kills(report: Report, found: list[dict[str, Any]]) -> None:
     kills, jobs = (sum(tally[key] for tally in found) for key in ("kills", "jobs"))
     twice = [text for tally in found for text in tally["duplicates"]]
     lost = [text for tally in found for text in tally["lost"]]

@@ -1,4 +1,4 @@
-"""How fast job files are judged, and what judging adds to a preview.
+"""Measure how fast job files are checked, and what checking adds to a preview.
 
     .venv/bin/python bench/check.py [--rounds N] [--only files|preview]
 
@@ -28,15 +28,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from arms import in_turns, ratio, run
 
-ROOT = Path(__file__).resolve().parents[1]
-FILES, JOBS = 1000, 50
-MAX_SECONDS, MAX_RATIO = 0.5, 1.10
+ROOT: Final = Path(__file__).resolve().parents[1]
+FILES: Final = 1000
+JOBS: Final = 50
+MAX_SECONDS: Final = 0.5
+MAX_RATIO: Final = 1.10
 
 #: Typical jobs: with comments, several arguments and variables; one and two pools.
-SINGLE = """\
+SINGLE: Final = """\
 # yaml-language-server: $schema=job.schema.json
 # Fine-tune number {n} on one GPU.
 displayName: fine-tune-{n}
@@ -64,7 +67,7 @@ jobSpec:
           - {{name: RUN_NUMBER, value: "{n}"}}
           - {{name: LOG_LEVEL, value: info}}
 """
-DOUBLE = """\
+DOUBLE: Final = """\
 # yaml-language-server: $schema=job.schema.json
 # Data-parallel training number {n}: one primary replica and three workers.
 serviceAccount: ${{serviceAccounts.trainer}}
@@ -87,11 +90,11 @@ workerPoolSpecs:
   - <<: *pool
     replicaCount: 3
 """
-PROJECT = """\
+PROJECT: Final = """\
 name: vertex-training
 runtime: {name: python, options: {toolchain: pip, virtualenv: .venv}}
 """
-STACK = """\
+STACK: Final = """\
 config:
   gcp:project: acme-ml-dev
   gcp:region: us-central1
@@ -103,7 +106,7 @@ config:
     trainer: {tag: v1}
   vertex-training:jobs:
 """
-UNCHECKED = '''\
+UNCHECKED: Final = '''\
 """The entry point without validation: PyYAML, references, JSON, and nothing else."""
 
 import hashlib
@@ -174,7 +177,7 @@ def vt_check(arguments: list[str], cwd: Path) -> tuple[float, float, float]:
 def bench_files(folder: Path, rounds: int) -> bool:
     """One file and a thousand."""
     write_jobs(folder / "jobs", FILES)
-    vt_check(["jobs/job-0001.yaml"], folder)  # compiles what is not compiled yet
+    vt_check(["jobs/job-0001.yaml"], folder)  # fills Python's bytecode cache
     ones = [vt_check(["jobs/job-0001.yaml"], folder) for _ in range(rounds)]
     used = statistics.median(one[1] for one in ones)
     print(f"one file: {used:.2f} s of processor time, median of {rounds} (at most {MAX_SECONDS})")
@@ -210,8 +213,8 @@ def bench_preview(folder: Path, rounds: int) -> bool:
 
         def preview() -> float:
             command = ["pulumi", "preview", "-s", "bench", "--non-interactive"]
-            seconds, told = run(command, project, arms_env)
-            created.add(re.findall(r"([0-9]+) to create", told)[-1])
+            seconds, output = run(command, project, arms_env)
+            created.add(re.findall(r"([0-9]+) to create", output)[-1])
             return seconds
 
         return preview

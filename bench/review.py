@@ -1,4 +1,4 @@
-"""What a review adds to the preview it is made from, in a large stack.
+"""Measure what a review adds to its preview, in a large stack.
 
     .venv/bin/python bench/review.py [--rounds N]
 
@@ -19,16 +19,19 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from arms import in_turns, ratio, run
 
 from vt.engine import stacks
 
-ROOT = Path(__file__).resolve().parents[1]
-JOBS, BUCKETS, MAX_RATIO = 200, 395, 1.10
-FORMATS = ("md", "html", "json")
+ROOT: Final = Path(__file__).resolve().parents[1]
+JOBS: Final = 200
+BUCKETS: Final = 395
+MAX_RATIO: Final = 1.10
+FORMATS: Final = ("md", "html", "json")
 
-JOB = """\
+JOB: Final = """\
 serviceAccount: ${{serviceAccounts.trainer}}
 baseOutputDirectory:
   outputUriPrefix: ${{buckets.artifacts}}/fine-tune-{n}/${{job.requestId}}
@@ -40,11 +43,11 @@ workerPoolSpecs:
       imageUri: ${{images.trainer}}
       args: ["--data=${{buckets.data-{n:03}}}/train", "--seed={n}"]
 """
-PROJECT = """\
+PROJECT: Final = """\
 name: vertex-training
 runtime: {name: python, options: {toolchain: pip, virtualenv: .venv}}
 """
-STACK = """\
+STACK: Final = """\
 config:
   gcp:project: local-bench
   gcp:region: us-central1
@@ -84,13 +87,13 @@ def bench(folder: Path, rounds: int) -> bool:
     review = [vt, "review", "--stack", "bench"]
     for ending in FORMATS:
         review += ["-o", str(folder / f"report.{ending}")]
-    run(review, project, env)  # makes the stack, and compiles what is not compiled yet
+    run(review, project, env)  # creates the stack, and fills Python's bytecode cache
     first = json.loads((folder / "report.json").read_text())
     count = len(first["changes"]) + len(first["jobs"]) + len(first["rights"]["gained"])
     print(f"{count:,} resources, {len(first['jobs'])} of them jobs, all of them new")
     pulumi = str(folder / "home" / "bin" / "pulumi")
     plain = [pulumi, "preview", "--stack", "bench", "--json", "--non-interactive"]
-    # What `vt review` runs a preview in: both meet the same state and plugins.
+    # The environment of the preview in `vt review`, so that both use the same state and plugins.
     os.environ["VT_LOCAL_HOME"] = env["VT_LOCAL_HOME"]
     target = stacks.find_unchecked(project, "bench").preview_target(offline=True)
     inside = {**env, **target.env}

@@ -1,4 +1,4 @@
-"""What a submission costs: in the provider, in the engine, and by other ways to submit.
+"""Measure what a submission costs in the provider, in the engine, and with other clients.
 
     .venv/bin/python bench/submit.py [--sizes 10,100] [--rounds N] [--calls N] [--json FILE]
 
@@ -33,18 +33,18 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from arms import in_turns
 from submit_programs import FLOOR, HIGH_LEVEL, PROVIDERS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[1]
 #: Bytes of state a job may take.
-MAX_STATE = 2000
-#: Jobs -> how long their ``up`` may take, as a part of the floor's.
-MAX_RATIO = {100: 1.0, 1000: 1.0}
-SHELL = {"imageUri": "shell", "command": ["true"]}
-POOL = {
+MAX_STATE: Final = 2000
+#: Number of jobs -> the longest time of their ``up``, as a ratio of the floor's.
+MAX_RATIO: Final = {100: 1.0, 1000: 1.0}
+SHELL: Final = {"imageUri": "shell", "command": ["true"]}
+POOL: Final = {
     "machineSpec": {"machineType": "n1-standard-4"},
     "replicaCount": "1",
     "containerSpec": SHELL,
@@ -52,17 +52,19 @@ POOL = {
 
 
 def timed(call: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
 
 
 def medians(figures: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The median of each series."""
     return {what: statistics.median(taken) for what, taken in figures.items()}
 
 
-def place(module: Any) -> dict[str, Any]:
-    """What the measured programs submit, and where."""
+def program_arguments(module: Any) -> dict[str, Any]:
+    """Arguments of the measured programs: what to submit, and where."""
     container = {"image_uri": "shell", "command": ["true"]}
     machine = {"machine_type": "n1-standard-4"}
     pool = {"machine_spec": machine, "replica_count": 1, "container_spec": container}
@@ -70,7 +72,7 @@ def place(module: Any) -> dict[str, Any]:
 
 
 def occupy_runner(module: Any, client: Any) -> None:
-    """Fill every slot of the runner: what is submitted later waits, and costs nothing."""
+    """Fill every slot of the runner, so that later jobs wait and use no processor time."""
     from localcloud.runner.scheduler import SLOTS
 
     container = {**SHELL, "command": ["sleep", "86400"]}
@@ -93,7 +95,7 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
 
 
 def by_provider(module: Any, name: str) -> None:
-    """One submission as the engine asks for it."""
+    """One submission by the provider, as the engine calls it."""
     from infra.customjob.provider import CustomJobProvider
     from infra.customjob.request.job_file import canonical
 
@@ -126,7 +128,7 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
         count,
         warm_up=1,
     )
-    script = HIGH_LEVEL.format(**place(module))
+    script = HIGH_LEVEL.format(**program_arguments(module))
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def high_level(jobs: int) -> str:
@@ -143,9 +145,9 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
 
 
 def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float]:
-    """Seconds of `pulumi up` of so many jobs, of the bare call and of the floor, and bytes of
-    state per job: medians of so many rounds, in each of which they take turns."""
-    (project.path / "floor.py").write_text(PROVIDERS.format(**place(module)))
+    """Seconds of ``pulumi up`` of ``size`` jobs, of the bare call and of the floor, and bytes of
+    state per job: medians of ``rounds`` rounds, in which they alternate."""
+    (project.path / "floor.py").write_text(PROVIDERS.format(**program_arguments(module)))
     programs = {
         "jobs": module.PROGRAM,
         "bare": FLOOR.format(provider="Bare"),
@@ -165,7 +167,7 @@ def engine(module: Any, project: Any, size: int, rounds: int) -> dict[str, float
 
 
 def one_up(project: Any, program: str, names: str, size: int) -> tuple[float, float]:
-    """Seconds of one `pulumi up` that makes ``size`` resources, and bytes of state of each."""
+    """Seconds of one ``pulumi up`` that makes ``size`` resources, and bytes of state of each."""
     saved = project.path / "empty.json"
     (project.path / "__main__.py").write_text(program)
     project.want()
@@ -206,7 +208,7 @@ def missed(report: dict[str, Any]) -> list[str]:
 
 
 def empty_again(project: Any, empty: Path) -> None:
-    """Empty the stack for the next measurement; to end each job first is another one's time."""
+    """Empty the stack for the next measurement, without the time to end each job."""
     project.pulumi(f"stack import -s local --force --file {empty}")
 
 
@@ -217,6 +219,7 @@ def state_bytes(project: Any) -> int:
 
 
 def main() -> int:
+    """Command line; see the module's docstring."""
     parser = argparse.ArgumentParser(description="What a submission costs.")
     parser.add_argument("--sizes", default="10,100,300,1000")
     parser.add_argument("--rounds", type=int, default=3)
@@ -254,12 +257,14 @@ def main() -> int:
 
 
 def show_calls(found: dict[str, float]) -> None:
+    """Print the figures of :func:`calls`."""
     for name, seconds in found.items():
         ratio = seconds / found["bare client"]
         print(f"{name:36} {seconds * 1000:9.1f} ms  {ratio:6.1f} x bare client", flush=True)
 
 
 def show_engine(size: int, found: dict[str, float]) -> None:
+    """Print the figures of :func:`engine`."""
     print(
         f"{size:5} jobs: up {found['jobs']:.1f} s, bare call {found['bare']:.1f} s, floor "
         f"{found['floor']:.1f} s, ratio {found['jobs'] / found['floor']:.2f}, of the bare call "

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-FLOOR = """\
+from typing import Final
+
+FLOOR: Final = """\
 import json
 from pathlib import Path
 from pulumi.dynamic import Resource
@@ -17,7 +19,7 @@ class Trivial(Resource, module="bench", name="Trivial"):
 for key in json.loads(Path("jobs.json").read_text()):
     Trivial(key)
 """
-PROVIDERS = """\
+PROVIDERS: Final = """\
 from pulumi.dynamic import CreateResult, ResourceProvider
 class Nothing(ResourceProvider):
     serialize_as_secret_always = False
@@ -36,7 +38,7 @@ class Bare(ResourceProvider):
 """
 #: The high-level SDK reaches the local service by a client without TLS; it makes none of its own,
 #: which it would do anew at each call.
-HIGH_LEVEL = """\
+HIGH_LEVEL: Final = """\
 import os, sys, time
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform

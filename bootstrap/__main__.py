@@ -1,4 +1,4 @@
-"""Entry point of ``pulumi up`` in this folder: the environment's settings -> the program."""
+"""Entry point of ``pulumi up`` in this folder: read the settings, declare the resources."""
 
 from pathlib import Path
 

@@ -1,13 +1,13 @@
-"""Entry point of ``pulumi preview --policy-pack policy``: serves the policies until it is ended.
+"""Entry point of ``pulumi preview --policy-pack policy``: serve the policies to the engine.
 
-The engine runs this in ``.venv/policy``, which ``make setup`` makes: the SDK for policies needs an
-older protobuf than Google's clients. Everything below ``guardrails`` but ``pack`` is plain Python.
+The engine runs this in ``.venv/policy``, which ``make setup`` creates, because the policy SDK needs
+an older protobuf than Google's clients. In ``guardrails``, only ``pack`` loads the SDK.
 """
 
 import sys
 from pathlib import Path
 
-# Patterns that job files are judged by are shared with the program, which lies beside this folder.
+# The program, beside this folder, has the patterns of secrets that its rules for job files use.
 sys.path.append(str(Path(__file__).parents[1]))
 
 from guardrails import pack

@@ -1,4 +1,4 @@
-"""`make check` calls this where .venv has no actionlint yet, or an old one."""
+"""Install actionlint into .venv/bin, unless the pinned version is there: run by ``make check``."""
 
 import sys
 
@@ -8,7 +8,7 @@ from toolchain.layout import Layout
 
 
 def main() -> int:
-    """Exit codes: 0 in place, 1 it cannot be had; the reason and a hint go to stderr."""
+    """Exit codes: 0 installed, 1 not available; the reason and a hint go to stderr."""
     try:
         print(f"actionlint: {ensure_actionlint(Layout.of_this_checkout())}")
     except SetupError as error:

@@ -1,7 +1,7 @@
-"""`make browser`: a Chromium for the tests of pages that people read in one.
+"""Find or install a Chromium for the tests of HTML pages: ``make browser``.
 
-Takes one that is there. On Debian and its kin, as root, it installs the distribution's package;
-elsewhere it says what to install. Standard library only.
+As root on Debian and its derivatives, a missing browser is installed as the distribution's package.
+Elsewhere a message names what to install. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import Final
 
-#: What Chromium is called on different systems.
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-VARIABLE = "CHROMIUM"
-HINT = f"install chromium (Debian: apt-get install chromium), or set {VARIABLE} to one's path"
+#: Commands of Chromium on different systems.
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+#: Environment variable with the path of a browser.
+VARIABLE: Final = "CHROMIUM"
+HINT: Final = (
+    f"install chromium (Debian: apt-get install chromium), or set {VARIABLE} to one's path"
+)
 
 
 def find() -> str | None:
-    """The path of a Chromium: the one named by ``CHROMIUM``, else the first on PATH."""
+    """Path of the Chromium that ``CHROMIUM`` names, else of the first one on PATH."""
     named = os.environ.get(VARIABLE)
     for name in [named] if named else NAMES:
         if path := shutil.which(name):
@@ -27,19 +31,23 @@ def find() -> str | None:
 
 
 def install() -> None:
-    """Install the distribution's package; raises CalledProcessError with apt's own words shown."""
+    """Install the distribution's package.
+
+    Raises:
+        CalledProcessError: apt failed; its own messages are on stderr.
+    """
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update", "-qq"], ["install", "-y", "-qq", "chromium"]):
         subprocess.run(["apt-get", *arguments], check=True, env=env, stdout=subprocess.DEVNULL)
 
 
 def can_install() -> bool:
-    """Whether this is root on a machine with apt, and no other browser was asked for."""
+    """Whether apt and root are available, and ``CHROMIUM`` names no browser."""
     return shutil.which("apt-get") is not None and os.geteuid() == 0 and VARIABLE not in os.environ
 
 
 def main() -> int:
-    """Exit code 0 if there is a browser afterwards."""
+    """Exit codes: 0 a browser is installed, 1 none is."""
     if find() is None and can_install():
         print("browser: installing chromium with apt-get", flush=True)
         try:

@@ -1,7 +1,6 @@
-"""`make requirements`: compile requirements/*.in to *.txt, every version pinned by hash.
+"""Compile requirements/*.in to *.txt, every version pinned by hash: ``make requirements``.
 
-The results name no registry, no machine and no folder: where packages come from is the business
-of whoever installs them.
+The results name no registry, machine or folder: the configuration of the installer does.
 """
 
 from __future__ import annotations
@@ -9,15 +8,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
-OLDEST_PYTHON = "3.11"
-HEADER = "# Compiled from {name}.in by `make requirements`; do not edit.\n"
-ORDER = ("runtime", "dev", "policy")
-"""dev is held to the versions of runtime, so runtime goes first."""
+OLDEST_PYTHON: Final = "3.11"
+HEADER: Final = "# Compiled from {name}.in by `make requirements`; do not edit.\n"
+#: Order of compilation: dev is constrained by the versions of runtime.
+ORDER: Final = ("runtime", "dev", "policy")
 
-FOLDER = Path(__file__).resolve().parents[1] / "requirements"
+FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
 
-COMMAND = (
+COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),
     *("--python-version", OLDEST_PYTHON, "--no-emit-index-url", "--no-emit-find-links"),
     *("--no-header", "--annotation-style", "line"),
@@ -25,6 +25,7 @@ COMMAND = (
 
 
 def main() -> int:
+    """Compile all files; with ``--upgrade``, to the newest versions. Returns uv's exit code."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     for source in (FOLDER / f"{name}.in" for name in ORDER):
         target = source.with_suffix(".txt")

@@ -1,7 +1,7 @@
-"""`make setup`: leaves a working environment in .venv, `pulumi` and `vt` included.
+"""Install a working environment into .venv, with ``pulumi`` and ``vt``: ``make setup``.
 
-Runs before anything is installed, so it and the package `toolchain` beside it use the standard
-library only. This file stays readable for any Python 3, to be able to say which one is needed.
+It runs before anything is installed, so it and the package ``toolchain`` use the standard library
+only. Any Python 3 can parse this file, so that an old one gets a message and no syntax error.
 """
 
 import sys

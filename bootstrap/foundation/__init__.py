@@ -1,12 +1,12 @@
-"""What has to be there before the first deployment, and outlives every stack.
+"""Resources that exist before the first deployment and outlive every stack.
 
 ================  ===================================================================
-``program``       the order of things on one page
-``settings``      what ``Pulumi.<environment>.yaml`` in this folder may say
-``config``        reads and judges it
+``program``       declares all resources in order, on one page
+``settings``      the models of ``bootstrap/Pulumi.<environment>.yaml``
+``config``        reads and validates such a file
 ``state``         the bucket for Pulumi's state and the key for its secrets
-``federation``    GitHub's tokens instead of keys
-``identities``    an account of CI: who becomes it, and what it may do
-``permissions``   what plan and deploy need, derived from the resources the stacks use
+``federation``    Workload Identity Federation with GitHub, in place of keys
+``identities``    a service account of CI, with its grants and who may impersonate it
+``permissions``   permissions of both accounts, derived from the stacks' resource types
 ================  ===================================================================
 """

@@ -1,4 +1,4 @@
-"""An environment's config -> its settings: every mistake at once, with its place."""
+"""Read an environment's config and report every mistake at once, each with its location."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
 
 
 def read(folder: Path) -> Settings:
-    """The current environment's settings; ``folder`` holds its file.
+    """Return the current environment's settings; ``folder`` holds its file.
 
     Raises:
         ConfigError: with every mistake found.
@@ -28,7 +28,11 @@ def read(folder: Path) -> Settings:
 
 
 def parse(raw: Mapping[str, Any]) -> Settings:
-    """Check what an environment says; see :func:`read`."""
+    """Validate a config that the engine has parsed; see :func:`read`.
+
+    Raises:
+        ConfigError: with every mistake found.
+    """
     settings = reader.parse(SCHEMA, raw)
     location = Location(reader.file_name(settings.stack))
     problems = [

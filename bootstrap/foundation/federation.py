@@ -1,63 +1,65 @@
-"""GitHub's tokens instead of keys: a pool, and a provider that takes one repository's only.
+"""Workload Identity Federation: a pool, and a provider that accepts one repository's tokens.
 
-GitHub signs the tokens of every repository there is, so the condition on numbers is what keeps all
-others out: names of owners and repositories can be given up and registered by somebody else.
+GitHub signs the tokens of all repositories. The provider's condition compares numeric ids, because
+names of owners and repositories can be given up and registered by somebody else.
 https://docs.cloud.google.com/iam/docs/workload-identity-federation-with-deployment-pipelines
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from foundation.settings import Settings
 
-ISSUER = "https://token.actions.githubusercontent.com"
+#: https://docs.github.com/en/actions/reference/security/oidc
+ISSUER: Final = "https://token.actions.githubusercontent.com"
 
 
 def subject(settings: Settings, context: str) -> str:
-    """``sub`` of tokens for a context like ``pull_request`` or ``environment:prod``.
+    """Subject (``sub``) of tokens for a context like ``pull_request`` or ``environment:prod``.
 
     https://docs.github.com/en/actions/reference/security/oidc
     """
     return f"repo:{settings.github.owner}/{settings.github.repository}:{context}"
 
 
-def deploys(settings: Settings) -> str:
-    """Subject of the jobs that deploy: those of the environment."""
+def deploy_subject(settings: Settings) -> str:
+    """Subject of the jobs that deploy: those of the GitHub environment."""
     return subject(settings, f"environment:{settings.environment}")
 
 
-def plans(settings: Settings) -> tuple[str, ...]:
-    """Subjects of the jobs that look: of pull requests, and of the deployed branch at night.
+def preview_subjects(settings: Settings) -> tuple[str, ...]:
+    """Subjects of the jobs that preview: pull requests, and nightly jobs of the deployed branch.
 
-    A pull request from a fork gets no token at all.
+    GitHub gives pull requests of forks no token.
     """
     branch = f"ref:refs/heads/{settings.github.branch}"
     return subject(settings, "pull_request"), subject(settings, branch)
 
 
-def condition(settings: Settings) -> str:
-    """What every token must fulfil; those that deploy must also come from the branch.
+def attribute_condition(settings: Settings) -> str:
+    """CEL condition on every token. A token that deploys must also come from the branch.
 
-    A GitHub environment that forgot to restrict its branches does not open anything.
+    So a GitHub environment without a branch restriction still deploys nothing else.
     """
     github = settings.github
     return (
         f"assertion.repository_owner_id == '{github.owner_id}' && "
         f"assertion.repository_id == '{github.repository_id}' && "
-        f"(assertion.sub != '{deploys(settings)}' || "
+        f"(assertion.sub != '{deploy_subject(settings)}' || "
         f"assertion.ref == 'refs/heads/{github.branch}')"
     )
 
 
 class Federation(pulumi.ComponentResource):
-    """The pool and its provider."""
+    """The workload identity pool and its provider."""
 
     pool: str
-    """Name of the pool, with the project's number, as IAM members and workflows spell it."""
+    """Resource name of the pool with the project's number, as IAM members and workflows use it."""
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class Federation(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``after``: the APIs that must be on."""
+        """``after``: resources to wait for, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:Federation", name, None, opts)
         pool_id = f"github-{settings.stack}"
         pool = gcp.iam.WorkloadIdentityPool(
@@ -91,7 +93,7 @@ class Federation(pulumi.ComponentResource):
                 "attribute.repository_owner_id": "assertion.repository_owner_id",
                 "attribute.ref": "assertion.ref",
             },
-            attribute_condition=condition(settings),
+            attribute_condition=attribute_condition(settings),
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.pool = (
@@ -100,5 +102,5 @@ class Federation(pulumi.ComponentResource):
         self.register_outputs({"pool": self.pool})
 
     def principal(self, sub: str) -> str:
-        """IAM member for the tokens with this subject."""
+        """IAM member for tokens with the subject ``sub``."""
         return f"principal://iam.googleapis.com/{self.pool}/subject/{sub}"

@@ -1,13 +1,14 @@
-"""An account of CI: which workflows become it, and what it may do.
+"""A service account of CI, its grants, and the workflows that may impersonate it.
 
-``plan`` looks: it reads settings and IAM policies, never what objects or secrets hold but for the
-buckets it is told, and it cannot submit a job or act as any account. ``deploy`` changes what the
-stacks are made of. Neither has a key; both are only ever impersonated by a workflow's own token.
+``plan`` reads settings and IAM policies. It reads no secrets, and objects only in the buckets that
+the settings list. It cannot submit a job or act as another account. ``deploy`` creates, changes and
+deletes the stacks' resources. Neither has a key: workflows impersonate them with their own tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
@@ -16,15 +17,15 @@ from foundation.federation import Federation
 from foundation.settings import Settings
 from foundation.state import State
 
-IMPERSONATE = "roles/iam.workloadIdentityUser"
-READ_OBJECTS = "roles/storage.objectViewer"
-WRITE_OBJECTS = "roles/storage.objectUser"
-DECRYPT = "roles/cloudkms.cryptoKeyDecrypter"
-ENCRYPT = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+IMPERSONATE: Final = "roles/iam.workloadIdentityUser"
+READ_OBJECTS: Final = "roles/storage.objectViewer"
+WRITE_OBJECTS: Final = "roles/storage.objectUser"
+DECRYPT: Final = "roles/cloudkms.cryptoKeyDecrypter"
+ENCRYPT_DECRYPT: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 
 class Identity(pulumi.ComponentResource):
-    """One account with its grants on the project, the state and the key."""
+    """A service account with its grants on the state bucket, the key and the project."""
 
     email: pulumi.Output[str]
 
@@ -40,9 +41,9 @@ class Identity(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``state_role`` is given on the state bucket, ``key_role`` on the key of its secrets.
+        """Grant ``state_role`` on the state bucket and ``key_role`` on the key of its secrets.
 
-        ``after``: the APIs that must be on.
+        ``after``: resources to wait for, such as enabled APIs.
         """
         super().__init__("vertextraining:bootstrap:Identity", name, None, opts)
         self._name, self._settings = name, settings
@@ -56,24 +57,27 @@ class Identity(pulumi.ComponentResource):
             opts=self._child,
         )
         self.email = self._account.email
+        self._grant_on_state(state, state_role, key_role)
+        self.register_outputs({"email": self.email})
+
+    def _grant_on_state(self, state: State, role: str, key_role: str) -> None:
         gcp.storage.BucketIAMMember(
-            f"{name}-state",
+            f"{self._name}-state",
             bucket=state.bucket.name,
-            role=state_role,
+            role=role,
             member=self._account.member,
             opts=self._child,
         )
         gcp.kms.CryptoKeyIAMMember(
-            f"{name}-key",
+            f"{self._name}-key",
             crypto_key_id=state.key.id,
             role=key_role,
             member=self._account.member,
             opts=self._child,
         )
-        self.register_outputs({"email": self.email})
 
-    def becomes(self, subjects: Sequence[str], federation: Federation) -> None:
-        """Let the workflows whose tokens have one of these subjects become this account."""
+    def allow_impersonation(self, subjects: Sequence[str], federation: Federation) -> None:
+        """Let workflows impersonate this account if their token has one of these subjects."""
         for sub in subjects:
             gcp.serviceaccount.IAMMember(
                 f"{self._name}-from-{sub}",
@@ -83,29 +87,31 @@ class Identity(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[federation]),
             )
 
-    def may(self, what: str, permissions: Sequence[str], *, only: str = "") -> None:
-        """Give it a role of its own, of exactly these permissions; ``only``: a CEL condition."""
+    def grant_custom_role(
+        self, name: str, permissions: Sequence[str], *, condition: str = ""
+    ) -> None:
+        """Create a role of exactly these permissions and grant it; see :meth:`grant_role`."""
         role = gcp.projects.IAMCustomRole(
-            f"{self._name}-{what}-role",
+            f"{self._name}-{name}-role",
             project=self._settings.project,
             # Ids of roles have no dashes, and stay taken for weeks after a role is deleted.
-            role_id=f"training_{what}_{self._settings.stack.replace('-', '_')}",
-            title=f"Training: {what} ({self._settings.stack})",
+            role_id=f"training_{name}_{self._settings.stack.replace('-', '_')}",
+            title=f"Training: {name} ({self._settings.stack})",
             description="What the training stack's resource types need; docs/bootstrap.md",
             permissions=list(permissions),
             stage="GA",
             opts=self._child,
         )
-        self.has(what, role.name, only=only)
+        self.grant_role(name, role.name, condition=condition)
 
-    def has(self, what: str, role: pulumi.Input[str], *, only: str = "") -> None:
-        """Give it a role on the project; ``only``: a CEL condition."""
-        condition = gcp.projects.IAMMemberConditionArgs(title=what, expression=only)
+    def grant_role(self, name: str, role: pulumi.Input[str], *, condition: str = "") -> None:
+        """Grant a role on the project, under ``condition`` (CEL) unless that is empty."""
+        when = gcp.projects.IAMMemberConditionArgs(title=name, expression=condition)
         gcp.projects.IAMMember(
-            f"{self._name}-{what}",
+            f"{self._name}-{name}",
             project=self._settings.project,
             role=role,
             member=self._account.member,
-            condition=condition if only else None,
+            condition=when if condition else None,
             opts=self._child,
         )

@@ -1,9 +1,8 @@
-"""What ``plan`` and ``deploy`` need, derived from the resource types that the stacks use.
+"""Permissions of ``plan`` and ``deploy``, derived from the resource types that the stacks use.
 
-Predefined roles would give more: who may create a secret by ``roles/secretmanager.admin`` may read
-every value, and who may create buckets by ``roles/storage.admin`` may make HMAC keys of accounts.
-So each account gets a role of its own, with the permissions that ``permissions.yaml`` lists and no
-others.
+Predefined roles grant more: ``roles/secretmanager.admin`` also reads every secret's value, and
+``roles/storage.admin`` also creates HMAC keys. So each account gets a custom role with exactly the
+permissions that ``permissions.yaml`` lists.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 import yaml
@@ -19,14 +18,14 @@ from pydantic import ConfigDict, Field
 
 from infra.plan import grants
 
-#: What IAM takes in one ``hasOnly``: https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
-MAX_ROLES = 10
+#: Most roles that one ``hasOnly`` may list. https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
+MAX_ROLES: Final = 10
 
 Permission = Annotated[str, Field(pattern=r"^[a-z]+\.[A-Za-z]+\.[A-Za-z]+$")]
 
 
 class Need(pydantic.BaseModel):
-    """Permissions that one resource type asks for; see the head of ``permissions.yaml``."""
+    """Permissions that one resource type requires; see the head of ``permissions.yaml``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,21 +46,23 @@ def needs() -> dict[str, Need]:
 
 
 def of_plan(types: Iterable[str]) -> list[str]:
-    """What it takes to refresh resources of these types, objects' content apart."""
-    return sorted({p for need in _here(types) for p in need.read})
+    """Permissions to refresh resources of these types, without the content of objects."""
+    return sorted({p for need in _in_project(types) for p in need.read})
 
 
 def of_deploy(types: Iterable[str]) -> list[str]:
-    """What it takes to create, change and delete them, but for setting IAM policies."""
-    return sorted({p for need in _here(types) for p in (*need.read, *need.content, *need.write)})
+    """Permissions to create, change and delete such resources, without setting IAM policies."""
+    return sorted(
+        {p for need in _in_project(types) for p in (*need.read, *need.content, *need.write)}
+    )
 
 
-def of_granting(types: Iterable[str]) -> list[str]:
-    """What it takes to grant rights on them."""
-    return sorted({p for need in _here(types) for p in need.grant})
+def of_grant(types: Iterable[str]) -> list[str]:
+    """Permissions to set IAM policies of such resources."""
+    return sorted({p for need in _in_project(types) for p in need.grant})
 
 
-def _here(types: Iterable[str]) -> list[Need]:
+def _in_project(types: Iterable[str]) -> list[Need]:
     return [need for type_ in types if (need := needs()[type_]).where == "project"]
 
 
@@ -71,7 +72,7 @@ def grantable_roles() -> list[str]:
     return sorted({grant.role for grant in grants.ALLOWED if grant.type not in elsewhere})
 
 
-def only_grantable_roles() -> str:
-    """The condition that holds ``deploy`` to them."""
+def grantable_roles_condition() -> str:
+    """CEL condition that limits ``deploy`` to granting those roles."""
     listed = ", ".join(f"'{role}'" for role in grantable_roles())
     return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([{listed}])"

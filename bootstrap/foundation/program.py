@@ -1,14 +1,15 @@
-"""What is made once for an environment, in order.
+"""Declare the resources of one environment, in order.
 
     apis ──► state bucket, key ──┐
       └────► GitHub federation ──┴──► plan, deploy
 
-Nothing here reads what the training stacks hold, and they never touch what is here.
+Nothing here reads resources of the training stacks, and they never change these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
@@ -20,7 +21,7 @@ from foundation.settings import Settings
 from foundation.state import State
 from infra.naming import STAGING
 
-APIS = (
+APIS: Final = (
     "serviceusage",
     "cloudresourcemanager",
     "iam",
@@ -32,7 +33,7 @@ APIS = (
 
 
 def deploy(settings: Settings) -> None:
-    """Declare everything."""
+    """Declare all resources and export what GitHub and the training stack need."""
     apis = [
         gcp.projects.Service(
             f"api-{api}",
@@ -44,8 +45,8 @@ def deploy(settings: Settings) -> None:
     ]
     state = State("state", settings=settings, after=apis)
     github = Federation("github", settings=settings, after=apis)
-    plan = looks(settings, state, github, apis)
-    changes = deploys(settings, state, github, apis)
+    plan = create_preview_identity(settings, state, github, apis)
+    changes = create_deploy_identity(settings, state, github, apis)
 
     pulumi.export("backend", f"gs://{settings.state_bucket}")
     pulumi.export("secretsProvider", f"gcpkms://{state.key_path}")
@@ -55,10 +56,10 @@ def deploy(settings: Settings) -> None:
     pulumi.export("submitter", pulumi.Output.concat("serviceAccount:", changes.email))
 
 
-def looks(
+def create_preview_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """``plan``: previews of pull requests, and the nightly look for drift."""
+    """Create ``plan``, the account of previews and nightly drift checks."""
     plan = Identity(
         "plan",
         settings=settings,
@@ -68,40 +69,40 @@ def looks(
         key_role=identities.DECRYPT,
         after=after,
     )
-    plan.becomes(federation.plans(settings), github)
-    plan.may("plan", permissions.of_plan(permissions.needs()))
-    plan.has("objects", identities.READ_OBJECTS, only=_objects_of(settings))
+    plan.allow_impersonation(federation.preview_subjects(settings), github)
+    plan.grant_custom_role("plan", permissions.of_plan(permissions.needs()))
+    plan.grant_role("objects", identities.READ_OBJECTS, condition=_in_readable_buckets(settings))
     return plan
 
 
-def deploys(
+def create_deploy_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """``deploy``: everything the stack is made of, but not the state bucket's own settings."""
+    """Create ``deploy``, the account that changes a stack, but not the state bucket itself."""
     account = Identity(
         "deploy",
         settings=settings,
         description="Deploys the training stack",
         state=state,
         state_role=identities.WRITE_OBJECTS,
-        key_role=identities.ENCRYPT,
+        key_role=identities.ENCRYPT_DECRYPT,
         after=after,
     )
-    account.becomes([federation.deploys(settings)], github)
-    # The project-wide role ends where the state begins: there it has the narrower one from above.
+    account.allow_impersonation([federation.deploy_subject(settings)], github)
+    # Exclude the state bucket from the project-wide role: its own grant above is narrower.
     not_state = f"!resource.name.startsWith('projects/_/buckets/{settings.state_bucket}')"
     types = permissions.needs()
-    account.may("deploy", permissions.of_deploy(types), only=not_state)
-    account.may(
+    account.grant_custom_role("deploy", permissions.of_deploy(types), condition=not_state)
+    account.grant_custom_role(
         "grant",
-        permissions.of_granting(types),
-        only=f"{not_state} && {permissions.only_grantable_roles()}",
+        permissions.of_grant(types),
+        condition=f"{not_state} && {permissions.grantable_roles_condition()}",
     )
     return account
 
 
-def _objects_of(settings: Settings) -> str:
-    """Objects that the stack itself keeps: its packages, and the buckets that were named."""
+def _in_readable_buckets(settings: Settings) -> str:
+    """CEL condition: an object in the staging bucket, or in one that ``planReads`` lists."""
     buckets = [settings.names.bucket(key) for key in (STAGING, *dict.fromkeys(settings.plan_reads))]
     return " || ".join(
         f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/')" for bucket in buckets

@@ -1,4 +1,4 @@
-"""What ``bootstrap/Pulumi.<environment>.yaml`` may say: the models, and nothing that reads."""
+"""The models of ``bootstrap/Pulumi.<environment>.yaml``. Nothing here reads a file."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Days = Annotated[int, Field(ge=1, le=3650)]
 
 
 class GitHub(Section):
-    """The one repository whose workflows may become this environment's accounts."""
+    """The one repository whose workflows may impersonate this environment's accounts."""
 
     owner: Annotated[str, form(r"[A-Za-z0-9]([A-Za-z0-9-]{0,37}[A-Za-z0-9])?", "octo-org")]
     owner_id: Id
     repository: Annotated[str, form(r"[A-Za-z0-9._-]{1,100}", "octo-repo")]
     repository_id: Id
     branch: Annotated[str, form(r"[A-Za-z0-9._/-]{1,200}", "main")] = "main"
-    """The branch that is deployed, and whose nightly job looks for drift."""
+    """The branch that is deployed, and whose nightly job checks for drift."""
     environment: Annotated[str, form(r"[A-Za-z0-9._-]{0,100}", "prod")] = ""
     """GitHub environment whose jobs deploy; the stack's name if empty."""
 
 
 class State(Section):
-    """The bucket with Pulumi's state."""
+    """The bucket that holds Pulumi's state."""
 
     bucket: Annotated[str, form(naming.BUCKET.pattern, "acme-pulumi-state")] | None = None
     """Its name; ``PROJECT-pulumi-state`` if absent."""
@@ -41,7 +41,7 @@ class State(Section):
 
 
 class Settings(Section):
-    """One environment, checked."""
+    """The settings of one environment."""
 
     stack: Annotated[str, form(r"[a-z]([a-z0-9-]{0,18}[a-z0-9])?", "dev (at most 20)")]
     """The environment's name: the same as that of the training stack it serves."""
@@ -73,8 +73,8 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is a rehearsal, which may be thrown away."""
-        return self.project.startswith("local-")
+        """Whether this is a rehearsal in the local cloud. Nothing in it is protected."""
+        return naming.is_local(self.project)
 
     @property
     def state_bucket(self) -> str:

@@ -1,28 +1,33 @@
-"""Where Pulumi keeps the state of this environment, and what its secrets are encrypted with.
+"""The bucket for this environment's Pulumi state, and the key that encrypts its secrets.
 
-State is the only record of what belongs to a stack, and holds its secrets, encrypted. So nothing
-here can be deleted by ``pulumi destroy`` outside of a rehearsal, and old checkpoints stay.
+State is the only record of a stack's resources, and it holds their secrets, encrypted. So
+``pulumi destroy`` cannot delete the bucket or the key outside of a rehearsal, and old checkpoints
+are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from foundation.settings import Settings
 
-DAY = 24 * 3600
+#: Seconds in a day.
+DAY: Final = 24 * 3600
+#: Name of the key in its key ring.
+KEY: Final = "stack-secrets"
 
 
 class State(pulumi.ComponentResource):
-    """The state bucket and the key."""
+    """The state bucket and the key of its secrets."""
 
     bucket: gcp.storage.Bucket
     key: gcp.kms.CryptoKey
     key_path: str
-    """The key's resource name, known before it exists."""
+    """The key's resource name, known before the key exists."""
 
     def __init__(
         self,
@@ -32,49 +37,62 @@ class State(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``after``: the APIs that must be on."""
+        """``after``: resources to wait for, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:State", name, None, opts)
-        keep = not settings.is_local
-        child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=keep)
-        self.bucket = gcp.storage.Bucket(
-            f"{name}-bucket",
-            name=settings.state_bucket,
-            project=settings.project,
-            location=settings.region.upper(),  # as the service spells it back
-            storage_class="STANDARD",
-            uniform_bucket_level_access=True,
-            public_access_prevention="enforced",
-            versioning=gcp.storage.BucketVersioningArgs(enabled=True),
-            soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
-                retention_duration_seconds=settings.state.soft_delete_days * DAY
-            ),
-            lifecycle_rules=_lifecycle(settings.state.keep_noncurrent_days),
-            force_destroy=settings.is_local,
-            labels=settings.names.labels(settings.labels),
-            opts=child,
+        child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=not settings.is_local)
+        self.bucket = _create_bucket(name, settings, child)
+        self.key_path = (
+            f"projects/{settings.project}/locations/{settings.region}/keyRings/"
+            f"{_key_ring(settings)}/cryptoKeys/{KEY}"
         )
-        names = settings.project, settings.region, f"pulumi-{settings.stack}"
-        self.key_path = "projects/{}/locations/{}/keyRings/{}/cryptoKeys/stack-secrets".format(
-            *names
-        )
-        ring = gcp.kms.KeyRing(
-            f"{name}-keys",
-            name=f"pulumi-{settings.stack}",
-            project=settings.project,
-            location=settings.region,
-            opts=child,
-        )
-        self.key = gcp.kms.CryptoKey(
-            f"{name}-key",
-            name="stack-secrets",
-            key_ring=ring.id,
-            purpose="ENCRYPT_DECRYPT",
-            # Old versions stay: what was encrypted with them must be readable.
-            rotation_period=f"{settings.rotation_days * DAY}s",
-            labels=settings.names.labels(settings.labels),
-            opts=child,
-        )
+        self.key = _create_key(name, settings, child)
         self.register_outputs({"bucket": self.bucket.url, "key": self.key.id})
+
+
+def _create_bucket(
+    name: str, settings: Settings, opts: pulumi.ResourceOptions
+) -> gcp.storage.Bucket:
+    return gcp.storage.Bucket(
+        f"{name}-bucket",
+        name=settings.state_bucket,
+        project=settings.project,
+        location=settings.region.upper(),  # as the service returns it
+        storage_class="STANDARD",
+        uniform_bucket_level_access=True,
+        public_access_prevention="enforced",
+        versioning=gcp.storage.BucketVersioningArgs(enabled=True),
+        soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
+            retention_duration_seconds=settings.state.soft_delete_days * DAY
+        ),
+        lifecycle_rules=_lifecycle(settings.state.keep_noncurrent_days),
+        force_destroy=settings.is_local,
+        labels=settings.names.labels(settings.labels),
+        opts=opts,
+    )
+
+
+def _key_ring(settings: Settings) -> str:
+    return f"pulumi-{settings.stack}"
+
+
+def _create_key(name: str, settings: Settings, opts: pulumi.ResourceOptions) -> gcp.kms.CryptoKey:
+    ring = gcp.kms.KeyRing(
+        f"{name}-keys",
+        name=_key_ring(settings),
+        project=settings.project,
+        location=settings.region,
+        opts=opts,
+    )
+    return gcp.kms.CryptoKey(
+        f"{name}-key",
+        name=KEY,
+        key_ring=ring.id,
+        purpose="ENCRYPT_DECRYPT",
+        # Old versions stay: what was encrypted with them must be readable.
+        rotation_period=f"{settings.rotation_days * DAY}s",
+        labels=settings.names.labels(settings.labels),
+        opts=opts,
+    )
 
 
 def _lifecycle(keep_noncurrent_days: int) -> list[gcp.storage.BucketLifecycleRuleArgs]:

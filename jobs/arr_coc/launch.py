@@ -1,11 +1,11 @@
 """Start torchrun on this node: ``launch.py --gpus=8 train.py [ARGS]``.
 
-Vertex AI tells a replica where it stands in CLUSTER_SPEC. Node 0 is the primary (workerpool0),
-node i + 1 is replica i of workerpool1; reduction servers and evaluators are no nodes. torchrun
-gives every process RANK, LOCAL_RANK and WORLD_SIZE, which Vertex AI does not.
+Vertex AI describes the cluster and the replica in CLUSTER_SPEC. Node 0 is the primary
+(workerpool0), node i + 1 is replica i of workerpool1. Reduction servers and evaluators are not
+nodes. torchrun sets RANK, LOCAL_RANK and WORLD_SIZE for every process; Vertex AI does not.
 
-zero2.json beside this has ``reduce_scatter`` off: gradients are then all-reduced, and reduction
-servers speed up nothing else.
+zero2.json turns ``reduce_scatter`` off, so that gradients are all-reduced: reduction servers
+accelerate only that.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from typing import Final
 
-PORT = 29500
-NODES = ("workerpool0", "workerpool1")
+PORT: Final = 29500
+#: Worker pools whose replicas are nodes.
+NODES: Final = ("workerpool0", "workerpool1")
 
 
 def torchrun(cluster_spec: str, gpus: int, script: list[str]) -> list[str]:
@@ -40,7 +42,7 @@ def torchrun(cluster_spec: str, gpus: int, script: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Become torchrun, so that its exit code is the replica's."""
+    """Replace this process by torchrun, so that its exit code is the replica's."""
     if len(sys.argv) < 3 or not sys.argv[1].startswith("--gpus="):
         raise SystemExit("usage: launch.py --gpus=N SCRIPT [ARGS]")
     gpus = int(sys.argv[1].removeprefix("--gpus="))

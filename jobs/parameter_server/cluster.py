@@ -1,17 +1,19 @@
-"""Which replica this is, from CLUSTER_SPEC: primary, worker or parameter server."""
+"""The role of this replica, read from CLUSTER_SPEC: primary, worker or parameter server."""
 
 from __future__ import annotations
 
 import json
 import os
 from dataclasses import dataclass
+from typing import Final
 
-ROLES = {"workerpool0": "primary", "workerpool1": "worker", "workerpool2": "server"}
+#: Worker pool -> role.
+ROLES: Final = {"workerpool0": "primary", "workerpool1": "worker", "workerpool2": "server"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """A replica's role, its number among those of the role, and where the servers are."""
+class Replica:
+    """A replica's role, its index in that role, and the addresses of the servers."""
 
     role: str
     index: int
@@ -23,15 +25,15 @@ class Place:
         return int(self.servers[self.index].rsplit(":", 1)[1])
 
 
-def here() -> Place:
-    """This replica's place.
+def this_replica() -> Replica:
+    """The replica that runs this process.
 
     Raises:
-        SystemExit: there is no such role, or no parameter server.
+        SystemExit: the worker pool has no role here, or there is no parameter server.
     """
     spec = json.loads(os.environ["CLUSTER_SPEC"])
     role = ROLES.get(spec["task"]["type"])
     servers = tuple(spec["cluster"].get("workerpool2", []))
     if role is None or not servers:
         raise SystemExit("needs a primary, workers, and parameter servers as the third worker pool")
-    return Place(role, int(spec["task"]["index"]), servers)
+    return Replica(role, int(spec["task"]["index"]), servers)

@@ -1,6 +1,6 @@
-"""A share of the weights: the server that holds it, and how workers reach it.
+"""A shard of the weights: the server that holds it, and the client of the workers.
 
-Arrays travel as ``.npy`` over HTTP, never as pickles. It is a small example of the pattern; for
+Arrays are sent as ``.npy`` over HTTP, never as pickles. This is a small example of the pattern; for
 large models use a framework's own, such as TensorFlow's ParameterServerStrategy.
 """
 
@@ -12,10 +12,12 @@ import time
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
 
 import numpy as np
 
-MAX_BYTES = 64 * 1024 * 1024
+#: Largest accepted gradient.
+MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def pack(array: np.ndarray) -> bytes:
@@ -31,7 +33,7 @@ def unpack(data: bytes) -> np.ndarray:
 
 
 class Server(ThreadingHTTPServer):
-    """Holds one share: GET gives it, POST takes a step along a gradient."""
+    """Serves one shard: GET returns the weights, POST applies a gradient."""
 
     daemon_threads = True
 
@@ -48,12 +50,12 @@ class Handler(BaseHTTPRequestHandler):
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_GET(self) -> None:
-        """The weights as they are now."""
+        """Return the current weights."""
         with self.server.lock:
             self._answer(200, pack(self.server.weights))
 
     def do_POST(self) -> None:
-        """A gradient; it is used even if the weights have moved on since it was computed."""
+        """Apply a gradient, even if the weights have changed since it was computed."""
         length = int(self.headers.get("Content-Length", 0))
         if not 0 < length <= MAX_BYTES:
             return self._answer(413, b"")
@@ -65,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
         return self._answer(200, b"")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Thousands of requests a second are not worth a line each."""
+        """Log nothing: there are thousands of requests a second."""
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -75,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def call(host: str, body: bytes | None = None, patience: float = 300) -> bytes:
-    """GET, or POST ``body``. Replicas start at different times, so it waits for the server."""
+    """GET, or POST ``body``. Wait for the server, because replicas start at different times."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,7 +1,8 @@
 """One replica of the job: ``python -m parameter_server.task --data TRAIN.npz [--seconds N]``.
 
-Servers hold the weights of a logistic regression, workers compute gradients on random batches and
-send them without waiting for each other, the primary measures, saves the model and ends the job.
+Servers hold the weights of a logistic regression. Workers compute gradients on random batches and
+send them without waiting for each other. The primary evaluates and saves the model, which ends the
+job.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from parameter_server import cluster
 from parameter_server.shard import Server, call, pack, unpack
 
-BATCH, RATE = 64, 0.01
-FEATURES = 5
+BATCH: Final = 64
+RATE: Final = 0.01
+FEATURES: Final = 5
 
 
 def load(path: str) -> tuple[np.ndarray, np.ndarray]:
@@ -36,31 +39,31 @@ def load(path: str) -> tuple[np.ndarray, np.ndarray]:
         return np.stack(columns, axis=1), data["survived"].astype(float)
 
 
-def shares(servers: tuple[str, ...]) -> list[np.ndarray]:
-    """Which weights each server holds."""
+def shards(servers: tuple[str, ...]) -> list[np.ndarray]:
+    """Indices of the weights that each server holds."""
     return np.array_split(np.arange(FEATURES), len(servers))
 
 
 def pull(servers: tuple[str, ...]) -> np.ndarray:
-    """All weights, from all servers."""
+    """Fetch all weights from all servers."""
     return np.concatenate([unpack(call(host)) for host in servers])
 
 
 def work(servers: tuple[str, ...], x: np.ndarray, y: np.ndarray, seed: int, until: float) -> int:
-    """Send gradients until the time is over; how many."""
+    """Send gradients until ``until``, and return their number."""
     random, sent = np.random.default_rng(seed), 0
     while time.monotonic() < until:
         rows = random.integers(0, len(x), BATCH)
         predicted = 1 / (1 + np.exp(-x[rows] @ pull(servers)))
         gradient = x[rows].T @ (predicted - y[rows]) / BATCH
-        for host, share in zip(servers, shares(servers), strict=True):
-            call(host, pack(gradient[share]))
+        for host, shard in zip(servers, shards(servers), strict=True):
+            call(host, pack(gradient[shard]))
         sent += 1
     return sent
 
 
 def finish(servers: tuple[str, ...], x: np.ndarray, y: np.ndarray) -> None:
-    """Measure the weights and save them to AIP_MODEL_DIR."""
+    """Evaluate the weights and save them to AIP_MODEL_DIR."""
     weights = pull(servers)
     accuracy = float(np.mean((x @ weights > 0) == (y > 0.5)))
     result = json.dumps({"accuracy": round(accuracy, 4), "weights": weights.tolist()})
@@ -72,25 +75,25 @@ def finish(servers: tuple[str, ...], x: np.ndarray, y: np.ndarray) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Do what this replica is for."""
+    """Run the role of this replica."""
     parser = argparse.ArgumentParser(prog="parameter_server.task")
     parser.add_argument("--data", required=True)
     parser.add_argument("--seconds", type=float, default=300)
     options = parser.parse_args(argv)
-    place = cluster.here()
-    print(f"{place.role} {place.index}, servers: {', '.join(place.servers)}", flush=True)
-    if place.role == "server":
-        size = len(shares(place.servers)[place.index])
-        Server(place.port, size, RATE).serve_forever()  # until the service stops it
+    replica = cluster.this_replica()
+    print(f"{replica.role} {replica.index}, servers: {', '.join(replica.servers)}", flush=True)
+    if replica.role == "server":
+        size = len(shards(replica.servers)[replica.index])
+        Server(replica.port, size, RATE).serve_forever()  # until the service stops it
     x, y = load(options.data)
-    pull(place.servers)  # wait for all servers before the time runs
+    pull(replica.servers)  # wait for all servers before the time starts
     until = time.monotonic() + options.seconds
-    if place.role == "worker":
-        sent = work(place.servers, x, y, place.index, until)
+    if replica.role == "worker":
+        sent = work(replica.servers, x, y, replica.index, until)
         print(f"sent {sent} gradients", flush=True)
         return
     time.sleep(options.seconds)
-    finish(place.servers, x, y)
+    finish(replica.servers, x, y)
 
 
 if __name__ == "__main__":

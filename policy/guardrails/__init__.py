@@ -1,16 +1,16 @@
-"""Guard rails over what a stack is about to create or change.
+"""Policies on the resources that a stack is about to create or change.
 
 ================  ===================================================================
-``policy``        a policy, what it is told of a resource, and the table of all
-``grants``        who may do what: IAM of any kind of resource, and keys
-``buckets``       buckets: closed, regional, versioned, protected
+``policy``        the class of a policy and of the resource it checks; the registry
+``grants``        IAM members, bindings and policies of any resource; account keys
+``buckets``       buckets: access, location, versions, protection
 ``registry``      Docker repositories
 ``jobs``          training jobs: image, account, timeout, capacity, secrets, network
-``encryption``    keys of one's own, where they are asked for
-``network``       what becomes reachable
-``pack``          the policies as the engine's SDK wants them; the only module that loads it
+``encryption``    customer-managed keys, where a stack requires them
+``network``       firewall rules
+``pack``          serves the policies; the only module that loads the policy SDK
 ================  ===================================================================
 
-A policy judges the inputs of one resource. It runs in previews and once more before each create or
-update. What a preview does not know yet passes, and is judged when it is known.
+A policy checks the inputs of one resource. It runs in previews, and again before each create or
+update. An unknown value passes, and is checked when it is known.
 """

@@ -1,4 +1,4 @@
-"""Buckets: closed, regional, versioned, and in production not to be lost by mistake."""
+"""Policies on buckets: access, location, versions, and protection in production."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import REHEARSALS, Resource, Unknown, is_or_may_be, policy, text
+from guardrails.policy import REHEARSAL_STACKS, Resource, Unknown, is_or_unknown, policy, text
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: A region's name ends in a number, like US-CENTRAL1; multi- and dual-regions do not.
@@ -23,7 +23,7 @@ REGION: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+", re.IGNORECASE)
 )
 def bucket_uniform_access(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """Buckets are governed by IAM alone: uniform bucket-level access is on."""
-    if resource.type == BUCKET and not is_or_may_be(
+    if resource.type == BUCKET and not is_or_unknown(
         resource.props, "uniformBucketLevelAccess", True
     ):
         yield "uniform access is off. Hint: set uniformBucketLevelAccess to true"
@@ -38,7 +38,7 @@ def bucket_uniform_access(resource: Resource, _settings: Mapping[str, Any]) -> I
 )
 def bucket_closed_to_public(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """Buckets enforce public access prevention."""
-    if resource.type == BUCKET and not is_or_may_be(
+    if resource.type == BUCKET and not is_or_unknown(
         resource.props, "publicAccessPrevention", "enforced"
     ):
         got = text(resource.props, "publicAccessPrevention") or "inherited"
@@ -54,7 +54,7 @@ def bucket_closed_to_public(resource: Resource, _settings: Mapping[str, Any]) ->
 )
 def bucket_versioned(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """Buckets keep old versions of their objects."""
-    if resource.type == BUCKET and not is_or_may_be(
+    if resource.type == BUCKET and not is_or_unknown(
         resource.props.get("versioning"), "enabled", True
     ):
         yield "old versions are not kept. Hint: set versioning.enabled to true"
@@ -78,7 +78,7 @@ def bucket_regional(resource: Resource, _settings: Mapping[str, Any]) -> Iterato
     "high",
     why="One wrong line in a stack file would delete what cannot be made again.",
     url="https://www.pulumi.com/docs/iac/concepts/options/protect/",
-    not_in=REHEARSALS,
+    not_in=REHEARSAL_STACKS,
     unprotected=["*-staging-*", "*-control-*"],
 )
 def data_protected(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Keys of one's own: where a stack asks for them, everything that keeps data uses one."""
+"""Policies on customer-managed encryption keys, where a stack requires them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Final
 
 from guardrails.buckets import BUCKET
 from guardrails.jobs import CUSTOM_JOB, job_spec
-from guardrails.policy import Resource, Unknown, inside, mapping, policy, text
+from guardrails.policy import Resource, Unknown, mapping, nested, policy, text
 from guardrails.registry import REPOSITORY
 
 SECRET: Final = "gcp:secretmanager/secret:Secret"
 TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
 
 
-def _keys(resource: Resource) -> list[tuple[str, Any]]:
-    """(location, key) of everything a resource keeps."""
+def _encryption_keys(resource: Resource) -> list[tuple[str, Any]]:
+    """(location, key) of all data that a resource stores."""
     props = resource.props
     if resource.type == BUCKET:
-        return [(text(props, "location"), inside(props, "encryption", "defaultKmsKeyName"))]
+        return [(text(props, "location"), nested(props, "encryption", "defaultKmsKeyName"))]
     if resource.type == REPOSITORY:
         return [(text(props, "location"), props.get("kmsKeyName"))]
     if resource.type == TENSORBOARD:
-        return [(text(props, "region"), inside(props, "encryptionSpec", "kmsKeyName"))]
+        return [(text(props, "region"), nested(props, "encryptionSpec", "kmsKeyName"))]
     if resource.type == SECRET:
         return list(_replicas(props.get("replication")))
     if resource.type == CUSTOM_JOB:
@@ -33,15 +33,15 @@ def _keys(resource: Resource) -> list[tuple[str, Any]]:
 
 
 def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
-    managed = inside(replication, "userManaged", "replicas")
+    managed = nested(replication, "userManaged", "replicas")
     if not managed:
-        yield "global", inside(replication, "auto", "customerManagedEncryption", "kmsKeyName")
+        yield "global", nested(replication, "auto", "customerManagedEncryption", "kmsKeyName")
     for replica in managed if isinstance(managed, list) else []:
-        yield text(replica, "location"), inside(replica, "customerManagedEncryption", "kmsKeyName")
+        yield text(replica, "location"), nested(replica, "customerManagedEncryption", "kmsKeyName")
 
 
 def _job_key(resource: Resource) -> Any:
-    return inside(json.loads(text(resource.props, "request")), "encryptionSpec", "kmsKeyName")
+    return nested(json.loads(text(resource.props, "request")), "encryptionSpec", "kmsKeyName")
 
 
 @policy(
@@ -54,7 +54,7 @@ def _job_key(resource: Resource) -> Any:
 )
 def own_key_where_required(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
     """A key is in the location of what it encrypts; with ``required`` everything has one."""
-    for location, key in _keys(resource):
+    for location, key in _encryption_keys(resource):
         if isinstance(key, Unknown):
             continue
         if not key:

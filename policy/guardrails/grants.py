@@ -1,4 +1,4 @@
-"""Who may do what. Every kind of IAM resource is read alike: member, binding and whole policy."""
+"""Policies on IAM grants, whether of a member, a binding or a whole policy; and on account keys."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any, Final
 
 from guardrails.policy import Resource, Unknown, items, policy, text
 
-IAM: Final = re.compile(r"/\w*[iI][aA][mM](Member|Binding|Policy):")
-ON_EVERYTHING: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
-EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
+#: Types of resources that grant roles.
+IAM_TYPE: Final = re.compile(r"/\w*[iI][aA][mM](Member|Binding|Policy):")
+#: Types of resources whose grants hold on a project, a folder or an organization.
+PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
+#: IAM members that include everybody.
+PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
 OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
 
-#: Roles of these services can be given on something narrower than a project.
-NARROWER: Final = {
+#: Beginning of a role -> where it can be granted more narrowly than on a project.
+NARROWER_SCOPES: Final = {
     "roles/storage.": "on the bucket",
     "roles/secretmanager.": "on the secret",
     "roles/artifactregistry.": "on the repository",
@@ -25,7 +28,7 @@ NARROWER: Final = {
     "roles/iam.workloadIdentityUser": "on the one account",
 }
 
-#: Documented needs that no narrower grant meets: role -> who may have it on a project.
+#: Documented needs that no narrower grant meets: role -> pattern of its members on a project.
 #: The agent reads and updates the project's network attachments (general/vpc-psc-i-setup).
 NETWORK_AGENT: Final = {
     "roles/compute.networkAdmin": (
@@ -35,8 +38,8 @@ NETWORK_AGENT: Final = {
 
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
-    """(role, member) of every grant a resource makes; a member may not be known yet."""
-    kind = IAM.search(resource.type)
+    """(role, member) of every grant of a resource; a member may be unknown."""
+    kind = IAM_TYPE.search(resource.type)
     if not kind:
         return
     props = resource.props
@@ -76,15 +79,16 @@ def no_basic_roles(resource: Resource, _settings: Mapping[str, Any]) -> Iterator
 )
 def no_broad_project_roles(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
     """No administrator's role, and none that fits something narrower, on a whole project."""
-    if not resource.type.startswith(ON_EVERYTHING):
+    if not resource.type.startswith(PROJECT_OR_ABOVE):
         return
     for role, member in grants(resource):
         allowed = settings["allowed"].get(role)
         if allowed and (isinstance(member, Unknown) or fnmatch.fnmatchcase(member, allowed)):
             continue
-        place = next((where for start, where in NARROWER.items() if role.startswith(start)), None)
-        if place:
-            yield f"{member} gets {role} on everything. Hint: give it {place}"
+        scopes = (scope for start, scope in NARROWER_SCOPES.items() if role.startswith(start))
+        scope = next(scopes, None)
+        if scope:
+            yield f"{member} gets {role} on everything. Hint: give it {scope}"
         elif "admin" in role.lower():
             yield f"{member} gets {role} on everything. Hint: give a role that only does the work"
 
@@ -100,13 +104,13 @@ def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Itera
     """Nothing is granted to allUsers or allAuthenticatedUsers, by IAM or by an ACL."""
     hint = "Hint: name the group or account that needs it"
     for role, member in grants(resource):
-        if member in EVERYBODY:
+        if member in PUBLIC_MEMBERS:
             yield f"{member} gets {role}. {hint}"
-    if "ccessControl:" in resource.type and text(resource.props, "entity") in EVERYBODY:
+    if "ccessControl:" in resource.type and text(resource.props, "entity") in PUBLIC_MEMBERS:
         yield f"{text(resource.props, 'entity')} is given access by an ACL. {hint}"
     if resource.type.endswith("ACL"):
         listed = [str(entry) for entry in items(resource.props, "roleEntities")]
-        public = [entry for entry in listed if entry.partition(":")[2] in EVERYBODY]
+        public = [entry for entry in listed if entry.partition(":")[2] in PUBLIC_MEMBERS]
         preset = text(resource.props, "predefinedAcl")
         if preset.startswith("public") or preset == "authenticatedRead" or public:
             yield f"an ACL opens it to everybody ({preset or public[0]}). {hint}"

@@ -1,4 +1,4 @@
-"""Training jobs. What is judged is the request itself, as it would be sent."""
+"""Policies on training jobs. They check the request as the provider sends it."""
 
 from __future__ import annotations
 
@@ -8,40 +8,41 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import REHEARSALS, Resource, items, mapping, policy, text
+from guardrails.policy import REHEARSAL_STACKS, Resource, items, mapping, policy, text
 from infra.customjob.request.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
 
 CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TRAINING: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"
 )
+#: Seconds in an hour.
 HOUR: Final = 3600
-#: What the service takes where a job says nothing: seven days.
+#: The service's default: seven days.
 DEFAULT_TIMEOUT: Final = f"{7 * 24 * HOUR}s"
 
-#: Google's images that have to be named by the tag latest: prebuilt ones of Python packages, and
-#: the reduction server. https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
-GOOGLES: Final = [
+#: Google's images that only the tag latest names: prebuilt images for Python packages, and the
+#: reduction server. https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
+GOOGLE_IMAGES: Final = [
     "*-docker.pkg.dev/vertex-ai/training/*",
     "*-docker.pkg.dev/vertex-ai-restricted/training/*",
 ]
 
-#: Accounts that exist without being asked for, and may do far more than a job needs.
+#: Accounts that Google creates by default, with far more permissions than a job needs.
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
-NOT_DEDICATED: Final = re.compile(
+SHARED_ACCOUNTS: Final = re.compile(
     r".*-compute@developer\.gserviceaccount\.com|.*@appspot\.gserviceaccount\.com|"
     r".*@cloudservices\.gserviceaccount\.com|service-\d+@.*"
 )
 
 
 def job_spec(resource: Resource) -> Mapping[str, Any]:
-    """``jobSpec`` of a CustomJob; empty for other resources, and while it is not known."""
+    """``jobSpec`` of a CustomJob; empty for other resources, and while it is unknown."""
     request = text(resource.props, "request") if resource.type == CUSTOM_JOB else ""
     return mapping(json.loads(request), "jobSpec") if request else {}
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(place, worker pool) of each pool that is not left empty."""
+    """(path, worker pool) of each pool that is not empty."""
     for index, pool in enumerate(items(spec, "workerPoolSpecs")):
         if pool:
             yield f"workerPoolSpecs[{index}]", pool
@@ -52,8 +53,8 @@ def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     "high",
     why="What was reviewed is what runs, and can be run again.",
     url="https://docs.cloud.google.com/artifact-registry/docs/docker/pushing-and-pulling",
-    not_in=REHEARSALS,
-    byTag=GOOGLES,
+    not_in=REHEARSAL_STACKS,
+    byTag=GOOGLE_IMAGES,
 )
 def job_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
     """Images are named by digest; only Google's own, which have to be, by tag."""
@@ -81,7 +82,7 @@ def job_dedicated_account(resource: Resource, _settings: Mapping[str, Any]) -> I
     account = text(spec, "serviceAccount")
     if not account:
         yield "it names no account. Hint: serviceAccount: ${serviceAccounts.NAME}"
-    elif NOT_DEDICATED.fullmatch(account):
+    elif SHARED_ACCOUNTS.fullmatch(account):
         yield f"{account} is nobody's own. Hint: serviceAccount: ${{serviceAccounts.NAME}}"
 
 
@@ -157,7 +158,7 @@ def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> It
     why="Otherwise a job reaches private services over the internet or not at all, past the "
     "network's own controls.",
     url=f"{TRAINING}/using-private-ip",
-    not_in=REHEARSALS,
+    not_in=REHEARSAL_STACKS,
     without=["training-titanic"],  # the sample: its data is public, and it calls nobody
 )
 def job_in_a_network(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:

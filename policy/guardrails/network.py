@@ -1,4 +1,4 @@
-"""What becomes reachable."""
+"""Policies on firewall rules."""
 
 from __future__ import annotations
 

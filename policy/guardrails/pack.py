@@ -1,4 +1,4 @@
-"""The policies as Pulumi's SDK for policies serves them to the engine."""
+"""Serve the policies to the engine by Pulumi's policy SDK."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pulumi_policy.proxy import (  # pyright: ignore[reportMissingImports]
 
 from guardrails.policy import UNKNOWN, Policy, Resource, load
 
+#: Name of the pack, as reports show it.
 NAME: Final = "training-guardrails"
 
 #: JSON Schema of a setting, by the type of its default.
@@ -31,16 +32,16 @@ SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
 
 
 def serve() -> None:
-    """Serve all policies, mandatory unless the engine was given other levels; does not return."""
+    """Serve all policies until the engine ends. They are mandatory unless its options differ."""
     PolicyPack(
         NAME,
         enforcement_level=EnforcementLevel.MANDATORY,
-        policies=[served(policy) for policy in load()],
+        policies=[to_sdk_policy(policy) for policy in load()],
     )
 
 
-def served(policy: Policy) -> ResourceValidationPolicy:
-    """One policy, with its settings as its configuration."""
+def to_sdk_policy(policy: Policy) -> ResourceValidationPolicy:
+    """A policy as the SDK has it, with its settings as configuration."""
     schema = {key: SCHEMAS[type(default)] for key, default in policy.settings.items()}
     return ResourceValidationPolicy(
         name=policy.id,
@@ -56,28 +57,28 @@ def served(policy: Policy) -> ResourceValidationPolicy:
 
 def _validate(policy: Policy) -> Callable[[ResourceValidationArgs, Callable[[str], None]], None]:
     def validate(args: ResourceValidationArgs, report: Callable[[str], None]) -> None:
-        for violation in policy.violations(resource(args), args.get_config()):
+        for violation in policy.violations(to_resource(args), args.get_config()):
             report(violation)
 
     return validate
 
 
-def resource(args: ResourceValidationArgs) -> Resource:
-    """What the engine says of a resource, with unknown values in place.
+def to_resource(args: ResourceValidationArgs) -> Resource:
+    """The resource that the engine describes, with ``UNKNOWN`` for unknown values.
 
-    The stack is read off the URN: ``urn:pulumi:STACK::PROJECT::TYPE::NAME``.
+    The stack is a part of the URN: ``urn:pulumi:STACK::PROJECT::TYPE::NAME``.
     """
     return Resource(
         type=args.resource_type,
         name=args.name,
-        props=plain(args.props),
+        props=to_plain(args.props),
         stack=args.urn.split(":", 3)[2],
         protect=args.opts.protect,
     )
 
 
-def plain(value: Any) -> Any:
-    """Inputs without the SDK's proxies, which raise where a preview does not know a value."""
+def to_plain(value: Any) -> Any:
+    """Inputs without the SDK's proxies, which raise an error for an unknown value."""
     if isinstance(value, Mapping):
         return {key: _item(value, key) for key in value}
     if hasattr(value, "__len__") and not isinstance(value, str | bytes):
@@ -87,6 +88,6 @@ def plain(value: Any) -> Any:
 
 def _item(container: Any, key: Any) -> Any:
     try:
-        return plain(container[key])
+        return to_plain(container[key])
     except UnknownValueError:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Docker repositories: what a job ran can be pulled again, and old images do not pile up."""
+"""Policies on Docker repositories: immutable tags, clean-up, location."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from guardrails.buckets import REGION
-from guardrails.policy import REHEARSALS, Resource, Unknown, is_or_may_be, items, policy, text
+from guardrails.policy import (
+    REHEARSAL_STACKS,
+    Resource,
+    Unknown,
+    is_or_unknown,
+    items,
+    policy,
+    text,
+)
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 
@@ -16,11 +24,11 @@ REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
     "medium",
     why="A tag that was moved makes an approved job run other code.",
     url="https://docs.cloud.google.com/artifact-registry/docs/container-concepts",
-    not_in=REHEARSALS,
+    not_in=REHEARSAL_STACKS,
 )
 def registry_immutable_tags(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
     """A tag, once pushed, cannot be moved."""
-    if resource.type == REPOSITORY and not is_or_may_be(
+    if resource.type == REPOSITORY and not is_or_unknown(
         resource.props.get("dockerConfig"), "immutableTags", True
     ):
         yield "tags can be moved. Hint: set registry.immutableTags: true in the stack file"
@@ -40,7 +48,7 @@ def registry_cleanup(resource: Resource, _settings: Mapping[str, Any]) -> Iterat
     missing = [
         action
         for action in ("DELETE", "KEEP")
-        if not any(is_or_may_be(rule, "action", action) for rule in rules)
+        if not any(is_or_unknown(rule, "action", action) for rule in rules)
     ]
     if missing:
         yield f"no {' and no '.join(missing)} rule cleans it up. Hint: add cleanupPolicies"

@@ -1,6 +1,6 @@
-"""Reads ``cases.yaml``: resources done right, and the changes that make them wrong.
+"""Read ``cases.yaml``: correct resources, and changes that make them wrong.
 
-Loads nothing but PyYAML, since the pack's own environment reads it too.
+It imports nothing but PyYAML, because the pack's own environment imports it too.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-CONTENT: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text())
-ROOT = Path(__file__).parents[2]
-ABSENT = "(absent)"
-#: Settings with which the resources are right and the cases wrong.
-SETTINGS: dict[str, dict[str, Any]] = {"own-key-where-required": {"required": True}}
+CONTENT: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text())
+ROOT: Final = Path(__file__).parents[2]
+ABSENT: Final = "(absent)"
+#: Settings under which the resources are correct and the cases wrong.
+SETTINGS: Final[dict[str, dict[str, Any]]] = {"own-key-where-required": {"required": True}}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Case:
-    """A resource made wrong. ``policies``: who objects, the tested one first."""
+    """A resource made wrong. ``policies``: those it violates, the tested one first."""
 
     policies: tuple[str, ...]
     says: str
@@ -43,12 +43,12 @@ class Case:
 
 
 def right() -> list[Declared]:
-    """All resources done right."""
+    """All correct resources."""
     return [_declared(name) for name in CONTENT["resources"]]
 
 
 def wrong() -> list[Case]:
-    """All cases."""
+    """All wrong resources."""
     return [
         Case(
             policies=(policy, *case.get("also", [])),

@@ -1,4 +1,4 @@
-"""The pack as the engine runs it: in its own environment, and with the real engine."""
+"""The pack in its own environment, and with the real engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -15,12 +15,12 @@ from localcloud.gcp import schema
 from tests.conftest import Checkout
 from tests.policy import cases
 
-HERE = Path(__file__).parent
-PYTHON = cases.ROOT / ".venv" / "policy" / "bin" / "python"
+HERE: Final = Path(__file__).parent
+PYTHON: Final = cases.ROOT / ".venv" / "policy" / "bin" / "python"
 
-PROJECT = "name: broken\nruntime: {name: python, options: {virtualenv: ../.venv}}\n"
-#: Types that the plugin knows go through it; the policies see the others just the same.
-PROGRAM = """\
+PROJECT: Final = "name: broken\nruntime: {name: python, options: {virtualenv: ../.venv}}\n"
+#: Types that the plugin lacks are declared as components, which policies check all the same.
+PROGRAM: Final = """\
 import json
 import pathlib
 import pulumi
@@ -36,9 +36,9 @@ for case in json.loads(pathlib.Path("cases.json").read_text()):
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
-    """What the policies say in the environment they are made for."""
+    """Violations by case, from the pack's own environment."""
     ran = subprocess.run(
-        [PYTHON, HERE / "in_the_packs_environment.py"],
+        [PYTHON, HERE / "run_in_pack_environment.py"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -57,7 +57,7 @@ def test_the_sdk_serves_the_policies_with_the_answers_they_give_here(
         assert case.says in answers[case.id][case.policies[0]][0]
 
 
-def test_what_a_preview_does_not_know_is_judged_later(answers: dict[str, Any]) -> None:
+def test_an_unknown_value_passes_in_a_preview(answers: dict[str, Any]) -> None:
     assert answers["unknown"] == {}
 
 

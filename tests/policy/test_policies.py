@@ -1,22 +1,22 @@
-"""Every policy, over what is right and over what is wrong, without an engine."""
+"""Every policy on correct and on wrong resources, without an engine."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from guardrails.policy import UNKNOWN, Resource, load
 from tests.policy import cases
 
-POLICIES = {policy.id: policy for policy in load()}
+POLICIES: Final = {policy.id: policy for policy in load()}
 
 
 def objections(declared: cases.Declared, stack: str = "prod") -> dict[str, list[str]]:
-    """Policy id -> what it says, of all policies that have a word to say."""
+    """Policy id -> violations, of all policies that the resource violates."""
     resource = Resource(
         declared.type, declared.name, declared.props, stack=stack, protect=declared.protect
     )
@@ -24,7 +24,7 @@ def objections(declared: cases.Declared, stack: str = "prod") -> dict[str, list[
         policy.id: policy.violations(resource, cases.SETTINGS.get(policy.id))
         for policy in POLICIES.values()
     }
-    return {name: said for name, said in found.items() if said}
+    return {name: violations for name, violations in found.items() if violations}
 
 
 @pytest.mark.parametrize("declared", cases.right(), ids=lambda declared: declared.name)
@@ -38,9 +38,9 @@ def test_one_change_makes_it_wrong_for_that_policy_alone_and_undone_it_is_right(
 ) -> None:
     found = objections(case.bad)
     assert set(found) == set(case.policies)
-    [said] = found[case.policies[0]]
-    assert case.says in said
-    assert "Hint: " in said
+    [violation] = found[case.policies[0]]
+    assert case.says in violation
+    assert "Hint: " in violation
     assert objections(case.good) == {}
 
 
@@ -74,15 +74,15 @@ def test_settings_change_what_a_policy_asks_for() -> None:
     resource = Resource(job.type, job.name, job.props, stack="prod")
     timeout = POLICIES["job-timeout-bounded"]
     assert timeout.violations(resource, {"maxHours": 48}) == []
-    [said] = timeout.violations(resource, {"maxHours": 24})
-    assert "48 hours, more than 24" in said
+    [violation] = timeout.violations(resource, {"maxHours": 24})
+    assert "48 hours, more than 24" in violation
     key = POLICIES["own-key-where-required"]
     keyless = Resource("gcp:storage/bucket:Bucket", "b", {"location": "US-CENTRAL1"}, stack="prod")
     assert key.violations(keyless) == []
 
 
 def with_one_value_unknown(value: Any) -> Iterator[Any]:
-    """The value once for each of its parts, at any depth, with that part not known yet."""
+    """The value once for each of its parts, at any depth, with that part unknown."""
     parts = value.items() if isinstance(value, dict) else enumerate(value)
     for key, part in parts:
         changed = copy.copy(value)

@@ -3,11 +3,11 @@
     .venv/bin/python -m tools.generate.catalogue FACTS.yaml           show what would change
     .venv/bin/python -m tools.generate.catalogue FACTS.yaml --write   and write it
 
-FACTS.yaml is what somebody collected from Google's pages and price lists: ``sources`` (key ->
+FACTS.yaml has facts from Google's pages and price lists, collected by hand: ``sources`` (key ->
 where and when), ``training_regions``, ``accelerators``, ``families``, ``machine_types`` and
-``not_supported``; each row names its sources by key. To refresh: correct FACTS.yaml by the pages
-that ``infra/catalog/sources.yaml`` names, raise the dates there, run this, read the diff, commit.
-Nothing is fetched from a network. A row whose source is unknown is refused.
+``not_supported``. Each row names its sources by key; an unknown source is an error. To refresh:
+correct FACTS.yaml by the pages in ``infra/catalog/sources.yaml``, update their dates, run this,
+read the diff, commit. Nothing is fetched from a network.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-TARGET = Path(__file__).parents[2] / "infra" / "catalog"
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-NO_PRICE = "no price"
+TARGET: Final = Path(__file__).parents[2] / "infra" / "catalog"
+DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+NO_PRICE: Final = "no price"
 
 
 class Facts:
@@ -194,7 +194,7 @@ def _file(head: str, content: Any) -> str:
 
 
 def changes(files: Mapping[str, str]) -> Iterable[str]:
-    """A unified diff between what stands in ``infra/catalog`` and ``files``."""
+    """A unified diff between ``infra/catalog`` and ``files``."""
     for name, text in files.items():
         path = TARGET / name
         before = path.read_text(encoding="utf-8") if path.exists() else ""

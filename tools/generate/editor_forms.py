@@ -1,23 +1,23 @@
-"""What job files must say beyond fields and types, as far as a schema can say it.
+"""Conditions on job files beyond fields and types, as far as a schema can state them.
 
-Only errors stand here, with the very expressions the rules use: an editor must never be stricter
-than ``vt check``.
+They use the expressions of the rules, and only of rules with level error: an editor must never be
+stricter than ``vt check``.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from infra import naming
 from infra.catalog import machines
 from infra.customjob.rules import identity, network
 from infra.customjob.rules.task import environment, storage, tracking
 
-REFERENCE = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
+REFERENCE: Final = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
 
-#: Forms of text. References are always allowed: what they stand for is known with a stack only.
-PATTERNS: dict[tuple[str, str], str] = {
+#: Patterns of text fields. References are always allowed: only a stack can resolve them.
+PATTERNS: Final[dict[tuple[str, str], str]] = {
     ("CustomJobSpec", "experiment"): tracking.CONTEXT.pattern,
     ("CustomJobSpec", "experimentRun"): tracking.CONTEXT.pattern,
     ("CustomJobSpec", "network"): network.NETWORK.pattern.replace("[^/]+", "[0-9]+"),
@@ -32,8 +32,8 @@ PATTERNS: dict[tuple[str, str], str] = {
     ),
     ("PythonPackageSpec", "packageUris"): storage.OBJECT_URI.pattern,
 }
-#: Fields that must be there. A worker pool may also be empty: then it is skipped.
-REQUIRED: dict[str, tuple[str, ...]] = {
+#: Required fields. A worker pool may also be empty, and is skipped then.
+REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "CustomJob": ("jobSpec",),
     "CustomJobSpec": ("workerPoolSpecs", "serviceAccount"),
     "ContainerSpec": ("imageUri",),
@@ -41,7 +41,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "EnvVar": ("name", "value"),
     "PythonPackageSpec": ("executorImageUri", "packageUris", "pythonModule"),
 }
-LABELS = {
+LABELS: Final = {
     "type": "object",
     "propertyNames": {"pattern": naming.LABEL_KEY.pattern.replace(r"\Z", "$")},
 }
@@ -80,14 +80,14 @@ def number(message: str, key: str) -> dict[str, Any]:
 
 
 def required(message: str) -> list[dict[str, Any]]:
-    """That a message has its fields, in either spelling."""
+    """Conditions that a message has its required fields, in either spelling."""
     if message == "WorkerPoolSpec":
-        needs = [*_there("machineSpec"), *_there("containerSpec", "pythonPackageSpec")]
+        needs = [*_present("machineSpec"), *_present("containerSpec", "pythonPackageSpec")]
         return [{"if": {"minProperties": 1}, "then": {"allOf": needs}}]
-    return [schema for key in REQUIRED.get(message, ()) for schema in _there(key)]
+    return [schema for key in REQUIRED.get(message, ()) for schema in _present(key)]
 
 
-def _there(*keys: str) -> list[dict[str, Any]]:
+def _present(*keys: str) -> list[dict[str, Any]]:
     spelled = dict.fromkeys(name for key in keys for name in (key, snake(key)))
     options = [{"required": [name]} for name in spelled]
     return options if len(options) == 1 else [{"anyOf": options}]
@@ -98,7 +98,7 @@ def _one_of(values: list[str]) -> dict[str, Any]:
 
 
 def accelerator_rules() -> list[dict[str, Any]]:
-    """Which accelerators a machine type has, and how many of each it takes."""
+    """Conditions on the accelerators of a machine type and their counts."""
     kinds: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
     counts: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for machine in machines.machine_types().values():
@@ -118,7 +118,7 @@ def _has(names: list[str], kinds: tuple[str, ...], required: bool) -> dict[str, 
     none = [] if required else ["ACCELERATOR_TYPE_UNSPECIFIED"]
     then: dict[str, Any] = {"properties": {"acceleratorType": {"enum": [*kinds, *none]}}}
     if required:
-        then["allOf"] = [*_there("acceleratorType"), *_there("acceleratorCount")]
+        then["allOf"] = [*_present("acceleratorType"), *_present("acceleratorCount")]
     return {"if": _given(machineType={"enum": names}), "then": then}
 
 

@@ -1,4 +1,4 @@
-"""Write ``jobs/job.schema.json``: what editors complete and check job files with.
+"""Write ``jobs/job.schema.json``, by which editors complete and check job files.
 
     .venv/bin/python -m tools.generate.editor_schema          rewrite the file
     .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
@@ -6,8 +6,8 @@
 Fields and values come from ``infra/catalog/custom_job.json``, their documentation from the
 docstrings of the official client's types, machine types from the catalogue. A job file names the
 schema in its first line: ``# yaml-language-server: $schema=job.schema.json``. The schema finds
-what a schema can say; ``vt check`` judges the rest, and whatever it accepts is valid here too. A
-test runs ``--check``.
+what a schema can say, ``vt check`` finds the rest, and a file that ``vt check`` accepts is valid
+here too. A test runs ``--check``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from google.cloud.aiplatform_v1 import types
 
@@ -26,15 +26,15 @@ from infra.customjob.request import message as shape
 from tools.generate import editor_forms, generated
 from tools.generate.editor_forms import snake
 
-TARGET = Path(__file__).parents[2] / "jobs" / "job.schema.json"
+TARGET: Final = Path(__file__).parents[2] / "jobs" / "job.schema.json"
 
-#: Messages that one reference may stand for.
-FROM_STACK = {
+#: Messages that one reference may replace.
+FROM_STACK: Final = {
     "ReservationAffinity": "${reservations.NAME}",
     "PscInterfaceConfig": "${network.interface}",
 }
-DURATION = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
-ENTRY = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
+DURATION: Final = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
+ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
 
 def generate() -> str:
@@ -58,17 +58,17 @@ def generate() -> str:
 
 def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """The schema of one message."""
-    told = documentation(getattr(types, name, None))
+    texts = documentation(getattr(types, name, None))
     properties: dict[str, Any] = {}
     for key, row in fields.items():
         if row["type"] == "output":
             continue
-        properties[key] = {"description": told.get(snake(key), key), **field(name, key, row)}
+        properties[key] = {"description": texts.get(snake(key), key), **field(name, key, row)}
         if snake(key) != key:  # the Python client's spelling is accepted, but not proposed
             properties[snake(key)] = {"doNotSuggest": True, **field(name, key, row)}
     schema: dict[str, Any] = {
         "type": "object",
-        "description": told.get("", name),
+        "description": texts.get("", name),
         "properties": properties,
         "additionalProperties": False,
     }
@@ -88,7 +88,7 @@ def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def exclusions(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """That of a oneof only one field may be given, in whichever spelling."""
+    """Conditions that only one field of a oneof is given, in either spelling."""
     groups: dict[str, list[str]] = {}
     for key, row in fields.items():
         if "oneof" in row:
@@ -126,11 +126,11 @@ def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any
         return {**editor_forms.LABELS, "additionalProperties": {"type": "string"}}
     if kind == "enum":
         values = [value for value in row["values"] if not value.endswith("_UNSPECIFIED")]
-        told = documentation(enum_class(message_name, key))
+        texts = documentation(enum_class(message_name, key))
         unspecified = [value for value in row["values"] if value not in values]
         return {
             "enum": [*values, *unspecified],
-            "markdownEnumDescriptions": [told.get(v, "") for v in [*values, *unspecified]],
+            "markdownEnumDescriptions": [texts.get(v, "") for v in [*values, *unspecified]],
         }
     if kind in shape.LIMITS:
         return editor_forms.number(message_name, key)
@@ -148,8 +148,8 @@ def enum_class(message_name: str, key: str) -> Any:
 
 
 def documentation(owner: Any) -> dict[str, str]:
-    """What a type's docstring says: of the type under "", of its fields or values by name."""
-    told: dict[str, list[str]] = {"": []}
+    """A type's docstring in parts: of the type under "", of its fields or values by name."""
+    texts: dict[str, list[str]] = {"": []}
     current = ""
     for line in inspect.cleandoc(getattr(owner, "__doc__", "") or "").splitlines():
         if line in ("Attributes:", "Values:"):
@@ -157,8 +157,8 @@ def documentation(owner: Any) -> dict[str, str]:
         elif current and (entry := ENTRY.match(line)):
             current = entry[1]
         elif not line.startswith((".. _oneof", "This message has `oneof`_")):
-            told.setdefault(current, []).append(line)
-    return {name: tidy(lines) for name, lines in told.items() if name != "-"}
+            texts.setdefault(current, []).append(line)
+    return {name: tidy(lines) for name, lines in texts.items() if name != "-"}
 
 
 def tidy(lines: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A file that is written from the code, or held against it: the command line of such tools."""
+"""The command line of scripts that write a file from the code, or compare it with the code."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def main(target: Path, generate: Callable[[], str], module: str) -> int:
-    """Write ``target``; with ``--check`` only say whether it is what ``generate`` gives.
+    """Write ``target``, or with ``--check`` compare it with the result of ``generate``.
 
-    ``module`` is what ``python -m`` runs to write it. Exit codes: 0 done or as it should be, 1 it
-    is not.
+    ``module`` names the script in the message about a stale file. Exit codes: 0 written or up to
+    date, 1 stale.
     """
     text = generate()
     if "--check" not in sys.argv[1:]:

@@ -1,10 +1,10 @@
 """Write ``infra/catalog/custom_job.json``: the fields of CustomJob as the official client has them.
 
     .venv/bin/python -m tools.generate.job_schema          rewrite the file
-    .venv/bin/python -m tools.generate.job_schema --check  exit 1 if it is not what the client says
+    .venv/bin/python -m tools.generate.job_schema --check  exit 1 if it is not up to date
 
-The checker of job files must start fast and without Google's libraries, so it reads this file
-instead of importing them (1.4 s). A test runs ``--check``.
+The checker of job files reads this file instead of importing Google's libraries, which takes 1.4 s.
+A test runs ``--check``.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from google.cloud import aiplatform_v1
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from tools.generate import generated
 
-TARGET = Path(__file__).parents[2] / "infra" / "catalog" / "custom_job.json"
+TARGET: Final = Path(__file__).parents[2] / "infra" / "catalog" / "custom_job.json"
 
-#: Fields the service fills in. The Python types carry no such mark; their docstrings say it
+#: Output-only fields. The Python types do not mark them; their docstrings do
 #: (``aiplatform_v1/types/custom_job.py``).
-OUTPUT_ONLY = {
+OUTPUT_ONLY: Final = {
     "CustomJob": {
         "name", "state", "createTime", "startTime", "endTime", "updateTime", "error",
         "webAccessUris", "satisfiesPzs", "satisfiesPzi",
     }
 }  # fmt: skip
-#: Messages that JSON writes as one scalar or takes as they are.
-WELL_KNOWN = {"google.protobuf.Duration": "duration"}
-SCALARS = {
+#: Messages that JSON writes as one scalar.
+WELL_KNOWN: Final = {"google.protobuf.Duration": "duration"}
+SCALARS: Final = {
     FieldDescriptor.TYPE_STRING: "string",
     FieldDescriptor.TYPE_BOOL: "bool",
     FieldDescriptor.TYPE_INT32: "int32",

@@ -1,7 +1,7 @@
-"""Write ``docs/policies.md``: every policy with its severity, reason, settings and kin elsewhere.
+"""Write ``docs/policies.md``: every policy with its severity, reason, settings and standards.
 
     .venv/bin/python -m tools.generate.policies_doc          rewrite the file
-    .venv/bin/python -m tools.generate.policies_doc --check  exit 1 if it is not what the code says
+    .venv/bin/python -m tools.generate.policies_doc --check  exit 1 if it is not up to date
 
 A test runs ``--check``.
 """
@@ -12,15 +12,16 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "policy"))
 
 from guardrails.policy import NOT_IN_STACKS, Policy, load  # noqa: E402 - needs the path above
 from tools.generate import generated  # noqa: E402
 
-TARGET = ROOT / "docs" / "policies.md"
-TITLES = {
+TARGET: Final = ROOT / "docs" / "policies.md"
+TITLES: Final = {
     "grants": "Who may do what",
     "buckets": "Buckets",
     "registry": "Docker repositories",
@@ -28,12 +29,12 @@ TITLES = {
     "encryption": "Keys",
     "network": "Networks",
 }
-HEAD = """\
+HEAD: Final = """\
 # Policies
 
-What a stack must not do, whoever wrote its files. The checks of the program (see
-[rules.md](rules.md)) tell the author of a job what the service would refuse; policies tell the
-reviewer what the service would accept and the team would not.
+Policies check what a stack is about to create or change. The [rules](rules.md) of the program find
+job files that the service would refuse. Policies find resources that the service would accept and
+the team would not.
 
 ```sh
 .venv/bin/vt local shell -c 'pulumi preview -s prod --policy-pack policy'
@@ -41,18 +42,19 @@ reviewer what the service would accept and the team would not.
     --policy-pack-config policy/levels.dev.json'
 ```
 
-No Pulumi Cloud is involved. A mandatory policy that is broken fails the preview with exit code 1,
-after all violations were listed; in `pulumi up` it stops before the resource is touched. What a
-preview does not know yet passes, and is judged during `up`, when it is known.
+Policies need no Pulumi Cloud. A violation of a mandatory policy fails the preview with exit code 1,
+after all violations are listed; `pulumi up` stops before it changes the resource. A value that a
+preview does not know passes, and is checked during `up`.
 
-**Levels.** Every policy is `mandatory`. Policies that only make sense in production leave stacks
-called `local…` and `dev…` alone; all other stacks are held to everything, whatever their name.
+**Levels.** Every policy is `mandatory`. Policies that only production needs do not apply to stacks
+named `local…` and `dev…`; all policies apply to all other stacks.
 `--policy-pack-config FILE` changes levels (`advisory`, `mandatory`, `disabled`) and settings, by
 policy: [policy/levels.dev.json](../policy/levels.dev.json) shows developers what production will
-ask for, [policy/levels.prod.json](../policy/levels.prod.json) holds to it a stack of any name.
+require, [policy/levels.prod.json](../policy/levels.prod.json) requires it of a stack of any name.
 
-**Adding one.** A function with `@policy` in `policy/guardrails/`, a resource made wrong in
-`tests/policy/cases.yaml`, then `python -m tools.generate.policies_doc`, which writes this page.
+**Adding a policy.** Write a function with `@policy` in `policy/guardrails/`, add a wrong resource
+to `tests/policy/cases.yaml`, and run `python -m tools.generate.policies_doc`, which writes this
+page.
 
 CIS GCP: CIS Google Cloud Platform Foundation Benchmark, version 2.0. CKV: checks of Checkov with
 the same aim.
@@ -64,7 +66,7 @@ def generate() -> str:
     parts = [HEAD]
     for subject, group in itertools.groupby(load(), key=lambda policy: policy.subject):
         parts += [f"## {TITLES[subject]}\n"]
-        parts += ["| Policy | Severity | What it holds, and why | Settings | Elsewhere |"]
+        parts += ["| Policy | Severity | Requirement, and why | Settings | Elsewhere |"]
         parts += ["|---|---|---|---|---|", *(_row(policy) for policy in group), ""]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -73,8 +75,8 @@ def _row(policy: Policy) -> str:
     given = {k: v for k, v in policy.settings.items() if v or k != NOT_IN_STACKS}
     settings = "<br>".join(f"`{k}`: `{json.dumps(v)}`" for k, v in given.items())
     elsewhere = "<br>".join(policy.standards)
-    told = f"{policy.what}<br>{policy.why} ([docs]({policy.url}))"
-    return f"| `{policy.id}` | {policy.severity} | {told} | {settings} | {elsewhere} |"
+    text = f"{policy.what}<br>{policy.why} ([docs]({policy.url}))"
+    return f"| `{policy.id}` | {policy.severity} | {text} | {settings} | {elsewhere} |"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Write ``docs/rules.md``: every rule of the checker with its level, what it holds and its source.
+"""Write ``docs/rules.md``: every rule for job files with its level, requirement and source.
 
     .venv/bin/python -m tools.generate.rules_doc          rewrite the file
-    .venv/bin/python -m tools.generate.rules_doc --check  exit 1 if it is not what the code says
+    .venv/bin/python -m tools.generate.rules_doc --check  exit 1 if it is not up to date
 
 A test runs ``--check``.
 """
@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
+from typing import Final
 
 from infra.customjob import rules
 from infra.customjob.rules import Rule
 from tools.generate import generated
 
-TARGET = Path(__file__).parents[2] / "docs" / "rules.md"
-TITLES = {
+TARGET: Final = Path(__file__).parents[2] / "docs" / "rules.md"
+TITLES: Final = {
     "file": "The file",
     "fields": "Fields and types",
     "pools": "Worker pools",
@@ -40,13 +41,13 @@ TITLES = {
     "fit_network": "The network of the stack",
     "fit_reservations": "The reservations of the stack",
 }
-HEAD = """\
+HEAD: Final = """\
 # Rules of job files
 
-What `vt check` and the preview of a stack hold a job file to. An **error** refuses the job: Google
-documents it, or the official client refuses it, or it would give away a secret or somebody else's
-output. A **warning** was observed or concluded, and does not stop anything. Rules across the stack
-need one: `vt check --stack STACK`, or a preview.
+`vt check` and the preview of a stack apply these rules to job files. An **error** refuses the job:
+Google documents the rule, or the official client enforces it, or the job would expose a secret or
+overwrite another job's output. A **warning** was observed or concluded, and refuses nothing. Rules
+across the stack need a stack: `vt check --stack STACK`, or a preview.
 
 This page is written by `python -m tools.generate.rules_doc`; the same list: `vt check --rules`.
 """
@@ -56,7 +57,7 @@ def generate() -> str:
     """The file's text."""
     parts = [HEAD]
     for subject, group in itertools.groupby(rules.ALL, key=lambda rule: rule.subject):
-        parts += [f"## {TITLES[subject]}\n", "| Rule | Level | What it holds | Source |"]
+        parts += [f"## {TITLES[subject]}\n", "| Rule | Level | Requirement | Source |"]
         parts += ["|---|---|---|---|", *(_row(rule) for rule in group), ""]
     return "\n".join(parts).rstrip() + "\n"
 

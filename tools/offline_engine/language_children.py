@@ -1,4 +1,4 @@
-"""The processes that the stand-in language host starts: their lives and their output."""
+"""The child processes of the stand-in language host: lifetime and output."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from queue import SimpleQueue
-from typing import IO
+from typing import IO, Final
 
 import grpc
 
-GRACE_SECONDS = 2.0
-CHUNK = 65536  # bytes
+GRACE_SECONDS: Final = 2.0
+#: Bytes per read.
+CHUNK: Final = 65536
 
 
 class Children:
-    """The processes this host has started; none may outlive it."""
+    """The running child processes of this host. None may outlive it."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -34,9 +35,9 @@ class Children:
         cwd: str | None = None,
         piped: bool = False,
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Run `command` until the block ends, the engine cancels the call, or the host stops.
+        """Run ``command`` until the block ends, the engine cancels the call, or the host stops.
 
-        Its output is this process's own, or with `piped` what `output` reads.
+        It inherits the output streams, unless ``piped``: then ``output`` reads them.
 
         The child leads a process group of its own: the engine interrupts the host's whole group
         when it shuts down, and a program hit by that prints a KeyboardInterrupt traceback.
@@ -63,6 +64,7 @@ class Children:
             _end(process)
 
     def end_all(self) -> None:
+        """End all running children."""
         with self._lock:
             running = list(self._running)
         for process in running:
@@ -70,7 +72,7 @@ class Children:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a child and what it started; a child that has ended already is left alone."""
+    """Terminate a running child and its process group; kill them after a grace period."""
     if process.poll() is not None:
         return
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -1,6 +1,6 @@
-"""Which Python runs a Pulumi project, and which Pulumi plugins that Python's packages need.
+"""The Python environment of a Pulumi project, and the plugins that its packages need.
 
-Used by the stand-in language host only (`language_host.py`). Standard library only.
+Only the stand-in language host (``language_host.py``) uses this. Standard library only.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-SERVED_OPTIONS = {"virtualenv", "toolchain"}
-WITHOUT_PLUGIN = {"pulumi-policy", "pulumi-esc-sdk"}
-"""Packages named like a provider's that have no plugin (same list as the official host's)."""
+#: Supported keys of ``runtime.options``.
+SERVED_OPTIONS: Final = {"virtualenv", "toolchain"}
+#: Packages named like a provider that have no plugin (same list as the official host's).
+WITHOUT_PLUGIN: Final = {"pulumi-policy", "pulumi-esc-sdk"}
 
 
 class OptionError(Exception):
-    """`runtime.options` asks for something that is not there or not served; text for the user."""
+    """``runtime.options`` selects something missing or unsupported. The text is for the user."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The interpreter of a project. `root` is None for the ambient one (no `virtualenv` option)."""
+    """The interpreter of a project. ``root`` is None without a ``virtualenv`` option."""
 
     python: str
     root: Path | None
 
     @classmethod
     def of(cls, project: Path, options: Mapping[str, Any], *, must_exist: bool) -> Environment:
-        """Resolve `runtime.options`; a relative `virtualenv` is relative to the project.
+        """Resolve ``runtime.options``; a relative ``virtualenv`` is relative to the project.
 
         Raises:
-            OptionError: an option this host does not serve, or a virtualenv that is not there.
+            OptionError: an unsupported option, or a missing virtual environment.
         """
         toolchain = str(options.get("toolchain", "pip")).lower()
         if toolchain not in ("pip", "auto"):
@@ -68,7 +69,7 @@ class Environment:
         return self.activate(dict(os.environ))
 
     def activate(self, variables: dict[str, str]) -> dict[str, str]:
-        """What `source bin/activate` does to `variables`."""
+        """``variables`` as ``source bin/activate`` changes them."""
         if self.root is None:
             return variables
         activated = {k: v for k, v in variables.items() if k != "PYTHONHOME"}
@@ -89,7 +90,7 @@ class Environment:
         return [Path(folder) for folder in json.loads(answer.stdout)]
 
     def install_commands(self, program: Path) -> list[list[str]]:
-        """What `pulumi install` has to run, in order."""
+        """The commands of ``pulumi install``, in order."""
         commands: list[list[str]] = []
         if self.root is not None and not Path(self.python).is_file():
             commands.append(["python3", "-m", "venv", str(self.root)])
@@ -108,7 +109,7 @@ class Plugin:
     server: str = ""
 
 
-PRE_RELEASE = {"a": "alpha", "b": "beta", "rc": "rc"}
+PRE_RELEASE: Final = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
 def plugin_version(package_version: str) -> str | None:
@@ -131,8 +132,10 @@ def plugin_version(package_version: str) -> str | None:
 
 
 def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
-    """The plugins of the installed Pulumi packages, by the official host's rules: a package is
-    one if it carries a pulumi-plugin.json, or is named pulumi-*; the file goes before the name."""
+    """The plugins of the installed Pulumi packages, by the official host's rules.
+
+    A Pulumi package contains a pulumi-plugin.json or is named pulumi-*. The file takes precedence.
+    """
     found: dict[str, Plugin] = {}
     for folder in site_packages:
         for package in distributions(path=[str(folder)]):

@@ -1,16 +1,31 @@
-"""A Python language host for the Pulumi engine, for machines without the official one.
+"""A stand-in for the Python language host of the official Pulumi release.
 
-The engine runs Python programs through a plugin, `pulumi-language-python`, that comes inside the
-official release. **This file stands in for it only where the official release cannot be had**:
-package registries carry the engine's source but not that plugin. `make setup` prefers the
-official release and prints which of the two is in place.
+The engine runs Python programs through a plugin, ``pulumi-language-python``, that only the official
+release contains: package registries have the engine's source without it. ``make setup`` prefers the
+official release, uses this stand-in where the release cannot be downloaded, and prints which of the
+two is installed.
 
-It is the same gRPC service (`LanguageRuntime`), on the SDK's own stubs, with the behaviour of the
-official host (`sdk/python/cmd/pulumi-language-python` in github.com/pulumi/pulumi): programs,
-plugins and policy packs run in the virtual environment that `runtime.options.virtualenv` names,
-their output goes through untouched and their exit codes keep their meaning. Not served: the
-toolchains `uv` and `poetry`, the option `typechecker`, debugging, and code generation; each is
-refused by name.
+The stand-in serves the gRPC service ``LanguageRuntime`` on the SDK's own stubs and behaves like the
+official host (``sdk/python/cmd/pulumi-language-python`` in github.com/pulumi/pulumi): programs,
+plugins and policy packs run in the virtual environment that ``runtime.options.virtualenv`` names,
+their output is passed on unchanged, and their exit codes keep their meaning. The toolchains ``uv``
+and ``poetry``, the option ``typechecker``, debugging and code generation are not supported; a
+request for one fails with an error that names it.
+
+Everything in this folder can be deleted on the day every machine reaches the official release. On
+that day, change:
+
+- ``tools/toolchain/pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the
+  check for a script in ``is_official_plugin``;
+- ``tools/toolchain/build.py``: delete it, except for ``go_environment``, which actionlint uses;
+- ``tools/toolchain/layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
+  ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
+  ``INSTALL_SOURCES``;
+- ``localcloud/orphans.py``: ``language_host`` in the names of plugins;
+- ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
+- the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
+  engine's part of ``tests/unit/tools/test_setup.py`` and ``test_toolchain.py``;
+- the stand-in's row in ``README.md`` and the engine's table in ``docs/dependencies.md``.
 """
 
 from __future__ import annotations
@@ -28,6 +43,7 @@ from concurrent import futures
 from importlib.metadata import distributions
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 import grpc
 from google.protobuf import empty_pb2
@@ -36,19 +52,21 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 from language_children import Children, output
 from language_environment import Environment, OptionError, plugins_of
 
-VERSION = "0.1.0-standin"
-"""Shown by `pulumi about`: nobody should take this host for the official one."""
+#: Shown by ``pulumi about``, so that this host is not taken for the official one.
+VERSION: Final = "0.1.0-standin"
 
-MESSAGE_SHOWN = 32
-"""Exit code by which `pulumi-language-python-exec` says that the user has seen the error."""
+#: Exit code of ``pulumi-language-python-exec`` after an error that the user has seen. The host must
+#: not import the program, so it copies ``infra.engine.MESSAGE_SHOWN``; a test compares them.
+MESSAGE_SHOWN: Final = 32
 
-PARENT_POLL_SECONDS = 1.0
-STOP_SECONDS = 2.0
-MESSAGE_LIMIT = 400 * 1024 * 1024  # bytes; the engine's own limit
+PARENT_POLL_SECONDS: Final = 1.0
+STOP_SECONDS: Final = 2.0
+#: Bytes; the engine's own limit.
+MESSAGE_LIMIT: Final = 400 * 1024 * 1024
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
-    """The service behind `runtime: python` in Pulumi.yaml and PulumiPolicy.yaml."""
+    """The service behind ``runtime: python`` in Pulumi.yaml and PulumiPolicy.yaml."""
 
     def __init__(self, engine: str, executor: str, tracing: str) -> None:
         self._engine = engine
@@ -56,7 +74,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         self._tracing = tracing
         self.children = Children()
 
-    # What the engine asks before it runs anything.
+    # Calls before the engine runs anything.
 
     def Handshake(
         self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
@@ -113,7 +131,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def Run(
         self, request: language_pb2.RunRequest, context: grpc.ServicerContext
     ) -> language_pb2.RunResponse:
-        """Run the program to its end; its output is this process's own output."""
+        """Run the program to its end. It inherits the output streams of this process."""
         environment = _environment(request.info, context)
         if request.attach_debugger:
             return language_pb2.RunResponse(error="the stand-in language host has no debugger")
@@ -147,7 +165,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def RunPlugin(
         self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.RunPluginResponse]:
-        """Run a plugin or a policy pack, passing on its output as it comes, then its exit code."""
+        """Run a plugin or a policy pack: stream its output, then its exit code."""
         environment = _environment(request.info, context, plugin=True)
         program = request.info.program_directory
         if request.kind == "analyzer":
@@ -174,7 +192,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def InstallDependencies(
         self, request: language_pb2.InstallDependenciesRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
-        """`pulumi install`: create the virtual environment, install requirements.txt into it."""
+        """``pulumi install``: create the virtual environment, install requirements.txt into it."""
         environment = _environment(
             request.info, context, must_exist=False, plugin=request.is_plugin
         )
@@ -188,7 +206,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
                     context.abort(grpc.StatusCode.UNKNOWN, f"{' '.join(command)}: exit code {code}")
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Nothing to do: the engine lets a program finish, or cancels its call (see Children)."""
+        """Do nothing: the engine waits for the program, or cancels its call (see ``Children``)."""
         return empty_pb2.Empty()
 
 
@@ -199,11 +217,11 @@ def _environment(
     must_exist: bool = True,
     plugin: bool = False,
 ) -> Environment:
-    """The environment that the project's runtime options ask for; ends the call if they cannot be
-    met, with a text that the engine shows as it is.
+    """The environment that the project's runtime options select.
 
-    A program without a `virtualenv` runs in the ambient environment, a plugin or a policy pack in
-    its folder `venv`: so does the official host.
+    Invalid options abort the call with a text that the engine shows unchanged. As in the official
+    host, a program without a ``virtualenv`` runs in the ambient environment, a plugin or a policy
+    pack in its folder ``venv``.
     """
     defaults = {"virtualenv": "venv"} if plugin else {}
     options = defaults | dict(info.options)
@@ -211,11 +229,11 @@ def _environment(
         return Environment.of(Path(info.root_directory), options, must_exist=must_exist)
     except OptionError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        raise  # not reached: abort raises; it tells the type checker so
+        raise  # not reached, since abort raises; the type checker needs it
 
 
 def _exit_message(code: int) -> str:
-    """What the engine reports of a program's end, in the official host's words."""
+    """The error of a program that exited, in the official host's words; empty for success."""
     if code == 0:
         return ""
     if code < 0:
@@ -224,7 +242,10 @@ def _exit_message(code: int) -> str:
 
 
 def serve(host: LanguageHost) -> None:
-    """Serve on a free port of the loopback interface, tell the engine which, until told to stop."""
+    """Serve on a free loopback port until a signal arrives or the engine ends.
+
+    The engine reads the port from standard output.
+    """
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
@@ -238,7 +259,7 @@ def serve(host: LanguageHost) -> None:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
-    # An engine that was killed sends no signal: its death shows as a new parent.
+    # A killed engine sends no signal. Its end shows as a change of the parent process.
     parent = os.getppid()
     while not stop.wait(PARENT_POLL_SECONDS) and os.getppid() == parent:
         pass
@@ -247,6 +268,7 @@ def serve(host: LanguageHost) -> None:
 
 
 def main() -> None:
+    """Parse the engine's command line and serve."""
     parser = argparse.ArgumentParser(prog="pulumi-language-python", description=__doc__)
     parser.add_argument("--use-executor", "-use-executor", default=None)
     parser.add_argument("--tracing", "-tracing", default="")

@@ -1,4 +1,18 @@
-"""How the toolchain gets onto a machine: Python packages by hash, and a `pulumi` that works.
+"""Install the toolchain: Python packages by hash, and a ``pulumi`` with its plugins.
 
-Read `main.py` first: the steps in order. Standard library only, Python 3.11 or newer.
+================  ===================================================================
+``main``          the steps of ``make setup``, in order: start here
+``layout``        paths of the checkout, its virtual environment and the cache
+``console``       progress, subprocesses, and the exceptions of this package
+``cache``         the cache outside of the checkout: lock and atomic writes
+``python_env``    uv, the virtual environments, the pinned packages
+``pulumi_cli``    the three sources of a ``pulumi``
+``build``         builds the engine from source
+``actionlint``    the linter of workflows
+================  ===================================================================
+
+Exceptions: :class:`SetupError` ends setup with a message and a hint. :class:`SubprocessError` and
+:class:`SourceUnavailableError` are caught on the way and become its reasons.
+
+Standard library only, Python 3.11 or newer.
 """

@@ -1,7 +1,7 @@
-"""actionlint, the linter of workflows: the one on PATH, else built from tools/actionlint/go.mod.
+"""Install actionlint, the linter of workflows: from PATH, else built from tools/actionlint/go.mod.
 
-It is a Go program without a package in Python's registry. The build takes a few seconds, once for
-all checkouts of a machine.
+actionlint is a Go program and not on PyPI. The build takes a few seconds, once for all checkouts of
+a machine.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ import platform
 import re
 import shutil
 from pathlib import Path
+from typing import Final
 
 from toolchain.build import go_environment
 from toolchain.cache import link, lock, place, publish
-from toolchain.console import CommandError, SetupError, output_of, run
+from toolchain.console import SetupError, SubprocessError, read_output, run
 from toolchain.layout import Layout
 from toolchain.python_env import parse_version
 
-MODULE = "github.com/rhysd/actionlint"
-HINT = (
+MODULE: Final = "github.com/rhysd/actionlint"
+HINT: Final = (
     f"install Go (1.21 or later) or the official release of actionlint ({MODULE}), "
     "so that it is on PATH; then run this again"
 )
 
 
 def pinned_version(layout: Layout) -> str:
-    """The version that tools/actionlint/go.mod requires; the only place that states it.
+    """The version that tools/actionlint/go.mod requires. It is stated nowhere else.
 
     Raises:
         SetupError: the module is not required there.
@@ -40,17 +41,17 @@ def pinned_version(layout: Layout) -> str:
 
 
 def ensure_actionlint(layout: Layout) -> str:
-    """Put `actionlint` into .venv/bin and say where it came from.
+    """Put ``actionlint`` into .venv/bin. Returns its version and origin.
 
     Raises:
-        SetupError: there is none of the pinned version or newer on PATH, and none can be built.
+        SetupError: PATH has none of the pinned version or newer, and none can be built.
     """
     version, tried = pinned_version(layout), list[str]()
     target = layout.bin / "actionlint"
     for folder in _search_path(layout):
         try:
-            found = parse_version(output_of([folder / "actionlint", "-version"]))
-        except CommandError as error:
+            found = parse_version(read_output([folder / "actionlint", "-version"]))
+        except SubprocessError as error:
             tried.append(str(error))
             continue
         if parse_version(version) <= found < (2, 0, 0):
@@ -66,7 +67,7 @@ def ensure_actionlint(layout: Layout) -> str:
         if not (built / "actionlint").is_file():
             try:
                 publish(built, lambda folder: _build(folder, Path(go), layout))
-            except CommandError as error:
+            except SubprocessError as error:
                 tried.append(f"go build of {version}: {error}")
                 raise SetupError("no usable actionlint", tried, HINT) from error
         place(built / "actionlint", target)

@@ -1,4 +1,4 @@
-"""Building the engine from the modules that tools/offline_engine/go.mod and go.sum pin."""
+"""Build the engine from the modules that tools/offline_engine/go.mod and go.sum pin."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ import pwd
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from toolchain.console import output_of, run
+from toolchain.console import read_output, run
 from toolchain.layout import ENGINE_MODULE, SDK_MODULE, Layout
 
-BUILD_SECONDS = 3600.0
+BUILD_SECONDS: Final = 3600.0
 
-SDK_FILES = {
+#: Scripts of the official release, and their paths in the SDK's Go module.
+SDK_FILES: Final = {
     "pulumi-language-python-exec": "python/cmd/pulumi-language-python-exec",
     "pulumi-resource-pulumi-python": "python/dist/pulumi-resource-pulumi-python",
 }
-"""Scripts of the official release that lie in the SDK's Go module as they are."""
 
-FILES = ("pulumi", *SDK_FILES)
+#: Files of a finished build.
+FILES: Final = ("pulumi", *SDK_FILES)
 
 
 def cache_name(layout: Layout) -> str:
-    """Name of the build in the cache: version and a digest of all that decides its content."""
+    """Name of the build in the cache: the version, and a digest of all inputs of the build."""
     digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
     for file in (*(layout.offline_engine / name for name in ("go.mod", "go.sum")), Path(__file__)):
         digest.update(file.read_bytes())
     return f"build-{layout.engine_version()}-{digest.hexdigest()[:16]}"
 
 
-def fill(folder: Path, go: Path, layout: Layout) -> None:
-    """Build and collect everything into `folder`/bin.
+def build_engine(folder: Path, go: Path, layout: Layout) -> None:
+    """Build the engine and collect its plugins in ``folder``/bin.
 
     Raises:
-        CommandError: a step failed; its full output is in build.log of the cache.
+        SubprocessError: a step failed; its full output is in build.log of the cache.
     """
     version = layout.engine_version()
     target = folder / "bin"
@@ -70,26 +72,26 @@ def fill(folder: Path, go: Path, layout: Layout) -> None:
         (target / name).chmod(0o755)
     listed.unlink()
     shutil.rmtree(scratch)
-    output_of([target / "pulumi", "version"])
+    read_output([target / "pulumi", "version"])
 
 
 def go_environment(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """The caller's environment, less what would change the result or the pinned files.
+    """The caller's environment without settings that change the result or the pinned files.
 
-    Flags of the caller stay (proxies and the like), but not -mod, which may rewrite go.sum, and
-    not a workspace. Without cgo the result needs no C compiler and no particular libc. What Go
-    throws away goes to `scratch`: it is more than a small /tmp holds.
+    The caller's flags are kept, except -mod, which may rewrite go.sum, and workspaces. Without cgo
+    the result needs no C compiler and no particular libc. Go's temporary files go to ``scratch``,
+    because they may exceed a small /tmp.
     """
     kept = [flag for flag in environment.get("GOFLAGS", "").split() if not flag.startswith("-mod")]
     own = {"GOFLAGS": " ".join(kept), "GOWORK": "off", "CGO_ENABLED": "0"}
-    if not environment.get("HOME"):  # Go has no other place for its own caches
-        own["HOME"] = home_of_user(scratch)
+    if not environment.get("HOME"):  # Go keeps its own caches there
+        own["HOME"] = user_home(scratch)
     return {"GOTMPDIR": str(scratch), **environment, **own}
 
 
-def home_of_user(otherwise: Path) -> str:
-    """The home that the system knows of the user; `otherwise` where it knows none."""
+def user_home(default: Path) -> str:
+    """The user's home in the system's user database, or ``default`` if there is none."""
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
-        return str(otherwise)
+        return str(default)

@@ -1,4 +1,4 @@
-"""The cache outside the checkout: filled by one setup at a time, and only with finished things."""
+"""The cache outside of the checkout. One setup at a time writes it, and entries appear complete."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from toolchain.console import Heartbeat, SetupError
 
-POLL_SECONDS = 0.2
-UNFINISHED = "unfinished-"
+POLL_SECONDS: Final = 0.2
+#: Prefix of folders that :func:`publish` fills.
+UNFINISHED: Final = "unfinished-"
 
 
 @contextlib.contextmanager
 def lock(folder: Path, limit: float = 1800.0) -> Iterator[None]:
-    """Hold the one lock of the cache; the system frees it when its holder dies.
+    """Hold the lock of the cache; the system releases it when the holding process dies.
 
     Raises:
         SetupError: the cache cannot be written, or another setup holds the lock for too long.
@@ -34,8 +36,8 @@ def lock(folder: Path, limit: float = 1800.0) -> Iterator[None]:
         ) from error
     with handle:
         _wait_for(handle.fileno(), limit)
-        for leftover in folder.glob(UNFINISHED + "*"):  # of a setup that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
+        for unfinished in folder.glob(UNFINISHED + "*"):  # of a setup that was killed
+            shutil.rmtree(unfinished, ignore_errors=True)
         yield
 
 
@@ -62,9 +64,9 @@ def _wait_for(handle: int, limit: float) -> None:
 
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:
-    """Make `target` appear whole or not at all: `fill` a folder beside it, then rename that.
+    """Create ``target`` atomically: ``fill`` a folder beside it, then rename that folder.
 
-    The caller holds the lock.
+    The caller must hold the lock.
     """
     workspace = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
     try:
@@ -76,9 +78,9 @@ def publish(target: Path, fill: Callable[[Path], None]) -> None:
 
 
 def place(source: Path, target: Path) -> None:
-    """Put a cached file at `target` at once: a hard link where possible, else a copy.
+    """Put a cached file at ``target`` atomically: a hard link where possible, else a copy.
 
-    A link by name would not do: the engine looks for its plugins beside the file it really is.
+    A symbolic link does not work: the engine resolves it and looks for plugins beside its target.
     """
     beside = target.with_name(f".{target.name}.new")
     beside.unlink(missing_ok=True)
@@ -90,7 +92,7 @@ def place(source: Path, target: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Make `target` a symbolic link to `source`, replacing what was there."""
+    """Make ``target`` a symbolic link to ``source``; replace an existing file."""
     beside = target.with_name(f".{target.name}.new")
     beside.unlink(missing_ok=True)
     beside.symlink_to(source)

@@ -1,4 +1,4 @@
-"""What the person at the terminal sees, and how programs are run underneath it."""
+"""Progress on the terminal, and subprocesses with limits."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-PLAIN_HEARTBEAT_SECONDS = 15.0
-TERMINAL_HEARTBEAT_SECONDS = 1.0
-GRACE_SECONDS = 3.0
+PLAIN_HEARTBEAT_SECONDS: Final = 15.0
+TERMINAL_HEARTBEAT_SECONDS: Final = 1.0
+GRACE_SECONDS: Final = 3.0
 
 
 class SetupError(Exception):
-    """A step that could not be done.
+    """A step failed. The text is a complete message for the user.
 
     Attributes:
         what: the step, in one line.
-        tried: one line for each way that was tried, with the reason it failed.
-        hint: what the reader can do about it.
+        tried: one line for each attempt, with the reason of its failure.
+        hint: what the user can do.
     """
 
     def __init__(self, what: str, tried: Sequence[str] = (), hint: str = "") -> None:
@@ -39,13 +40,13 @@ class SetupError(Exception):
         return "\n".join(lines)
 
 
-class CommandError(Exception):
-    """A program that failed, took too long or could not be started; one line says which."""
+class SubprocessError(Exception):
+    """A program failed, exceeded its time limit or could not be started; the text is one line."""
 
 
 @dataclass
 class Step:
-    """One line of progress; `note` says how it went."""
+    """One line of progress; ``note`` is its result."""
 
     note: str = ""
     started: float = field(default_factory=time.monotonic)
@@ -57,14 +58,14 @@ class Step:
 
 @contextlib.contextmanager
 def step(title: str) -> Iterator[Step]:
-    """Announce a step, and print its note and duration when it is done."""
+    """Time the block and print its title, note and duration when it ends without an error."""
     current = Step()
     yield current
     print(f"  {title:<20} {current.note} ({current.seconds:.1f} s)", flush=True)
 
 
 class Heartbeat:
-    """A sign of life during a silent program: one line every 15 s, or a counter on a terminal."""
+    """Progress of a silent program: a counter on a terminal, else a line every 15 s."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -91,12 +92,12 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a program to its end with its output in `log`, showing a heartbeat named `what`.
+    """Run a program with its output in ``log``, and show a heartbeat titled ``what``.
 
-    Whatever ends this function, the program and all it started are gone afterwards.
+    The program and its process group have ended when this function returns or raises.
 
     Raises:
-        CommandError: not startable, longer than `limit` seconds, or a non-zero exit code.
+        SubprocessError: not startable, longer than ``limit`` seconds, or a non-zero exit code.
     """
     parts = [str(part) for part in command]
     with log.open("wb") as output:
@@ -111,13 +112,13 @@ def run(
                 process_group=0,
             )
         except OSError as error:
-            raise CommandError(f"{parts[0]}: {error.strerror}") from error
+            raise SubprocessError(f"{parts[0]}: {error.strerror}") from error
         try:
             code = _wait_for(process, Heartbeat(what), limit)
         finally:
             end_group(process)
     if code != 0:
-        raise CommandError(f"exit code {code}: {last_words(log)}")
+        raise SubprocessError(f"exit code {code}: {last_lines(log)}")
 
 
 def _wait_for(process: subprocess.Popen[bytes], heartbeat: Heartbeat, limit: float) -> int:
@@ -130,13 +131,13 @@ def _wait_for(process: subprocess.Popen[bytes], heartbeat: Heartbeat, limit: flo
                 elapsed = time.monotonic() - started
                 heartbeat.beat(elapsed)
                 if elapsed > limit:
-                    raise CommandError(f"no end after {limit:.0f} s, given up") from None
+                    raise SubprocessError(f"no end after {limit:.0f} s, given up") from None
     finally:
         heartbeat.clear()
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process and everything in its process group."""
+    """Terminate a process and its process group; kill them after a grace period."""
     if process.poll() is not None:
         return
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -147,17 +148,17 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def last_words(log: Path, count: int = 3) -> str:
-    """The last lines a program wrote: where it says why it failed."""
+def last_lines(log: Path, count: int = 3) -> str:
+    """The last ``count`` lines of a log, where programs print the reason of a failure."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     return " | ".join([line for line in lines if line][-count:]) or "(it printed nothing)"
 
 
-def output_of(command: Sequence[str | Path], *, limit: float = 20.0) -> str:
-    """Standard output of a quick question to a program.
+def read_output(command: Sequence[str | Path], *, limit: float = 20.0) -> str:
+    """Run a short command and return its standard output.
 
     Raises:
-        CommandError: not startable, too slow, or a non-zero exit code.
+        SubprocessError: not startable, too slow, or a non-zero exit code.
     """
     parts = [str(part) for part in command]
     environment = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
@@ -172,10 +173,12 @@ def output_of(command: Sequence[str | Path], *, limit: float = 20.0) -> str:
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        raise CommandError(f"{parts[0]}: no answer in {limit:.0f} s") from None
+        raise SubprocessError(f"{parts[0]}: no answer in {limit:.0f} s") from None
     except OSError as error:
-        raise CommandError(f"{parts[0]}: {error.strerror}") from error
+        raise SubprocessError(f"{parts[0]}: {error.strerror}") from error
     if answer.returncode != 0:
-        said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
-        raise CommandError(f"{parts[0]}: {said[-1] if said else f'exit code {answer.returncode}'}")
+        lines = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+        raise SubprocessError(
+            f"{parts[0]}: {lines[-1] if lines else f'exit code {answer.returncode}'}"
+        )
     return answer.stdout.strip()

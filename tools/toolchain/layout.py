@@ -1,4 +1,4 @@
-"""Where things are: the checkout, its virtual environment, the cache outside it."""
+"""Paths of the checkout, its virtual environment and the cache outside of it."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from toolchain.console import SetupError
 
-PLUGINS = (
+#: Plugins beside ``pulumi`` that Python programs with dynamic providers need.
+PLUGINS: Final = (
     "pulumi-language-python",
     "pulumi-language-python-exec",
     "pulumi-resource-pulumi-python",
 )
-"""What the engine needs beside `pulumi` to run Python programs with dynamic providers."""
 
-ENGINE_MODULE = "github.com/pulumi/pulumi/pkg/v3"
-SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
+ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
+SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 
-INSTALL_SOURCES = (
+#: Inputs of an installation, besides the code of this package. A change makes it out of date.
+INSTALL_SOURCES: Final = (
     "requirements/dev.txt",
     "requirements/policy.txt",
     "pyproject.toml",
@@ -28,7 +30,6 @@ INSTALL_SOURCES = (
     "tools/offline_engine/go.sum",
     "tools/offline_engine/pulumi-language-python",
 )
-"""Files whose change makes an installation out of date (and this package's own code)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Layout:
 
     @classmethod
     def of_this_checkout(cls) -> Layout:
-        """The checkout this file is in, with the cache where VT_CACHE_DIR or XDG says."""
+        """The checkout that contains this file, with the cache that the environment configures."""
         return cls(Path(__file__).resolve().parents[2], cache_home(os.environ))
 
     @property
@@ -57,7 +58,7 @@ class Layout:
 
     @property
     def stamp(self) -> Path:
-        """Record of the finished installation."""
+        """Record of a finished installation."""
         return self.venv / "setup.json"
 
     @property
@@ -70,7 +71,7 @@ class Layout:
 
     @property
     def policy_venv(self) -> Path:
-        """Environment of the policy pack; inside of the other, so that both go together."""
+        """Virtual environment of the policy pack, inside of .venv: both are removed together."""
         return self.venv / "policy"
 
     @property
@@ -83,15 +84,15 @@ class Layout:
 
     @property
     def offline_engine(self) -> Path:
-        """Where the engine's modules are pinned, and the language host for it is."""
+        """The folder that pins the engine's modules and contains the stand-in language host."""
         return self.tools / "offline_engine"
 
     def engine_version(self) -> str:
-        """The pinned version of the engine, which tools/offline_engine/go.mod alone states."""
+        """The pinned version of the engine. Only tools/offline_engine/go.mod states it."""
         return engine_version((self.offline_engine / "go.mod").read_text())
 
     def inputs_digest(self, pulumi_source: str) -> str:
-        """Identity of everything an installation depends on; compared with the stamp."""
+        """Digest of all inputs of an installation; compared with the one in the stamp."""
         own_code = sorted(Path(__file__).parent.glob("*.py"))
         files = [self.root / name for name in INSTALL_SOURCES] + own_code
         digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}".encode())
@@ -121,7 +122,7 @@ def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
 
 
 def engine_version(go_mod: str) -> str:
-    """The version that `tools/offline_engine/go.mod` requires of the engine, without the leading v.
+    """The engine version that a go.mod requires, without the leading v.
 
     Raises:
         SetupError: the module is not required there.

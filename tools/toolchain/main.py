@@ -1,4 +1,4 @@
-"""`make setup`, step by step; what it left is recorded in .venv/setup.json."""
+"""The steps of ``make setup``. A finished installation is recorded in .venv/setup.json."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from toolchain.cache import lock
 from toolchain.console import SetupError, step
 from toolchain.layout import PLUGINS, Layout
-from toolchain.pulumi_cli import check_choice, ensure_pulumi
+from toolchain.pulumi_cli import check_source, ensure_pulumi
 from toolchain.python_env import ensure_uv, ensure_venv, install_packages, install_policy_packages
 
-INTERRUPTED = 130
+INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit codes: 0 in place, 1 not in place or failed, 130 interrupted."""
+    """Exit codes: 0 installed, 1 not installed or failed, 130 interrupted."""
     parser = argparse.ArgumentParser(
         prog="setup.py",
         description="Install the pinned Python packages, this project and pulumi into .venv.",
@@ -34,8 +34,8 @@ def main(arguments: Sequence[str]) -> int:
         layout = Layout.of_this_checkout()
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
-        check_choice(source)
-        if record := installed(layout, source):
+        check_source(source)
+        if record := installation_record(layout, source):
             report(record)
             return 0
         if options.check:
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def install(layout: Layout, source: str) -> None:
-    """Every step of a fresh installation; a later run repeats only what is not there."""
+    """Run every step of an installation; steps whose results exist do nothing."""
     started = time.monotonic()
     print(f"Setting up {layout.venv} (cache: {layout.cache})", flush=True)
     with lock(layout.toolchain):
-        if record := installed(layout, source):  # by the setup that this one waited for
+        if record := installation_record(layout, source):  # by the setup that this one waited for
             report(record)
             return
         layout.stamp.unlink(missing_ok=True)
@@ -77,8 +77,8 @@ def install(layout: Layout, source: str) -> None:
     print(f"Done in {time.monotonic() - started:.0f} s. Next: source .venv/bin/activate")
 
 
-def installed(layout: Layout, source: str) -> dict[str, Any] | None:
-    """The record of an installation that is whole and up to date, else None."""
+def installation_record(layout: Layout, source: str) -> dict[str, Any] | None:
+    """The record of a complete and current installation, else None."""
     try:
         record = json.loads(layout.stamp.read_text())
     except (OSError, ValueError):
@@ -91,6 +91,6 @@ def installed(layout: Layout, source: str) -> dict[str, Any] | None:
 
 
 def report(record: dict[str, Any]) -> None:
-    """Say which parts of Pulumi are official and which are not."""
+    """Print which parts of Pulumi are official and which are not."""
     print(f"pulumi {record['version']}: {record['engine']}")
     print(f"Python language host: {record['language_host']}")

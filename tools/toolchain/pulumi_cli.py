@@ -1,8 +1,8 @@
-"""The three ways to a `pulumi`: one that is there, the official release, a build from source.
+"""The three sources of a ``pulumi``: PATH, the official release, a build of the official source.
 
-Official parts always go first. A build needs nothing but the Go module proxy: it is the way of
-machines that reach package registries only, and the one place where a part is a stand-in (the
-Python language host, see ../language_host.py).
+They are tried in this order. A build needs only the Go module proxy, so it works on machines that
+reach package registries and nothing else. It alone uses a stand-in: the Python language host
+(tools/offline_engine/language_host.py).
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from toolchain import build
 from toolchain.cache import link, place, publish
-from toolchain.console import CommandError, SetupError, output_of, run
+from toolchain.console import SetupError, SubprocessError, read_output, run
 from toolchain.layout import PLUGINS, Layout
 from toolchain.python_env import parse_version
 
-CONNECT_SECONDS = 15.0
-DOWNLOAD_SECONDS = 300.0
+CONNECT_SECONDS: Final = 15.0
+DOWNLOAD_SECONDS: Final = 300.0
 
-DOWNLOAD = f"""
+DOWNLOAD: Final = f"""
 import socket, subprocess, sys
 from semver import VersionInfo
 from pulumi.automation import PulumiCommand
@@ -31,23 +32,23 @@ try:
     PulumiCommand.install(root=sys.argv[1], version=VersionInfo.parse(sys.argv[2]))
 except subprocess.CalledProcessError as error:
     sys.exit((error.output or b"").decode(errors="replace") + str(error))
-except Exception as error:  # a program of one line: any error is its answer
+except Exception as error:  # any error is the reason that the caller reports
     sys.exit(f"{{type(error).__name__}}: {{error}}")
 """
 
-HINT = (
+HINT: Final = (
     "install the official Pulumi release so that `pulumi` is on PATH, or let this machine reach "
     "its download site, or install Go and reach the Go module proxy; then run `make setup` again"
 )
 
 
-class NotThisWay(Exception):
-    """One of the ways does not work on this machine; the text says why."""
+class SourceUnavailableError(Exception):
+    """A source of ``pulumi`` does not work on this machine. The text is the reason."""
 
 
 @dataclass(frozen=True)
 class Pulumi:
-    """A usable CLI: where from, which version, and which of its parts are official."""
+    """An installed CLI: its source, its version, and which of its parts are official."""
 
     source: str
     version: str
@@ -58,40 +59,44 @@ class Pulumi:
         return asdict(self)
 
 
-def check_choice(chosen: str) -> None:
-    """Refuse a VT_PULUMI_SOURCE that is no way at all, before anything is done.
+def check_source(chosen: str) -> None:
+    """Check the value of VT_PULUMI_SOURCE.
 
     Raises:
-        SetupError: `chosen` is neither "auto" nor one of the ways.
+        SetupError: ``chosen`` is neither "auto" nor a key of ``SOURCES``.
     """
-    if chosen != "auto" and chosen not in WAYS:
+    if chosen != "auto" and chosen not in SOURCES:
         raise SetupError(
-            f"VT_PULUMI_SOURCE is {chosen!r}", hint=f"use one of auto, {', '.join(WAYS)}"
+            f"VT_PULUMI_SOURCE is {chosen!r}", hint=f"use one of auto, {', '.join(SOURCES)}"
         )
 
 
 def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
-    """Put `pulumi` and its plugins into .venv/bin by the first way that works.
+    """Put ``pulumi`` and its plugins into .venv/bin, from the first source that works.
 
     Args:
-        chosen: "auto" for all ways in order, or one of "path", "official", "build".
+        chosen: "auto" for all sources in order, or one of "path", "official", "build".
 
     Raises:
-        SetupError: no way worked; it lists each with its reason.
+        SetupError: no source works; it lists each with its reason.
     """
     tried: list[str] = []
-    for name, way in WAYS.items():
+    for name, install in SOURCES.items():
         if chosen in ("auto", name):
             try:
-                return way(layout)
-            except NotThisWay as error:
+                return install(layout)
+            except SourceUnavailableError as error:
                 tried.append(f"{name}: {error}")
                 print(f"  not this way: {tried[-1]}", flush=True)
     raise SetupError("no usable pulumi", tried, HINT)
 
 
-def from_path(layout: Layout) -> Pulumi:
-    """Link a good installation that is on PATH already."""
+def link_from_path(layout: Layout) -> Pulumi:
+    """Link the first usable installation on PATH.
+
+    Raises:
+        SourceUnavailableError: PATH has none; the text lists those that were rejected.
+    """
     rejected: list[str] = []
     oldest = parse_version(layout.engine_version())
     for folder in search_path(layout, os.environ):
@@ -99,8 +104,8 @@ def from_path(layout: Layout) -> Pulumi:
         if not os.access(command, os.X_OK) or command.is_dir():
             continue
         try:
-            version = parse_version(output_of([command, "version"]))
-        except CommandError as error:
+            version = parse_version(read_output([command, "version"]))
+        except SubprocessError as error:
             rejected.append(str(error))
             continue
         shown = ".".join(map(str, version))
@@ -114,11 +119,11 @@ def from_path(layout: Layout) -> Pulumi:
             continue
         _link_all(real, layout)
         return Pulumi("path", shown, f"{command}, official", "official")
-    raise NotThisWay("; ".join(rejected) or "no pulumi on PATH")
+    raise SourceUnavailableError("; ".join(rejected) or "no pulumi on PATH")
 
 
 def search_path(layout: Layout, environment: os._Environ[str] | dict[str, str]) -> list[Path]:
-    """The folders of PATH but those this project fills itself (.venv, the local stack's shim)."""
+    """The folders of PATH without this project's own (.venv, and the shim of the local cloud)."""
     home = environment.get("VT_LOCAL_HOME", str(layout.root / ".vt-local"))
     own = {layout.bin.resolve(), (Path(home) / "bin").resolve()}
     folders = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
@@ -126,7 +131,7 @@ def search_path(layout: Layout, environment: os._Environ[str] | dict[str, str]) 
 
 
 def is_official_plugin(file: Path) -> bool:
-    """Whether a plugin is there and, for the language host, a real program: ours is a script."""
+    """Whether a plugin is executable and not the stand-in language host, which is a script."""
     if not os.access(file, os.X_OK):
         return False
     if file.name != "pulumi-language-python":
@@ -135,8 +140,12 @@ def is_official_plugin(file: Path) -> bool:
         return opened.read(2) != b"#!"
 
 
-def official(layout: Layout) -> Pulumi:
-    """Link the official release of the pinned version, downloaded by the SDK's own installer."""
+def install_official(layout: Layout) -> Pulumi:
+    """Link the official release of the pinned version, downloaded by the SDK's own installer.
+
+    Raises:
+        SourceUnavailableError: the download failed.
+    """
     version = layout.engine_version()
     target = layout.toolchain / f"official-{version}"
     if not (target / "bin" / "pulumi").is_file():
@@ -149,27 +158,33 @@ def official(layout: Layout) -> Pulumi:
                 limit=DOWNLOAD_SECONDS,
             )
             if not is_official_plugin(folder / "bin" / "pulumi-language-python"):
-                raise CommandError("the release has no pulumi-language-python")
+                raise SubprocessError("the release has no pulumi-language-python")
 
         try:
             publish(target, download)
-        except CommandError as error:
-            raise NotThisWay(f"download of {version}: {error}") from error
+        except SubprocessError as error:
+            raise SourceUnavailableError(f"download of {version}: {error}") from error
     _link_all(target / "bin", layout)
     return Pulumi("official", version, "official release", "official")
 
 
-def built(layout: Layout) -> Pulumi:
-    """Build the engine of the pinned version with Go; the language host is the stand-in."""
+def install_build(layout: Layout) -> Pulumi:
+    """Build the engine of the pinned version with Go; the language host is the stand-in.
+
+    Raises:
+        SourceUnavailableError: Go is missing, or the build failed.
+    """
     target = layout.toolchain / build.cache_name(layout)
     if not (target / "bin" / "pulumi").is_file():
         go = shutil.which("go")
         if go is None:
-            raise NotThisWay("no Go on PATH")
+            raise SourceUnavailableError("no Go on PATH")
         try:
-            publish(target, lambda folder: build.fill(folder, Path(go), layout))
-        except CommandError as error:
-            raise NotThisWay(f"go build of {layout.engine_version()}: {error}") from error
+            publish(target, lambda folder: build.build_engine(folder, Path(go), layout))
+        except SubprocessError as error:
+            raise SourceUnavailableError(
+                f"go build of {layout.engine_version()}: {error}"
+            ) from error
     for name in build.FILES:
         place(target / "bin" / name, layout.bin / name)
     host = "pulumi-language-python"
@@ -189,8 +204,9 @@ def _link_all(folder: Path, layout: Layout) -> None:
         link(folder / name, layout.bin / name)
 
 
-WAYS: dict[str, Callable[[Layout], Pulumi]] = {
-    "path": from_path,
-    "official": official,
-    "build": built,
+#: Value of VT_PULUMI_SOURCE -> what installs from there; in the order of preference.
+SOURCES: Final[dict[str, Callable[[Layout], Pulumi]]] = {
+    "path": link_from_path,
+    "official": install_official,
+    "build": install_build,
 }

@@ -1,4 +1,4 @@
-"""The Python side: uv, the virtual environment, the pinned packages, this project itself."""
+"""Install uv, the virtual environments, the pinned packages and this project itself."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Final
 
 from toolchain.cache import publish
-from toolchain.console import CommandError, SetupError, output_of, run
+from toolchain.console import SetupError, SubprocessError, read_output, run
 from toolchain.layout import Layout
 
-OLDEST_UV = (0, 5, 0)
-OFFLINE_HINT = (
+OLDEST_UV: Final = (0, 5, 0)
+OFFLINE_HINT: Final = (
     "look at the message above; behind a proxy or a mirror, configure uv for it "
     "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again"
 )
 
 
 def ensure_uv(layout: Layout) -> tuple[Path, str]:
-    """A uv that works: the one on PATH, else the pinned one, installed into the cache by pip.
+    """Find uv on PATH, or install the pinned version into the cache with pip.
 
     Returns:
-        Its path, and a note on which it is.
+        Its path, and a note with its version and origin.
 
     Raises:
-        SetupError: neither can be had.
+        SetupError: neither works.
     """
     tried: list[str] = []
     if found := shutil.which("uv"):
         try:
-            version = output_of([found, "--version"])
-        except CommandError as error:
+            version = read_output([found, "--version"])
+        except SubprocessError as error:
             tried.append(f"uv on PATH: {error}")
         else:
             if parse_version(version) >= OLDEST_UV:
@@ -40,13 +41,13 @@ def ensure_uv(layout: Layout) -> tuple[Path, str]:
             tried.append(f"uv on PATH ({found}): {version} is too old")
     else:
         tried.append("uv on PATH: not found")
-    pin = pinned("uv", layout.requirements.read_text())
+    pin = pinned_requirement("uv", layout.requirements.read_text())
     version = pin.split()[0].partition("==")[2]
     target = layout.toolchain / f"uv-{version}"
     if not (target / "bin" / "uv").is_file():
         try:
             publish(target, lambda folder: _install_uv(pin, folder, layout))
-        except CommandError as error:
+        except SubprocessError as error:
             tried.append(f"{sys.executable} -m pip install uv=={version}: {error}")
             raise SetupError(
                 "uv, the installer of everything else, cannot be had",
@@ -68,26 +69,26 @@ def _install_uv(pin: str, folder: Path, layout: Layout) -> None:
 
 
 def ensure_venv(uv: Path, layout: Layout) -> str:
-    """Create .venv with the running Python, unless a usable one is there; says which."""
-    question = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
+    """Create .venv with the running Python unless it exists. Returns a note with its version."""
+    script = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
     if layout.python.exists():
         try:
-            version = output_of([layout.python, "-c", question])
+            version = read_output([layout.python, "-c", script])
             if parse_version(version) >= (3, 11, 0):
                 return f"Python {version}"
-        except CommandError:
-            pass  # a broken environment (its Python is gone) is made anew below
+        except SubprocessError:
+            pass  # a broken environment (its Python is gone) is replaced below
     command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, layout.venv]
     _uv("creating .venv", command, layout)
-    return f"Python {output_of([layout.python, '-c', question])}, new"
+    return f"Python {read_output([layout.python, '-c', script])}, new"
 
 
 def install_packages(uv: Path, layout: Layout) -> str:
-    """Make .venv hold exactly the pinned packages, checked by hash, and this project editable."""
+    """Install exactly the pinned packages by hash into .venv, and this project as editable."""
     python = ["--python", layout.python]
     sync = [uv, "pip", "sync", "--quiet", *python, "--require-hashes", layout.requirements]
     _uv("installing packages", sync, layout)
-    # The compat mode is a plain path entry, which type checkers follow and start-up does not feel.
+    # The compat mode is a plain path entry: type checkers follow it, and it does not slow start-up.
     editable = [uv, "pip", "install", "--quiet", *python, "--no-deps", "--no-build-isolation"]
     editable += ["--config-settings", "editable_mode=compat", "--editable", layout.root]
     _uv("installing this project", editable, layout)
@@ -95,7 +96,7 @@ def install_packages(uv: Path, layout: Layout) -> str:
 
 
 def install_policy_packages(uv: Path, layout: Layout) -> str:
-    """Make the policy pack's environment hold exactly its pinned packages, checked by hash."""
+    """Install exactly the pinned packages of the policy pack by hash into its environment."""
     python = layout.policy_venv / "bin" / "python"
     command = [uv, "venv", "--quiet", "--clear", "--python", layout.python, layout.policy_venv]
     _uv("creating .venv/policy", command, layout)
@@ -113,13 +114,13 @@ def _uv(what: str, command: list[str | Path], layout: Layout) -> None:
     environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
     try:
         run(command, what=what, log=layout.toolchain / "uv.log", cwd=layout.root, env=environment)
-    except CommandError as error:
+    except SubprocessError as error:
         shown = " ".join(str(part) for part in command)
         raise SetupError(f"{what} failed", [f"{shown}: {error}"], OFFLINE_HINT) from error
 
 
-def pinned(package: str, requirements: str) -> str:
-    """The lines of one package, its hashes included, out of a compiled requirements file.
+def pinned_requirement(package: str, requirements: str) -> str:
+    """The lines of one package with its hashes, from a compiled requirements file.
 
     Raises:
         SetupError: the package is not in it.
@@ -135,6 +136,6 @@ def pinned(package: str, requirements: str) -> str:
 
 
 def parse_version(text: str) -> tuple[int, int, int]:
-    """The first x.y.z in a text, (0, 0, 0) if there is none."""
+    """The first x.y.z in a text, or (0, 0, 0) if there is none."""
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)

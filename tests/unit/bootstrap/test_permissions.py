@@ -48,7 +48,7 @@ def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -
 
 def test_every_permission_of_deploy_is_needed_by_a_type_and_none_is_missing() -> None:
     deploy = set(permissions.of_deploy(permissions.needs()))
-    granting = set(permissions.of_granting(permissions.needs()))
+    granting = set(permissions.of_grant(permissions.needs()))
     wanted: set[str] = set()
     for type_ in previewed_types() | declared_types():
         need = permissions.needs()[type_]
@@ -60,7 +60,7 @@ def test_every_permission_of_deploy_is_needed_by_a_type_and_none_is_missing() ->
 
 def test_a_type_that_goes_takes_along_what_no_other_type_needs() -> None:
     def all_of(types: set[str]) -> set[str]:
-        return {*permissions.of_deploy(types), *permissions.of_granting(types)}
+        return {*permissions.of_deploy(types), *permissions.of_grant(types)}
 
     every = set(permissions.needs())
     secrets = {type_ for type_ in every if type_.startswith("gcp:secretmanager/")}
@@ -71,7 +71,7 @@ def test_a_type_that_goes_takes_along_what_no_other_type_needs() -> None:
 
 def test_setting_policies_is_held_apart_from_everything_else() -> None:
     types = permissions.needs()
-    assert all(p.endswith(".setIamPolicy") for p in permissions.of_granting(types))
+    assert all(p.endswith(".setIamPolicy") for p in permissions.of_grant(types))
     assert not any(p.endswith(".setIamPolicy") for p in permissions.of_deploy(types))
 
 
@@ -98,7 +98,7 @@ def test_plan_can_only_look_and_sees_no_content() -> None:
 def test_nobody_gets_what_no_deployment_needs(permission: str) -> None:
     types = permissions.needs()
     assert permission not in permissions.of_deploy(types)
-    assert permission not in permissions.of_granting(types)
+    assert permission not in permissions.of_grant(types)
 
 
 def test_deploy_can_submit_and_withdraw_jobs_and_plan_cannot() -> None:
@@ -122,7 +122,7 @@ def test_deploy_may_grant_only_roles_that_the_stacks_grant() -> None:
                 granted.add(resource["role"])
     assert granted <= set(roles)
     for role in roles:
-        assert f"'{role}'" in permissions.only_grantable_roles()
+        assert f"'{role}'" in permissions.grantable_roles_condition()
 
 
 def test_every_row_has_a_source_and_asks_for_something() -> None:

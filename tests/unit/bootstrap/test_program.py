@@ -98,7 +98,7 @@ def test_each_account_gets_exactly_these_grants(registered: dict[str, dict[str, 
         "resource.name.startsWith('projects/_/buckets/acme-ml-prod-staging-prod/objects/') || "
         "resource.name.startsWith('projects/_/buckets/acme-ml-prod-data-prod/objects/')"
     )
-    only = f"{not_state} && {permissions.only_grantable_roles()}"
+    only = f"{not_state} && {permissions.grantable_roles_condition()}"
     user = "roles/iam.workloadIdentityUser"
     both = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
     assert grants(registered) == {
@@ -120,7 +120,7 @@ def test_the_roles_hold_what_was_derived(registered: dict[str, dict[str, Any]]) 
     types = permissions.needs()
     assert registered["plan-plan-role"]["permissions"] == permissions.of_plan(types)
     assert registered["deploy-deploy-role"]["permissions"] == permissions.of_deploy(types)
-    assert registered["deploy-grant-role"]["permissions"] == permissions.of_granting(types)
+    assert registered["deploy-grant-role"]["permissions"] == permissions.of_grant(types)
 
 
 def test_nothing_that_plan_has_writes_submits_or_acts_as_anyone(

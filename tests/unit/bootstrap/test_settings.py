@@ -1,9 +1,11 @@
-"""What an environment's file may say, and how mistakes in it are told."""
+"""Reading an environment's file, and the messages about mistakes in it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 
 from foundation import config, federation
@@ -49,15 +51,15 @@ def test_the_least_is_the_project_and_the_repository() -> None:
         ({"state": {"bucket": "a"}}, "state.bucket", '(got "a")'),
     ],
 )
-def test_a_mistake_is_told_with_place_value_and_hint(
+def test_a_mistake_is_reported_with_location_value_and_hint(
     changes: dict[str, Any], where: str, says: str
 ) -> None:
-    told = [str(problem) for problem in problems(**changes)]
-    assert any(where in line and says in line for line in told), told
-    assert all(line.startswith("Pulumi.prod.yaml: ") for line in told)
+    lines = [str(problem) for problem in problems(**changes)]
+    assert any(where in line and says in line for line in lines), lines
+    assert all(line.startswith("Pulumi.prod.yaml: ") for line in lines)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     assert len(problems(region="mars", github={"owner": "-"}, planReads=["control"])) == 6
 
 
@@ -65,18 +67,18 @@ def settings(**github: str) -> Settings:
     return config.parse(GOOD | {"github": GITHUB | github})
 
 
-def test_tokens_are_taken_by_numbers_and_those_that_deploy_from_the_branch_only() -> None:
-    assert federation.condition(settings()) == (
+def test_tokens_are_accepted_by_ids_and_those_that_deploy_only_from_the_branch() -> None:
+    assert federation.attribute_condition(settings()) == (
         "assertion.repository_owner_id == '65' && assertion.repository_id == '74' && "
         "(assertion.sub != 'repo:octo-org/octo-repo:environment:prod' || "
         "assertion.ref == 'refs/heads/main')"
     )
 
 
-def test_pull_requests_and_nights_plan_and_the_environment_deploys() -> None:
+def test_pull_requests_and_the_branch_preview_and_the_environment_deploys() -> None:
     other = settings(environment="production", branch="release")
-    assert federation.deploys(other) == "repo:octo-org/octo-repo:environment:production"
-    assert federation.plans(other) == (
+    assert federation.deploy_subject(other) == "repo:octo-org/octo-repo:environment:production"
+    assert federation.preview_subjects(other) == (
         "repo:octo-org/octo-repo:pull_request",
         "repo:octo-org/octo-repo:ref:refs/heads/release",
     )
@@ -87,3 +89,27 @@ def test_nothing_in_the_file_can_end_a_condition_early(text: str) -> None:
     for key in ("owner", "repository", "branch", "environment", "ownerId", "repositoryId"):
         with pytest.raises(ConfigError):
             settings(**{key: text})
+
+
+def test_an_encrypted_value_is_refused_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "gcp:project": "acme-ml-prod",
+        "gcp:region": "us-central1",
+        "vertex-training-bootstrap:projectNumber": "hunter2",  # would be shown: it has no number
+        "vertex-training-bootstrap:labels": '{"Team": "hunter2"}',
+        "vertex-training-bootstrap:rotationDays": "0",
+    }
+    encrypted = ["vertex-training-bootstrap:projectNumber", "vertex-training-bootstrap:labels"]
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "prod")
+    pulumi.runtime.set_all_config(values, encrypted)
+    try:
+        with pytest.raises(ConfigError) as failed:
+            config.read(tmp_path)
+    finally:
+        pulumi.runtime.set_all_config({}, [])
+    report = failed.value.report()
+    assert report.count("is encrypted") == 2
+    assert "pulumi config rm vertex-training-bootstrap:projectNumber" in report
+    assert "hunter2" not in report

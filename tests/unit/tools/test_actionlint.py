@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolchain import actionlint
-from toolchain.console import CommandError, SetupError
+from toolchain.console import SetupError, SubprocessError
 from toolchain.layout import Layout
 
 GO_MOD = "module actionlint\n\nrequire (\n\tgithub.com/rhysd/actionlint v1.7.12 // indirect\n)\n"
@@ -87,7 +87,7 @@ def test_a_failed_build_says_how_it_failed(
     program(tmp_path / "path" / "go", "exit 1")
 
     def build(folder: Path, go: Path, layout: Layout) -> None:
-        raise CommandError("exit code 1: no such module")
+        raise SubprocessError("exit code 1: no such module")
 
     monkeypatch.setattr(actionlint, "_build", build)
     with pytest.raises(SetupError, match="no usable actionlint") as caught:

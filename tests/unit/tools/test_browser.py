@@ -1,4 +1,4 @@
-"""A browser is found, or it is said what to install."""
+"""A browser is found, or a message says what to install."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_one_that_is_named_is_taken_and_no_other(
     assert browser.find() is None
 
 
-def test_without_a_browser_and_without_apt_it_is_said_what_to_install(
+def test_without_a_browser_and_without_apt_a_hint_says_what_to_install(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not browser.can_install()
@@ -47,7 +47,7 @@ def test_without_a_browser_and_without_apt_it_is_said_what_to_install(
     assert "apt-get install chromium" in capsys.readouterr().err
 
 
-def test_an_installation_that_fails_is_told(
+def test_a_failed_installation_is_reported(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (path / "apt-get").write_text("#!/bin/sh\nexit 100\n")

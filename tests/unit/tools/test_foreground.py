@@ -1,4 +1,4 @@
-"""A cancelled step: the runner signals one process, and all of the step has to learn of it."""
+"""A cancelled step: the runner signals one process, and the signal must reach all of the step."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_a_signal_to_the_first_process_reaches_the_last(
     step: subprocess.Popen[str], number: signal.Signals
 ) -> None:
     step.send_signal(number)
-    told, _ = step.communicate(timeout=60)
-    assert told == f"{number.name}\n"
+    output, _ = step.communicate(timeout=60)
+    assert output == f"{number.name}\n"
     assert step.returncode != 0
 
 

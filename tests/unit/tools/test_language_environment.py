@@ -1,4 +1,4 @@
-"""Which Python runs a project, and which plugins its packages need."""
+"""The stand-in language host: environments of projects, plugins of packages, exit codes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import language_host
+from infra import engine
 from language_environment import (
     Environment,
     OptionError,
@@ -104,3 +106,7 @@ def test_package_versions_become_plugin_versions(
     package_version: str, expected: str | None
 ) -> None:
     assert plugin_version(package_version) == expected
+
+
+def test_the_host_and_the_program_use_the_same_exit_code_for_a_shown_message() -> None:
+    assert language_host.MESSAGE_SHOWN == engine.MESSAGE_SHOWN

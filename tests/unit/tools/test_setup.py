@@ -12,7 +12,7 @@ import pytest
 from toolchain import build, layout, main, pulumi_cli, python_env
 from toolchain.console import SetupError
 from toolchain.layout import PLUGINS, Layout
-from toolchain.pulumi_cli import NotThisWay, Pulumi
+from toolchain.pulumi_cli import Pulumi, SourceUnavailableError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -60,7 +60,7 @@ class TestLayout:
         assert layout.cache_home({}) == Path.home() / ".cache" / "vertex-training"
         assert layout.cache_home({"XDG_CACHE_HOME": "xdg"}) == layout.cache_home({})
 
-    def test_a_user_without_a_home_is_told_what_to_set(
+    def test_a_user_without_a_home_gets_a_hint_what_to_set(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         for name in ("HOME", "VT_CACHE_DIR", "XDG_CACHE_HOME"):
@@ -71,9 +71,9 @@ class TestLayout:
 
         monkeypatch.setattr("pwd.getpwuid", nobody)
         assert main.main(["--check"]) == 1
-        said = capsys.readouterr().err
-        assert "no place for the cache" in said
-        assert "Hint: set VT_CACHE_DIR" in said
+        message = capsys.readouterr().err
+        assert "no place for the cache" in message
+        assert "Hint: set VT_CACHE_DIR" in message
 
     def test_any_changed_input_makes_the_installation_out_of_date(self, checkout: Layout) -> None:
         before = checkout.inputs_digest("auto")
@@ -93,26 +93,26 @@ class TestStamp:
         for_policies.parent.mkdir(parents=True)
         for_policies.touch(mode=0o755)
         checkout.stamp.write_text(f'{{"digest": "{checkout.inputs_digest("auto")}"}}')
-        assert main.installed(checkout, "auto")
+        assert main.installation_record(checkout, "auto")
         for command in (for_policies, checkout.bin / "pulumi"):
             command.unlink()
-            assert main.installed(checkout, "auto") is None
+            assert main.installation_record(checkout, "auto") is None
             command.touch(mode=0o755)
-        assert main.installed(checkout, "auto")
+        assert main.installation_record(checkout, "auto")
 
     def test_a_damaged_record_is_not_an_installation(self, checkout: Layout) -> None:
         checkout.stamp.write_text("{")
-        assert main.installed(checkout, "auto") is None
+        assert main.installation_record(checkout, "auto") is None
 
 
 class TestPythonSide:
     def test_the_pin_of_a_package_comes_with_its_hashes(self) -> None:
         text = "uvloop==9 \\\n    --hash=sha256:cc\nuv==1.2.3 \\\n    --hash=sha256:aa\n    # via\n"
-        assert python_env.pinned("uv", text) == "uv==1.2.3 \\\n    --hash=sha256:aa"
+        assert python_env.pinned_requirement("uv", text) == "uv==1.2.3 \\\n    --hash=sha256:aa"
 
     def test_a_package_without_pin_is_an_error(self) -> None:
         with pytest.raises(SetupError, match="uv is not pinned in requirements"):
-            python_env.pinned("uv", "")
+            python_env.pinned_requirement("uv", "")
 
     def test_the_first_version_in_a_text_counts(self) -> None:
         assert python_env.parse_version("uv 0.13.9 (x86)") == (0, 13, 9)
@@ -143,7 +143,7 @@ class TestPulumiOnPath:
     ) -> None:
         folder = installation(tmp_path / "good")
         monkeypatch.setenv("PATH", str(folder))
-        found = pulumi_cli.from_path(checkout)
+        found = pulumi_cli.link_from_path(checkout)
         assert (found.source, found.version, found.language_host) == (
             "path",
             "3.260.1",
@@ -170,8 +170,8 @@ class TestPulumiOnPath:
         reason: str,
     ) -> None:
         monkeypatch.setenv("PATH", str(installation(tmp_path / "other", version, host)))
-        with pytest.raises(NotThisWay, match=reason):
-            pulumi_cli.from_path(checkout)
+        with pytest.raises(SourceUnavailableError, match=reason):
+            pulumi_cli.link_from_path(checkout)
 
     def test_our_own_folders_do_not_count(self, checkout: Layout) -> None:
         own = [checkout.bin, checkout.root / ".vt-local" / "bin"]
@@ -179,7 +179,7 @@ class TestPulumiOnPath:
         assert pulumi_cli.search_path(checkout, {"PATH": path}) == [Path("/usr/bin")]
 
 
-class TestWays:
+class TestSources:
     def test_are_tried_in_order_until_one_works(
         self, checkout: Layout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -187,13 +187,13 @@ class TestWays:
 
         def refuses(_: Layout) -> Pulumi:
             asked.append("refuses")
-            raise NotThisWay("not here")
+            raise SourceUnavailableError("not here")
 
         def works(_: Layout) -> Pulumi:
             asked.append("works")
             return Pulumi("works", "1.0.0", "", "")
 
-        monkeypatch.setattr(pulumi_cli, "WAYS", {"a": refuses, "b": works, "c": refuses})
+        monkeypatch.setattr(pulumi_cli, "SOURCES", {"a": refuses, "b": works, "c": refuses})
         assert pulumi_cli.ensure_pulumi(checkout, "auto").source == "works"
         assert asked == ["refuses", "works"]
 
@@ -211,13 +211,13 @@ class TestWays:
 
     def test_an_unknown_choice_is_refused(self) -> None:
         with pytest.raises(SetupError, match="VT_PULUMI_SOURCE is 'nix'"):
-            pulumi_cli.check_choice("nix")
+            pulumi_cli.check_source("nix")
 
 
 class TestInstalling:
     def test_a_downloaded_release_is_kept_and_linked(self, checkout: Layout) -> None:
         release = installation(checkout.toolchain / "official-3.259.0" / "bin")
-        found = pulumi_cli.official(checkout)
+        found = pulumi_cli.install_official(checkout)
         assert (found.source, found.language_host) == ("official", "official")
         for name in ("pulumi", *PLUGINS):
             assert (checkout.bin / name).resolve() == release / name
@@ -227,7 +227,7 @@ class TestInstalling:
     ) -> None:
         # The engine looks for plugins beside the file it is, so a symbolic link would not do.
         installation(checkout.toolchain / build.cache_name(checkout) / "bin")
-        found = pulumi_cli.built(checkout)
+        found = pulumi_cli.install_build(checkout)
         assert found.language_host.startswith("stand-in")
         for name in ("pulumi", *PLUGINS):
             assert not (checkout.bin / name).is_symlink()

@@ -1,4 +1,4 @@
-"""What `make setup` builds with: the cache, the programs it runs, and what Go is given."""
+"""The cache, subprocesses and Go environment of ``make setup``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolchain import build, cache, console
-from toolchain.console import CommandError, SetupError
+from toolchain.console import SetupError, SubprocessError
 from toolchain.layout import Layout
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,9 +28,9 @@ class TestCache:
     def test_a_failed_fill_leaves_nothing(self, tmp_path: Path) -> None:
         def fill(folder: Path) -> None:
             (folder / "half").touch()
-            raise CommandError("stopped")
+            raise SubprocessError("stopped")
 
-        with pytest.raises(CommandError):
+        with pytest.raises(SubprocessError):
             cache.publish(tmp_path / "target", fill)
         assert not list(tmp_path.iterdir())
 
@@ -60,15 +60,15 @@ class TestCache:
 
 
 class TestRun:
-    def test_a_failure_carries_the_last_words(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match=r"exit code 3: no space left"):
+    def test_a_failure_carries_the_last_lines(self, tmp_path: Path) -> None:
+        with pytest.raises(SubprocessError, match=r"exit code 3: no space left"):
             console.run(["sh", "-c", "echo no space left; exit 3"], what="x", log=tmp_path / "log")
 
     def test_a_program_that_takes_too_long_is_ended_with_its_children(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(console, "PLAIN_HEARTBEAT_SECONDS", 0.05)
-        with pytest.raises(CommandError, match="no end after"):
+        with pytest.raises(SubprocessError, match="no end after"):
             console.run(
                 ["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"],
                 what="sleeping",
@@ -82,7 +82,7 @@ class TestRun:
         assert not running(child)
 
     def test_a_program_that_is_not_there_is_an_error(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match="No such file"):
+        with pytest.raises(SubprocessError, match="No such file"):
             console.run([tmp_path / "none"], what="x", log=tmp_path / "log")
 
 

@@ -1,7 +1,7 @@
-"""Run by the pack's own Python: every case through Pulumi's SDK for policies, answers as JSON.
+"""Run every case through Pulumi's policy SDK, in the pack's own environment.
 
-Prints {case id: {policy id: [what it says]}}, under "right" those of the resources done right, and
-under "unknown" what is said of a bucket of which a preview knows next to nothing.
+Prints JSON: {case id: {policy id: [violations]}}. The key "right" has the violations of the correct
+resources, the key "unknown" those of a bucket with unknown inputs.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "policy"), str(Path(__file__).parent)]
 
 import cases  # noqa: E402
@@ -30,8 +31,8 @@ from pulumi_policy.proxy import (  # noqa: E402
 from guardrails import pack  # noqa: E402
 from guardrails.policy import load  # noqa: E402
 
-SERVED = [pack.served(policy) for policy in load()]
-UNKNOWN = cases.Declared(
+SERVED: Final = [pack.to_sdk_policy(policy) for policy in load()]
+UNKNOWN: Final = cases.Declared(
     "gcp:storage/bucket:Bucket",
     "unknown",
     {
@@ -46,8 +47,8 @@ UNKNOWN = cases.Declared(
 )
 
 
-def said(declared: cases.Declared) -> dict[str, list[str]]:
-    """Policy id -> what it reports, by the way the engine's call takes."""
+def violations_of(declared: cases.Declared) -> dict[str, list[str]]:
+    """Policy id -> its violations, by the same calls as the engine's."""
     options = PolicyResourceOptions(
         declared.protect, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None
     )
@@ -69,7 +70,7 @@ def said(declared: cases.Declared) -> dict[str, list[str]]:
     return found
 
 
-answers = {case.id: said(case.bad) for case in cases.wrong()}
-answers["right"] = {k: v for declared in cases.right() for k, v in said(declared).items()}
-answers["unknown"] = said(UNKNOWN)
+answers = {case.id: violations_of(case.bad) for case in cases.wrong()}
+answers["right"] = {k: v for declared in cases.right() for k, v in violations_of(declared).items()}
+answers["unknown"] = violations_of(UNKNOWN)
 print(json.dumps(answers))
