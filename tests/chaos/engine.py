@@ -71,8 +71,8 @@ def virtual_provider() -> Iterator[None]:
         replaced = {
             "_service": lambda props: CURRENT.process,
             "_intents": lambda props: CURRENT.process,
-            "Surroundings": lambda **kwargs: CURRENT.process.around(**kwargs),
-            "_engine_is_alive": lambda: not CURRENT.process.engine_gone,
+            "ProcessEnvironment": lambda **kwargs: CURRENT.process.environment(**kwargs),
+            "is_engine_alive": lambda: not CURRENT.process.engine_gone,
             "withdraw": withdraw,
         }
         for name, value in replaced.items():

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, State
+from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, IntentState
 from infra.customjob.protocol.timing import Timing
 from infra.errors import JobRefusedError
 from tests.chaos.cloud import Cloud, Job
@@ -206,7 +206,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         bound = 2 * TIMING.interval
         turn = self.cloud.turns.get(f"r/{JOB}")
         doubted = {request_id, turn.request_id if turn else request_id}
-        if any(self.cloud.state_of(each) is State.SENDING for each in doubted):
+        if any(self.cloud.state_of(each) is IntentState.SENDING for each in doubted):
             bound += TIMING.lease + TIMING.settle
         if file.resources:
             bound += 60.0  # the old job's cancellation takes its time
@@ -243,7 +243,7 @@ class ProtocolMachine(RuleBasedStateMachine):
             assert named.exists, "a deleted job was adopted"
             assert named.record.state in SUCCEEDED or named.live, "an ended job was adopted"
             record = self.cloud.records[request_id].record
-            assert (record.state, record.job_name) == (State.DONE, named.record.name)
+            assert (record.state, record.job_name) == (IntentState.DONE, named.record.name)
             assert live in ([], [named])
             assert self.cloud.going_on(JOB) in ([], [named]), "a job goes on unknown to the state"
         assert file.pending <= set(file.resources), "a pending create was never resolved"

@@ -9,7 +9,7 @@ from unittest import mock
 
 from infra.customjob.google import intent_store
 from infra.customjob.google import job_service as client
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, Request
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, SubmissionRequest
 from infra.customjob.protocol.submission import submit
 from infra.errors import OperatorError
 from localcloud.faults.model import GRPC_CODES
@@ -75,7 +75,7 @@ def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     fault = arena.fault(**given)
     labels = {REQUEST_ID_LABEL: job, DIGEST_LABEL: DIGEST[:20]}
     parent = f"projects/{PROJECT}/locations/{REGION}"
-    request = Request(parent, STACK, job, 1, job, BODY, DIGEST, labels)
+    request = SubmissionRequest(parent, STACK, job, 1, job, BODY, DIGEST, labels)
     intents = intent_store.connect(PROJECT, BUCKET)
 
     def attempt() -> str:

@@ -16,14 +16,14 @@ WITHDRAW = of(
     "protocol.withdrawal",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
-    ("its end is not waited for", "    while record is not None and", "    while False and"),
+    ("its end is not waited for", "    while job is not None and", "    while False and"),
     (
         "a job that does not end is given up silently",
         "        if waited >= bound:\n",
         "        if waited >= bound:\n            return\n",
     ),
-    ("records are deleted unasked", "record is not None and delete_record:", "record is not None:"),
-    ("a record in use is freed", "record.state is not State.DONE", "record is None"),
+    ("records are deleted unasked", "job is not None and delete_record:", "job is not None:"),
+    ("a record in use is freed", "record.state is not IntentState.DONE", "record is None"),
     (
         "another job's record is freed",
         "    if stored.record.job_name != name:",
@@ -31,8 +31,8 @@ WITHDRAW = of(
     ),
     (
         "a freed record forgets its job",
-        "state=State.RELEASED, owner",
-        "state=State.RELEASED, job_name='', owner",
+        "state=IntentState.RELEASED, owner",
+        "state=IntentState.RELEASED, job_name='', owner",
     ),
     (
         "who loses the write fails",
@@ -57,13 +57,13 @@ PROVIDER = of(
     ),
     (
         "nobody asks for the engine",
-        "Surroundings(engine_is_alive=_engine_is_alive)",
-        "Surroundings()",
+        "ProcessEnvironment(engine_is_alive=is_engine_alive)",
+        "ProcessEnvironment()",
     ),
     (
         "a forgotten job leaves the stack",
         "        return dynamic.ReadResult(id_, {",
-        "        if record is None:\n            return dynamic.ReadResult('', {})\n"
+        "        if job is None:\n            return dynamic.ReadResult('', {})\n"
         "        return dynamic.ReadResult(id_, {",
     ),
     (
@@ -73,7 +73,7 @@ PROVIDER = of(
     ),
     (
         "a stack file chooses by what its jobs are found",
-        '        "stack": place["stack"],\n        REQUEST',
+        '        "stack": submission["stack"],\n        REQUEST',
         "        REQUEST",
     ),
     (

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.customjob.protocol.ports import Record, State, Stored, Turn
+from infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent, TurnRecord
 from infra.errors import OperatorError, PreconditionFailedError
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ class BucketIntents:
     def __init__(self, client: storage.Client, bucket: str) -> None:
         self._bucket, self._name = client.bucket(bucket), bucket
 
-    def read(self, request_id: str) -> Stored | None:
+    def read(self, request_id: str) -> StoredIntent | None:
         """The record of a request, or None."""
         found = self._fetch(_object(request_id))
         return None if found is None else _parse(request_id, *found)
 
-    def write(self, record: Record, generation: int) -> Stored:
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Write under the precondition that the record still has ``generation``."""
         document = {
             "format": FORMAT,
@@ -83,12 +83,12 @@ class BucketIntents:
         }
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
-    def turn(self, key: str) -> Turn | None:
+    def read_turn(self, key: str) -> TurnRecord | None:
         """Whose turn it is, or None."""
         found = self._fetch(_turn(key))
         return None if found is None else _parse_turn(*found)
 
-    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+    def write_turn(self, key: str, request_id: str, generation: int) -> None:
         """Write under the precondition that the turn still has ``generation``."""
         self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
 
@@ -152,27 +152,27 @@ def _turn(key: str) -> str:
     return f"turns/{key}.json"
 
 
-def _parse(request_id: str, text: bytes, blob: storage.Blob) -> Stored:
+def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
     try:
         document = json.loads(text)
         if document["format"] != FORMAT or document["requestId"] != request_id:
             raise ValueError("another format or request")
-        record = Record(
-            request_id, State(document["state"]), document["owner"], document["jobName"]
+        record = IntentRecord(
+            request_id, IntentState(document["state"]), document["owner"], document["jobName"]
         )
     except (ValueError, KeyError, TypeError):
         raise _not_ours(blob, "record of a submission") from None
     return _stored(record, blob)
 
 
-def _parse_turn(text: bytes, blob: storage.Blob) -> Turn:
+def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
     try:
         document = json.loads(text)
         if document["format"] != FORMAT or not isinstance(document["requestId"], str):
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError):
         raise _not_ours(blob, "record of a job's turn") from None
-    return Turn(document["requestId"], _generation(blob))
+    return TurnRecord(document["requestId"], _generation(blob))
 
 
 def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
@@ -182,10 +182,10 @@ def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
     )
 
 
-def _stored(record: Record, blob: storage.Blob) -> Stored:
+def _stored(record: IntentRecord, blob: storage.Blob) -> StoredIntent:
     if blob.updated is None:
         raise OperatorError(f"{blob.name}: Cloud Storage gave no time of update.")
-    return Stored(record, _generation(blob), blob.updated.timestamp())
+    return StoredIntent(record, _generation(blob), blob.updated.timestamp())
 
 
 def _generation(blob: storage.Blob) -> int:

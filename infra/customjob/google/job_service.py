@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobRecord
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobSnapshot
 from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class VertexJobs:
     def __init__(self, client: vertex_api.JobServiceClient) -> None:
         self._client = client
 
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send once.
 
         Raises:
@@ -181,7 +181,7 @@ class VertexJobs:
             raise InDoubtError("Vertex AI answered without a job's name")
         return _record(job)
 
-    def get(self, name: str) -> JobRecord | None:
+    def get(self, name: str) -> JobSnapshot | None:
         """The job, or None if its record is gone."""
         from google.api_core.exceptions import NotFound
 
@@ -190,7 +190,7 @@ class VertexJobs:
         except NotFound:
             return None
 
-    def find(self, parent: str, request_id: str) -> list[JobRecord]:
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """All jobs labelled with the request id."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
@@ -276,9 +276,9 @@ def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
     return job
 
 
-def _record(job: vertex_api.CustomJob) -> JobRecord:
+def _record(job: vertex_api.CustomJob) -> JobSnapshot:
     message = type(job).pb(job)
-    return JobRecord(
+    return JobSnapshot(
         name=job.name,
         state=job.state.name,
         created=message.create_time.ToNanoseconds(),

@@ -31,7 +31,7 @@ def camel(key: str) -> str:
 
 
 class Shaper:
-    """Turns a document into a plain request and collects every problem on the way."""
+    """SubmissionTurn a document into a plain request and collects every problem on the way."""
 
     def __init__(self, document: Document, table: references.Table) -> None:
         self.document = document
