@@ -1,8 +1,11 @@
 """Errors for people come without a traceback, from the SDK's own provider process."""
 
-import importlib
+import ast
+import importlib.util
 import sys
 import traceback
+import types
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -13,9 +16,14 @@ from infra.errors import OperatorError
 
 @pytest.fixture
 def process(monkeypatch):
-    """The SDK's provider module as the main module of this process."""
-    main = importlib.import_module("pulumi.dynamic.__main__")
-    monkeypatch.setattr(main, "traceback", traceback)  # fails if the SDK no longer imports it
+    """The SDK's provider module as the main module of this process, without serving."""
+    spec = importlib.util.find_spec("pulumi.dynamic.__main__")
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text())
+    assert ast.unparse(tree.body.pop()) == "main()"
+    main = types.ModuleType("__main__")
+    exec(compile(tree, spec.origin, "exec"), vars(main))
     monkeypatch.setitem(sys.modules, "__main__", main)
     CustomJobProvider().configure(None)
     return main

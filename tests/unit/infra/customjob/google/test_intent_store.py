@@ -64,16 +64,16 @@ def test_of_many_writers_at_once_one_wins(intents):
 
 
 def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
-    assert intents.turn("r/titanic") is None
+    assert intents.read_turn("r/titanic") is None
     intents.write_turn("r/titanic", "id1", 0)
-    turn = intents.turn("r/titanic")
+    turn = intents.read_turn("r/titanic")
     with pytest.raises(PreconditionFailedError):
         intents.write_turn("r/titanic", "id2", 0)
     intents.write_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
     with pytest.raises(PreconditionFailedError):
         intents.write_turn("r/titanic", "id2", turn.generation)
-    assert intents.turn("r/titanic").request_id == "id1"
-    assert intents.turn("r/iris") is None
+    assert intents.read_turn("r/titanic").request_id == "id1"
+    assert intents.read_turn("r/iris") is None
 
 
 def test_all_threads_share_one_client_of_a_project_and_address(intents, monkeypatch):
@@ -98,7 +98,7 @@ def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
         intents.read("id1")
     bucket.blob("turns/r/titanic.json").upload_from_string(content)
     with pytest.raises(OperatorError, match=r"titanic\.json is no record of a job's turn; nothing"):
-        intents.turn("r/titanic")
+        intents.read_turn("r/titanic")
 
 
 def test_a_missing_bucket_is_said_and_nothing_is_sent(emulator, monkeypatch):
