@@ -54,7 +54,7 @@ def inputs(run: int, command: str, on_delete: str) -> dict[str, Any]:
     return {
         # The engine hands numbers over as floats.
         "submission": asdict(submission) | {"run": float(run)},
-        "requestId": spec._identity(submission, body),
+        "requestId": spec.request_id_of(submission, body),
         "request": body,
         "options": {"labels": {}, "controlBucket": "control", "onDelete": on_delete},
     }

@@ -66,7 +66,9 @@ def alone(file: str) -> Report:
         CheckUnavailableError: it cannot be read.
     """
     data, shown = read(file), name(file)
-    judged = spec.judge(data, shown, placeholders.submission(job(file)), placeholders.table(data))
+    judged = spec.check_job_file(
+        data, shown, placeholders.submission(job(file)), placeholders.table(data)
+    )
     return report(shown, data, judged)
 
 
@@ -83,7 +85,7 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Report]:
     if isinstance(loaded, Report):
         return [loaded, *map(alone, files)]
     try:
-        judged = loaded.judge_jobs(shown_from(root))
+        judged = loaded.check_jobs(shown_from(root))
     except OSError as failed:
         raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
     if not files:
@@ -121,11 +123,11 @@ def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> 
     return Report.of(shown, _text(source), [_as_shown(problem, shown) for problem in problems])
 
 
-def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Report:
+def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.JobFileResult]) -> Report:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     if not jobs:
-        return report(shown, data, loaded.judge_other(data, shown, job(file)))
+        return report(shown, data, loaded.check_other(data, shown, job(file)))
     of_jobs = [report(shown, data, judged[key]) for key in jobs]
     whole = of_jobs[0]
     for other in of_jobs[1:]:
@@ -133,7 +135,7 @@ def _one_of(file: str, loaded: Stack, judged: Mapping[str, spec.Verdict]) -> Rep
     return whole
 
 
-def report(shown: str, data: bytes, judged: spec.Verdict) -> Report:
+def report(shown: str, data: bytes, judged: spec.JobFileResult) -> Report:
     """The report of a judged file."""
     return Report.of(shown, _text(data), (*judged.errors, *judged.warnings))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from infra.customjob.request.secret_patterns import blanked
+from infra.customjob.request.secret_patterns import masked
 from vt.check.report import Finding, Report
 
 #: Characters of a source line that are shown, at most.
@@ -65,7 +65,7 @@ def excerpt(finding: Finding, source: Sequence[str], paint: Painter) -> Iterator
 def _window(line: str, cut: int) -> str:
     """What is shown of a line from ``cut`` on. A secret may begin before it, and end behind."""
     begin = max(0, cut - NEAR)
-    return blanked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
+    return masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
 
 def summary(reports: Sequence[Report]) -> str:

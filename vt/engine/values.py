@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, overload
 
-from infra.customjob.request.secret_patterns import withheld
+from infra.customjob.request.secret_patterns import redacted
 
 SECRET = "[secret]"
 UNKNOWN = "[known after apply]"
@@ -27,7 +27,7 @@ def shown(value: Any) -> Any:
     unknown before it exists ``[known after apply]``; files and archives one line with a digest.
     """
     if isinstance(value, str):
-        return UNKNOWN if value == _UNKNOWN else withheld(value, SECRET)
+        return UNKNOWN if value == _UNKNOWN else redacted(value, SECRET)
     if isinstance(value, Mapping):
         if _SIGNATURE in value:
             return _special(value)

@@ -195,7 +195,7 @@ def _problems(root: Path, stack: str) -> list[Problem]:
 
     try:
         loaded = stacks.load(root, stack)
-        judged = loaded.judge_jobs(shown_from(root))
+        judged = loaded.check_jobs(shown_from(root))
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:

@@ -1,7 +1,7 @@
-"""``${kind.name}`` in a job file: what ties a job to the rest of the stack.
+"""References, ``${kind.name}``, from a job file to resources of the stack.
 
-A reference always has a dot. Text without one is not ours and passes untouched: the shell's
-``${HOME}``, Kubernetes' and Vertex AI's ``$(VAR)``.
+A reference always has a dot. Text without one stays as it is: the shell's ``${HOME}``, and
+``$(VAR)`` of Kubernetes and Vertex AI.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OF_MODE = {"name": "peering", "attachment": "psc", "interface": "psc"}
 Table = Mapping[str, Any]
 
 
-def used_in(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Names of the references in ``text``, in order.
 
-    >>> used_in("${buckets.data}/x ${HOME}")
+    >>> names_in("${buckets.data}/x ${HOME}")
     ['buckets.data']
     """
     return REFERENCE.findall(text)
@@ -52,8 +52,8 @@ def resolve(text: str, table: Table) -> str:
     return REFERENCE.sub(replace, text)
 
 
-def whole(text: str, table: Table) -> Any | None:
-    """What ``text`` stands for if it is one reference and nothing else, or None."""
+def message_of(text: str, table: Table) -> Any | None:
+    """What ``text`` stands for if it is a single reference, else None."""
     match = REFERENCE.fullmatch(text.strip())
     return table.get(match.group(1)) if match else None
 

@@ -1,6 +1,6 @@
-"""What looks like a secret, by its name or by its form.
+"""Patterns of secrets, by name and by form, and redaction.
 
-Standard library only: the policy pack, which has an environment of its own, judges by the same.
+Standard library only: the policy pack uses these patterns in an environment of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SECRET_NAME = re.compile(
     r"SECRET_KEY|AUTH_KEY|(?<!PAD_)(?<!EOS_)(?<!BOS_)(?<!UNK_)(?<!SEP_)(?<!CLS_)(?<!MASK_)TOKEN)\Z",
     re.IGNORECASE,
 )
-#: Values that only name a secret, or say where it is.
+#: Values that only refer to a secret: names, paths, references.
 HARMLESS = re.compile(
     r"projects/[^/]+/secrets/.*|\$\(.*\)|\$\{?\w+\}?|/.*|gs://.*|[A-Za-z]:\\.*|<.*>|true|false|[0-9.]*",
     re.IGNORECASE | re.DOTALL,
@@ -35,13 +35,13 @@ _WHOLE = re.compile(
 )
 
 
-def withheld(text: str, instead: str = "[secret]") -> str:
-    """``text`` with ``instead`` for every part that has the form of a secret.
+def redacted(text: str, replacement: str = "[secret]") -> str:
+    """``text`` with every part that has the form of a secret replaced.
 
-    >>> withheld("git clone https://me:hunter2@example.com/x.git")
+    >>> redacted("git clone https://me:hunter2@example.com/x.git")
     'git clone https://me:[secret]@example.com/x.git'
     """
-    return _WHOLE.sub(lambda match: (match[1] or "") + instead, text)
+    return _WHOLE.sub(lambda match: (match[1] or "") + replacement, text)
 
 
 #: What follows a secret's name in YAML or on a command line, unless it only refers to one.
@@ -52,10 +52,10 @@ _NAMED = re.compile(
 )
 
 
-def blanked(line: str) -> str:
-    """A line of a file with asterisks for what looks like a secret; as long as it was.
+def masked(line: str) -> str:
+    """``line`` of a file with what looks like a secret masked by asterisks. Keeps its length.
 
-    >>> blanked("env: [{name: DB_PASSWORD, value: hunter2}]")
+    >>> masked("env: [{name: DB_PASSWORD, value: hunter2}]")
     'env: [{name: DB_PASSWORD, value: *******}]'
     """
 

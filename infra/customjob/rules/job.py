@@ -1,4 +1,4 @@
-"""A request as rules look at it: its pools, their machines and tasks, and what is around it."""
+"""A request as the rules read it: its pools, their machines and tasks, and its context."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog import machines
-from infra.customjob.rules.context import ALONE, Context
+from infra.customjob.rules.context import FILE_ONLY, Context
 from infra.errors import Path
 
 Request = dict[str, Any]
@@ -48,7 +48,7 @@ class Pool:
 
     @functools.cached_property
     def shape(self) -> machines.MachineType | None:
-        """What the catalogue knows of its machine type."""
+        """Its machine type in the catalogue, if it is there."""
         return machines.machine_type(self.machine_type)
 
     @property
@@ -146,9 +146,9 @@ class Job:
     """One request and its context."""
 
     request: Request
-    context: Context = ALONE
-    damaged: tuple[Path, ...] = ()
-    """Places whose value could not be read; nothing may be concluded from their absence."""
+    context: Context = FILE_ONLY
+    unreadable: tuple[Path, ...] = ()
+    """Paths whose value could not be read: their absence proves nothing."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Job:
     @property
     def strategy(self) -> str:
         """STANDARD, SPOT or FLEX_START, also by their deprecated names; ``?`` if unreadable."""
-        if any(path[1:2] == ("scheduling",) for path in self.damaged):
+        if any(path[1:2] == ("scheduling",) for path in self.unreadable):
             return "?"
         name = self.scheduling.get("strategy", "STANDARD")
         return {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}.get(

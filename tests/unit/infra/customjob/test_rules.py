@@ -28,14 +28,14 @@ def job(machine=None, *pools, **fields):
     }
 
 
-def judge(content, context=rules.ALONE, table=None):
+def check(content, context=rules.FILE_ONLY, table=None):
     text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
-    return spec.judge(text.encode(), "x.yaml", WHO, table or {}, context)
+    return spec.check_job_file(text.encode(), "x.yaml", WHO, table or {}, context)
 
 
 def told(content, **kwargs):
-    verdict = judge(content, **kwargs)
-    return {p.rule: str(p) for p in (*verdict.errors, *verdict.warnings)}
+    result = check(content, **kwargs)
+    return {p.rule: str(p) for p in (*result.errors, *result.warnings)}
 
 
 def gpu(machine, kind, count):

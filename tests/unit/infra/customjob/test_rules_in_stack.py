@@ -33,8 +33,8 @@ def file(name, output="gs://out/x", account=TRAINER, args=""):
 
 
 def errors(*files):
-    verdicts = spec.judge_all(files, {}, Context.of(STACK))
-    return {name: [str(p) for p in verdict.errors] for name, verdict in verdicts.items()}
+    results = spec.check_job_files(files, {}, Context.of(STACK))
+    return {name: [str(p) for p in result.errors] for name, result in results.items()}
 
 
 def test_two_jobs_with_one_output_directory_are_told_of_each_other():
@@ -75,9 +75,9 @@ def test_missing_rights_name_the_bucket_and_the_account():
 def test_of_a_foreign_account_nothing_but_that_is_told():
     other = "x@other-project.iam.gserviceaccount.com"
     one = file("a", "gs://data/x", account=other)
-    verdict = spec.judge_all([one], {}, Context.of(STACK))["a"]
-    assert verdict.errors == ()
-    assert [p.rule for p in verdict.warnings] == ["account-foreign"]
+    result = spec.check_job_files([one], {}, Context.of(STACK))["a"]
+    assert result.errors == ()
+    assert [p.rule for p in result.warnings] == ["account-foreign"]
 
 
 def test_buckets_of_others_are_nobodys_business():

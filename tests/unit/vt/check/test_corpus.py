@@ -54,7 +54,7 @@ def test_what_is_rendered_of_a_right_file_is_the_official_clients_message():
     for file in sorted((CORPUS / "right").glob("*.yaml")):
         data = file.read_bytes()
         who = placeholders.submission(file.stem)
-        request = spec.judge(data, file.name, who, placeholders.table(data)).request
+        request = spec.check_job_file(data, file.name, who, placeholders.table(data)).request
         assert request is not None, file.name
         from_json = parsed(json.loads(requests.as_json(request.message)))
         assert parsed(yaml.safe_load(requests.as_yaml(request.message))) == from_json

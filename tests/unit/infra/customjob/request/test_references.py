@@ -20,7 +20,7 @@ def test_references_are_replaced_inside_of_text():
 )
 def test_text_without_a_dotted_name_is_not_ours(text):
     assert references.resolve(text, TABLE) == text
-    assert references.used_in(text) == []
+    assert references.names_in(text) == []
 
 
 def test_an_unknown_name_suggests_one_of_its_kind():
@@ -46,4 +46,4 @@ def test_an_unknown_kind_suggests_among_all():
 def test_a_whole_section_cannot_stand_inside_of_text():
     with pytest.raises(UnknownReferenceError, match="reservations"):
         references.resolve("x ${reservations.h100}", TABLE)
-    assert references.whole("${reservations.h100}", TABLE) == {"key": "k"}
+    assert references.message_of("${reservations.h100}", TABLE) == {"key": "k"}
