@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from infra.customjob.google.job_service import CREATE_TIMEOUT
 from infra.customjob.protocol.ports import (
@@ -24,9 +25,9 @@ from infra.customjob.protocol.ports import (
 )
 from infra.errors import PreconditionFailedError
 
-DEADLINE = CREATE_TIMEOUT
+DEADLINE: Final = CREATE_TIMEOUT
 #: Seconds; below the 35 s the protocol looks after a lease (``Timing.settle``).
-LAG = 30.0
+LAG: Final = 30.0
 
 
 @dataclass

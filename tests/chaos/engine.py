@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 from infra.customjob import provider as module
@@ -21,7 +21,7 @@ from infra.customjob.request import job_file as spec
 from infra.errors import OperatorError
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
 
-JOB = "titanic"
+JOB: Final = "titanic"
 
 
 @dataclass(frozen=True)

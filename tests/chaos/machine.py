@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
+from typing import Final
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -29,19 +30,19 @@ from tests.chaos.process import Fate, Order, Process
 #: Processes at one time, and machines with a state file of their own.
 PROCESSES, FILES = 3, 2
 #: Contents of the job's file. Few: people put back what was there before.
-COMMANDS = 3
+COMMANDS: Final = 3
 #: Refusals in a row, at most: a run that has ended, and a job that nobody knew.
-REFUSALS = 2
+REFUSALS: Final = 2
 #: Calls after which a process that nothing disturbs should long have ended.
-ENDLESS = 400
+ENDLESS: Final = 400
 #: What happens to jobs, and what people do. "goes on": a job reaches its next state.
-CHANGES = (
+CHANGES: Final = (
     "goes on", "goes on", "cancels", "deletes a record",
     "edits the job", "edits onDelete", "raises run",
 )  # fmt: skip
-TIMING = Timing()
+TIMING: Final = Timing()
 #: Steps of processes between two recoveries, at least: faults must have time to add up.
-UNDISTURBED_BY_RECOVERY = 8
+UNDISTURBED_BY_RECOVERY: Final = 8
 STEPS_OF_AN_EXAMPLE, EXAMPLES_OF_A_BATCH = 60, 200
 
 orders = st.builds(Order, st.sampled_from(list(Fate)), st.sampled_from([0.0, 4.0, 29.0, 59.0]))

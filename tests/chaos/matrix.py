@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from unittest import mock
 
 from infra.customjob.google import intent_store
@@ -16,14 +16,14 @@ from localcloud.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
 
-BODY = (
+BODY: Final = (
     '{"displayName": "x", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'
     ' "machineSpec": {"machineType": "n1-standard-4"},'
     ' "containerSpec": {"imageUri": "python:3.11", "command": ["true"]}}]}}'
 )
-DIGEST = "d" * 64
-TRIES = 3
-_SECONDS = 1.0
+DIGEST: Final = "d" * 64
+TRIES: Final = 3
+_SECONDS: Final = 1.0
 """Deadline of a create here, where an answer that is dropped is waited for."""
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tests.chaos.mutant import Mutant, of
 from tests.chaos.mutants_around import AROUND
 
-_CLAIM = of(
+_CLAIM: Final = of(
     "protocol.submission",
     "claim",
     (
@@ -52,7 +54,7 @@ _CLAIM = of(
     ),
     ("contention ends the attempt", "                continue  #", "                break  #"),
 )
-_OUTLAST = of(
+_OUTLAST: Final = of(
     "protocol.submission",
     "claim: outlast",
     ("the lease is not waited for", " + self.timing.lease + self.timing.settle", " + 35.0"),
@@ -75,7 +77,7 @@ _OUTLAST = of(
         "",
     ),
 )
-_LOOK = of(
+_LOOK: Final = of(
     "protocol.submission",
     "look",
     (
@@ -91,7 +93,7 @@ _LOOK = of(
         "        return [job for job in found if job.name != excluding]",
     ),
 )
-_TURN = of(
+_TURN: Final = of(
     "protocol.submission",
     "turn",
     ("no turn is taken", "                self._acquire_turn(claim)\n", ""),
@@ -106,7 +108,7 @@ _TURN = of(
         "        if adopted is None:",
     ),
 )
-_TURNS = of(
+_TURNS: Final = of(
     "protocol.turn",
     "turn",
     (
@@ -178,7 +180,7 @@ _TURNS = of(
         "set[str]()",
     ),
 )
-_FENCE = of(
+_FENCE: Final = of(
     "protocol.submission",
     "fence",
     (
@@ -192,7 +194,7 @@ _FENCE = of(
         "        self._try_write(IntentState.SENDING, claim)\n        return claim, began",
     ),
 )
-_SEND = of(
+_SEND: Final = of(
     "protocol.submission",
     "send",
     (
@@ -237,7 +239,7 @@ _SEND = of(
         "",
     ),
 )
-_SETTLE = of(
+_SETTLE: Final = of(
     "protocol.submission",
     "settle",
     (
@@ -256,7 +258,7 @@ _SETTLE = of(
         "        except (NotSubmittedError, InDoubtError):\n            self._try",
     ),
 )
-_AUDIT = of(
+_AUDIT: Final = of(
     "protocol.submission",
     "audit",
     ("no audit", "        job = self._audit(job)\n", ""),
@@ -272,7 +274,7 @@ _AUDIT = of(
     ),
     ("an audit that fails loses the job", "            return created  #", "            raise  #"),
 )
-_RECORD = of(
+_RECORD: Final = of(
     "protocol.submission",
     "record",
     ("DONE is not written", "        self._try_write(IntentState.DONE, fence, job.name)\n", ""),
@@ -289,7 +291,7 @@ _RECORD = of(
 )
 
 #: All of them, in the order of the protocol.
-MUTANTS: tuple[Mutant, ...] = (
+MUTANTS: Final[tuple[Mutant, ...]] = (
     *_CLAIM, *_OUTLAST, *_LOOK, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
     *AROUND,
 )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tests.chaos.mutant import of
 
-ADOPT = of(
+ADOPT: Final = of(
     "protocol.adoption",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
@@ -12,7 +14,7 @@ ADOPT = of(
     ("a run being cancelled is adopted", " and job.state != CANCELLING", ""),
     ("the newest job is adopted", "    return min(found", "    return max(found"),
 )
-WITHDRAW = of(
+WITHDRAW: Final = of(
     "protocol.withdrawal",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
@@ -40,7 +42,7 @@ WITHDRAW = of(
         "    except PreconditionFailedError:\n        raise  #",
     ),
 )
-PROVIDER = of(
+PROVIDER: Final = of(
     "provider",
     "provider",
     (
@@ -82,7 +84,7 @@ PROVIDER = of(
         '            replaces = [] and ["submission',
     ),
 )
-CLIENT = of(
+CLIENT: Final = of(
     "google.job_service",
     "error classes",
     (
@@ -101,7 +103,7 @@ CLIENT = of(
         "NotSubmittedError",
     ),
 )
-STORE = of(
+STORE: Final = of(
     "google.intent_store",
     "compare-and-swap",
     (
@@ -112,4 +114,4 @@ STORE = of(
 )
 
 #: All of them.
-AROUND = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)
+AROUND: Final = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
+from typing import Final
 
 import pytest
 
@@ -28,7 +29,7 @@ from tests.chaos.mutant import ROOT, Mutant
 from tests.chaos.mutants import MUTANTS
 
 #: Modules in the order they import each other: after a mutated one, the later are loaded anew.
-MODULES = (
+MODULES: Final = (
     "protocol.adoption",
     "protocol.turn",
     "protocol.submission",
@@ -37,7 +38,7 @@ MODULES = (
     "google.intent_store",
     "provider",
 )
-TESTS = {
+TESTS: Final = {
     "protocol.adoption": ("protocol/test_submission.py",),
     "protocol.turn": ("protocol/test_turn.py",),
     "protocol.submission": ("protocol/test_submission.py", "protocol/test_turn.py"),
@@ -49,9 +50,13 @@ TESTS = {
 #: What the state machine gets to notice a mutant that unit tests let pass.
 STEPS, SEED = 6000, 1
 #: Seconds. A mutant that takes longer was not judged, and that is an error.
-PATIENCE = 300.0
+PATIENCE: Final = 300.0
 #: A sample always has these.
-FIXED = ("sending begins without the fence", "a lost answer is sent again", "DONE is not written")
+FIXED: Final = (
+    "sending begins without the fence",
+    "a lost answer is sent again",
+    "DONE is not written",
+)
 
 
 @dataclass(frozen=True, slots=True)

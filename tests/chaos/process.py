@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from infra.customjob.protocol.ports import (
     IntentRecord,
@@ -56,7 +57,7 @@ class Order:
     """Seconds: until a late request lands, how old a list is, how long a cancellation takes."""
 
 
-GO = Order()
+GO: Final = Order()
 
 
 class Killed(BaseException):
@@ -229,4 +230,4 @@ class _Current(threading.local):
 
 
 #: The process whose thread this is.
-CURRENT = _Current()
+CURRENT: Final = _Current()

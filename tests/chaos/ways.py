@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from localcloud.home import Home
 from tests.chaos.arena import Arena, kill, wait_for
@@ -67,7 +68,7 @@ def as_ci_cancels(arena: Arena, process: subprocess.Popen[str]) -> None:
     process.wait(60)
 
 
-WAYS: dict[str, Way] = {
+WAYS: Final[dict[str, Way]] = {
     "kill CLI": kill_cli,
     "kill provider": kill_provider,
     "interrupt twice": interrupt_twice,

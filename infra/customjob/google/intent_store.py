@@ -1,8 +1,8 @@
-"""Records of submissions as objects in the stack's control bucket.
+"""Intent and turn records as objects in the stack's control bucket.
 
 Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
-(docs.cloud.google.com/storage/docs/request-preconditions). Objects are never deleted from here, so
-that those who deploy need no right to.
+(docs.cloud.google.com/storage/docs/request-preconditions). No object is ever deleted here, so the
+identity that deploys needs no permission to.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent, TurnRecord
 from infra.errors import OperatorError, PreconditionFailedError
@@ -20,21 +20,21 @@ from infra.errors import OperatorError, PreconditionFailedError
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: URL of a stand-in for Cloud Storage; the official client obeys it by itself.
-EMULATOR = "STORAGE_EMULATOR_HOST"
-TIMEOUT = 20
-#: Of the records. Another one was written by another version of this program.
-FORMAT = 1
+#: Variable with the URL of a storage emulator. The official client reads it as well.
+EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+TIMEOUT: Final = 20
+#: Format of the records. Another number was written by another version of this program.
+FORMAT: Final = 1
 
 
-_one_at_a_time = threading.Lock()
+_connect_lock = threading.Lock()
 
 
 def connect(project: str, bucket: str) -> BucketIntents:
     """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
 
-    One client serves all threads, which its documentation allows (docs/index.rst of
-    googleapis/python-storage): one for each submission would connect and ask for a token each time.
+    All threads share a client, which its documentation allows (docs/index.rst of
+    googleapis/python-storage). A client for each submission would connect and request a token.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -43,7 +43,7 @@ def connect(project: str, bucket: str) -> BucketIntents:
     if project.startswith("local-") != bool(address):
         place = "outside of" if address else "in"
         raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
-    with _one_at_a_time:
+    with _connect_lock:
         return BucketIntents(_client(project, address), bucket)
 
 
@@ -84,7 +84,7 @@ class BucketIntents:
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """Whose turn it is, or None."""
+        """The turn record at this key, or None."""
         found = self._fetch(_turn(key))
         return None if found is None else _parse_turn(*found)
 
@@ -93,7 +93,7 @@ class BucketIntents:
         self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
-        """An object's content and the generation that fits it, or None."""
+        """An object's content with the blob of the same generation, or None."""
         from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
         from google.auth.exceptions import GoogleAuthError
 
@@ -130,7 +130,7 @@ class BucketIntents:
         return blob
 
     def now(self) -> float:
-        """Cloud Storage's time: that of an object written just now."""
+        """Cloud Storage's time: the update time of an object that this call writes."""
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.auth.exceptions import GoogleAuthError
 

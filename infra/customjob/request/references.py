@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from infra.errors import UnknownReferenceError, did_you_mean
 
-REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
+REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
 #: Kinds whose names a stack file declares, each under a section of the same name.
-DECLARED = ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts")
+DECLARED: Final = ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts")
 
 #: What only a network of a certain mode has: ``${network.name}``.
-OF_MODE = {"name": "peering", "attachment": "psc", "interface": "psc"}
+OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 #: Known name -> text, or a mapping where a whole message is meant.
 Table = Mapping[str, Any]
@@ -37,7 +37,7 @@ def resolve(text: str, table: Table) -> str:
     """``text`` with every reference replaced by what it stands for.
 
     Raises:
-        UnknownReferenceError: for the first one that stands for nothing, or for a whole message.
+        UnknownReferenceError: for the first one that is unknown, or stands for a whole message.
     """
 
     def replace(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from infra.customjob.rules.context import JobFacts, ReservationFacts, ReservationRequest
 from infra.customjob.rules.job import Job, Pool
@@ -10,8 +11,8 @@ from infra.customjob.rules.job_facts import job_facts_of
 from infra.customjob.rules.registry import GUIDES, Finding, rule
 from infra.errors import Path
 
-RESERVATIONS = GUIDES + "training/use-reservations"
-OURS = "docs/reservations.md"
+RESERVATIONS: Final = GUIDES + "training/use-reservations"
+OURS: Final = "docs/reservations.md"
 
 
 def _known(job: Job) -> Mapping[str, ReservationFacts]:
@@ -139,7 +140,7 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
-    """Reservations that this job uses: where it does, and the machines each job asks of them."""
+    """Reservations that this job uses: where it does, and the machines each job requests."""
     for name, found in _known(job).items():
         for pool, path in _with_request(job):
             if _uses(job, _request_of(pool), name, found):
