@@ -29,8 +29,8 @@ from vt.engine import attributes_file as sidecar
 ROOT: Final = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"
 PULUMI: Final = ROOT / ".venv" / "bin" / "pulumi"
+#: Until something that must happen has happened, on a slow machine.
 SECONDS: Final = 180.0
-"""Until something that must happen has happened, on a slow machine."""
 
 T: Final = TypeVar("T")
 

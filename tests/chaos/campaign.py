@@ -16,8 +16,8 @@ from tests.chaos.trial import RECOVERIES
 from tests.chaos.ways import provider_of
 
 JOBS_AT_ONCE: Final = 3
+#: Before an undisturbed ``up`` settles everything: killed runs meet what killed runs left.
 KILLS_IN_A_ROW: Final = 4
-"""Before an undisturbed ``up`` settles everything: killed runs meet what killed runs left."""
 
 
 @dataclass

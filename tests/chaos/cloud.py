@@ -194,7 +194,7 @@ class Cloud:
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
         if current is not None and current.record.state is IntentState.DONE:
-            self._judge_end_of(current.record, record.state)
+            self._check_transition(current.record, record.state)
         stored = StoredIntent(record, generation + 1, self.time)
         self.records[record.request_id] = stored
         return stored
@@ -206,7 +206,7 @@ class Cloud:
             raise PreconditionFailedError
         self.turns[key] = TurnRecord(request_id, generation + 1)
 
-    def _judge_end_of(self, done: IntentRecord, then: IntentState) -> None:
+    def _check_transition(self, done: IntentRecord, then: IntentState) -> None:
         """A record that names a job may only be freed, and only after the job has ended."""
         job = self.job(done.job_name)
         if then not in (IntentState.DONE, IntentState.RELEASED):
@@ -215,6 +215,6 @@ class Cloud:
             self.violations.append(f"{done} was freed while its job is {job.record.state}")
 
     def state_of(self, request_id: str) -> IntentState | None:
-        """What the record of a request says."""
+        """State in the intent record of a request."""
         stored = self.records.get(request_id)
         return stored.record.state if stored else None

@@ -23,8 +23,8 @@ BODY: Final = (
 )
 DIGEST: Final = "d" * 64
 TRIES: Final = 3
+#: Deadline of a create here, where an answer that is dropped is waited for.
 _SECONDS: Final = 1.0
-"""Deadline of a create here, where an answer that is dropped is waited for."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.chaos.mutant import Mutant, of
-from tests.chaos.mutants_around import AROUND
+from tests.chaos.mutants_of_adapters import ADAPTER_MUTANTS
 
 _CLAIM: Final = of(
     "protocol.submission",
@@ -293,5 +293,5 @@ _RECORD: Final = of(
 #: All of them, in the order of the protocol.
 MUTANTS: Final[tuple[Mutant, ...]] = (
     *_CLAIM, *_OUTLAST, *_LOOK, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
-    *AROUND,
+    *ADAPTER_MUTANTS,
 )  # fmt: skip

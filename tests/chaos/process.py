@@ -1,4 +1,4 @@
-"""A process that runs only when it is told to, and stops at every call that leaves it.
+"""A process that runs only when resumed, and stops at every call that leaves it.
 
 The code under test blocks, as it does in a provider. Each process is a thread of which one at most
 runs at any time: it stops at every call of a port and of the clock, and whoever resumes it decides
@@ -122,7 +122,7 @@ class Process:
         return order
 
     def environment(self, engine_is_alive: Callable[[], bool] = lambda: True) -> ProcessEnvironment:
-        """What the provider asks of its surroundings, with the clock of this process."""
+        """The provider's environment, with the clock of this process."""
         return ProcessEnvironment(self.sleep, lambda: self.cloud.time + self.skew, engine_is_alive)
 
     def sleep(self, seconds: float) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Final
 from tests.chaos.arena import Arena, kill, wait_for
 from tests.chaos.ways import WAYS, answered
 
+#: How many times ``up`` may be run: the first may end in doubt, and say so.
 RECOVERIES: Final = 3
-"""How many times ``up`` may be run: the first may end in doubt, and say so."""
 
 
 def nothing(_arena: Arena, _job: str) -> None:

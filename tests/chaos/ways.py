@@ -12,8 +12,8 @@ from typing import Final
 from localcloud.home import Home
 from tests.chaos.arena import Arena, kill, wait_for
 
+#: GitHub's cancellation: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL (docs.github.com/actions).
 INTERRUPT_SECONDS, TERMINATE_SECONDS = 7.5, 2.5
-"""GitHub's cancellation: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL (docs.github.com/actions)."""
 
 Way = Callable[[Arena, subprocess.Popen[str]], None]
 

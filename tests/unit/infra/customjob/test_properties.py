@@ -246,7 +246,7 @@ anything = st.one_of(
 )  # fmt: skip
 
 
-def any_bytes_are_judged_without_a_traceback(data):
+def any_bytes_are_checked_without_a_traceback(data):
     result = check(data)
     assert (result.request is None) == bool(result.errors)
     known = {rule.id for rule in rules.ALL}
@@ -263,11 +263,11 @@ def any_bytes_are_judged_without_a_traceback(data):
 @example(b"? {a: b}\n: c")
 @example(b"a: 1:1:1:1.5")
 @example(b"workerPoolSpecs: [{replicaCount: 0x" + b"f" * 5000 + b"}]")
-def test_any_bytes_are_judged_without_a_traceback(data):
-    any_bytes_are_judged_without_a_traceback(data)
+def test_any_bytes_are_checked_without_a_traceback(data):
+    any_bytes_are_checked_without_a_traceback(data)
 
 
 @settings(FRESH, max_examples=100)
 @given(anything)
-def test_any_bytes_are_judged_without_a_traceback_with_fresh_examples(data):
-    any_bytes_are_judged_without_a_traceback(data)
+def test_any_bytes_are_checked_without_a_traceback_with_fresh_examples(data):
+    any_bytes_are_checked_without_a_traceback(data)

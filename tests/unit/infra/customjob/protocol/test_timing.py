@@ -1,4 +1,4 @@
-"""Any bytes are judged within a second and 200 MB, and told of in a bounded number of lines."""
+"""Any bytes are checked within a second and 200 MB, and reported in a bounded number of lines."""
 
 import json
 import subprocess
@@ -55,7 +55,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_any_input_is_judged_within_a_second(name):
+def test_any_input_is_checked_within_a_second(name):
     data = INPUTS[name].encode()
     began = time.process_time()
     result = spec.check_job_file(data, "x.yaml", WHO, {})

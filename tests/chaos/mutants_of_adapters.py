@@ -1,4 +1,4 @@
-"""What stands around the protocol, with one guard left out at a time."""
+"""Adoption, withdrawal, provider and adapters with one guard left out at a time."""
 
 from __future__ import annotations
 
@@ -114,4 +114,4 @@ STORE: Final = of(
 )
 
 #: All of them.
-AROUND: Final = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)
+ADAPTER_MUTANTS: Final = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)
