@@ -119,7 +119,7 @@ def test_a_second_create_adopts_the_first_ones_job(service):
     assert len(service.created) == 1
 
 
-def test_outputs_are_what_finds_and_ends_the_job_and_tells_another_from_this_one(service):
+def test_outputs_are_what_finds_and_ends_the_job_and_distinguishes_it_from_others(service):
     assert outputs(service) == {
         "submission": PLACE,
         "requestId": "id1",

@@ -60,7 +60,7 @@ def test_an_address_without_a_password_is_shown(text):
     ],
 )
 @pytest.mark.parametrize("format_", ["text", "json", "github", "sarif"])
-def test_a_refused_file_is_told_without_the_secret(tmp_path: Path, text, format_):
+def test_a_refused_file_is_reported_without_the_secret(tmp_path: Path, text, format_):
     file = tmp_path / "job.yaml"
     file.write_text(f"{text}\n")
     done = CliRunner().invoke(app, ["check", str(file), "--format", format_])

@@ -75,7 +75,7 @@ def test_one_that_runs_already_is_left_alone(package: str) -> None:
     assert sys.modules[package] is eager
 
 
-def test_one_that_is_not_there_is_told() -> None:
+def test_a_missing_package_is_an_error() -> None:
     with pytest.raises(ModuleNotFoundError, match="No module named 'outer_not_there'"):
         lazy_package.register("outer_not_there")
 

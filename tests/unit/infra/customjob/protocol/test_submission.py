@@ -53,7 +53,7 @@ def test_a_live_or_succeeded_job_is_adopted_and_nothing_is_sent(state):
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "CANCELLING", "EXPIRED"])
-def test_an_ended_run_is_refused_and_says_how_to_run_again(state):
+def test_an_ended_run_is_refused_with_a_hint_how_to_run_again(state):
     world = world_with(job("a", state, error="exit code 1"))
     with pytest.raises(
         JobRefusedError, match=rf"run 3 of job 'titanic' is {state}.*exit code 1.*run: 4"

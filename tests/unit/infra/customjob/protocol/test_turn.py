@@ -42,8 +42,8 @@ def test_a_job_that_lives_for_the_request_before_is_named_with_both_ways_out(sta
     world = killed_after("create", lag=lag)
     world.jobs["job-1"] = job("projects/1/locations/r/customJobs/42", state)
     world.jobs["projects/1/locations/r/customJobs/42"] = world.jobs.pop("job-1")
-    told = rf"customJobs/42 is {state}\. Nothing was submitted.*`vt jobs cancel 42 --stack dev`"
-    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{told}.*put the job back"):
+    reported = rf"customJobs/42 is {state}\. Nothing was submitted.*`vt jobs cancel 42 --stack dev`"
+    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{reported}.*put the job back"):
         submit(Process(world), EDITED)
     assert world.sent == 1
 
@@ -73,14 +73,14 @@ def test_once_that_job_is_cancelled_or_has_ended_the_new_request_is_sent(state):
     assert world.turns["r/titanic"].request_id == "id2"
 
 
-def test_a_job_that_only_its_record_tells_of_is_seen():
+def test_a_job_that_only_its_record_names_is_found():
     world = World(list_lag=10_000)
     submit(Process(world))
     with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
         submit(Process(world), EDITED)
 
 
-def test_a_job_that_only_the_list_tells_of_is_seen():
+def test_a_job_that_only_the_list_names_is_found():
     world = killed_after("create")
     del world.records["id1"]
     with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
@@ -198,13 +198,13 @@ def test_the_old_file_run_at_any_moment_of_the_new_ones_run_leaves_one_living_jo
         try:
             submit(process, request)
         except (JobRefusedError, NotSubmittedError) as error:
-            told.append(str(error))
+            reported.append(str(error))
 
-    told = []
+    reported = []
     attempt(Process(world, interrupt), EDITED)
     assert world.sent == 1
     [one] = living(world)
-    assert any(one in text or "held up" in text for text in told)
+    assert any(one in text or "held up" in text for text in reported)
 
 
 @pytest.mark.parametrize("request_id", ["id1", "id2"])

@@ -66,7 +66,7 @@ def test_a_wait_ends_when_the_goal_is_reached(goal, states):
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "EXPIRED"])
 @pytest.mark.parametrize("goal", ["running", "succeeded"])
-def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_log(goal, state):
+def test_a_job_that_ended_otherwise_is_reported_with_its_error_and_the_end_of_its_log(goal, state):
     asked = []
 
     def tail(name, count):
@@ -83,7 +83,7 @@ def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_lo
     assert asked == [(NAME, 20)]
 
 
-def test_a_log_that_cannot_be_read_is_said_and_hides_nothing():
+def test_a_log_that_cannot_be_read_is_reported_and_hides_nothing():
     def tail(name, count):
         raise OperatorError("PERMISSION_DENIED")
 

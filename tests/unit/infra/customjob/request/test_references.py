@@ -29,7 +29,7 @@ def test_an_unknown_name_suggests_one_of_its_kind():
     assert unknown.value.hint == "did you mean 'buckets.data'?"
 
 
-def test_a_kind_the_stack_declares_none_of_says_where_to():
+def test_a_kind_the_stack_declares_none_of_hints_where_to():
     with pytest.raises(UnknownReferenceError) as unknown:
         references.resolve("${images.trainer}", TABLE)
     assert unknown.value.hint == (
