@@ -120,8 +120,8 @@ from infra.stack import Stack
 from infra.customjob.request.references import resolve
 
 
-def judge_jobs(stack, shown=str):
-    verdicts = {}
+def check_jobs(stack, shown=str):
+    results = {}
     for key, job in stack.settings.jobs.items():
         who = stack.submission(key, job.run)
         text = (stack.root / job.file).read_text()
@@ -132,11 +132,11 @@ def judge_jobs(stack, shown=str):
         message.setdefault("displayName", f"{stack.settings.stack}-{key}")
         body = spec.canonical(message)
         request = spec.JobRequest(who, request_id, body, frozenset(), ())
-        verdicts[key] = spec.Verdict(request, (), ())
-    return verdicts
+        results[key] = spec.JobFileResult(request, (), ())
+    return results
 
 
-Stack.judge_jobs = judge_jobs
+Stack.check_jobs = check_jobs
 runpy.run_path(str(Path(__file__).with_name("entry.py")))
 '''
 

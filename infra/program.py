@@ -198,14 +198,14 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
 
 def read_jobs(stack: Stack) -> dict[str, JobRequest]:
     """Requests of all jobs. Warnings are logged; mistakes of all files are raised together."""
-    verdicts = stack.judge_jobs()
-    problems = [problem for verdict in verdicts.values() for problem in verdict.errors]
-    if problems := [*problems, *stack.exceeded_limits(verdicts)]:
+    results = stack.check_jobs()
+    problems = [problem for result in results.values() for problem in result.errors]
+    if problems := [*problems, *stack.exceeded_limits(results)]:
         raise ConfigError(problems)
-    for verdict in verdicts.values():
-        for warning in verdict.warnings:
+    for result in results.values():
+        for warning in result.warnings:
             pulumi.log.warn(str(warning))
-    return {key: verdict.request for key, verdict in verdicts.items() if verdict.request}
+    return {key: result.request for key, result in results.items() if result.request}
 
 
 def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobRequest]) -> set[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from infra.customjob.request import job_file
-from infra.customjob.request.job_file import JobFile, JobRequest, Submission, Verdict
+from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
 from infra.plan import external_grants, images, packages
@@ -85,8 +85,8 @@ class Stack:
         settings = self.settings
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
-    def judge_jobs(self, shown: Callable[[str], str] = str) -> dict[str, Verdict]:
-        """Every job of the stack, by its name, with what was found wrong in its file.
+    def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
+        """Every job of the stack, by its name, with the problems of its file.
 
         ``shown`` makes a file's name in messages from its name in the config.
 
@@ -101,11 +101,13 @@ class Stack:
             )
             for key, job in self.settings.jobs.items()
         ]
-        return job_file.judge_all(found, self.references, self.context)
+        return job_file.check_job_files(found, self.references, self.context)
 
-    def judge_other(self, data: bytes, file: str, job: str) -> Verdict:
+    def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
         """A file that no job of the stack names, as if ``job`` did."""
-        return job_file.judge(data, file, self.submission(job), self.references, self.context)
+        return job_file.check_job_file(
+            data, file, self.submission(job), self.references, self.context
+        )
 
     def jobs_of(self, file: Path) -> list[str]:
         """Names of the jobs that this file is for; a file may serve several."""
@@ -113,9 +115,9 @@ class Stack:
         jobs = self.settings.jobs.items()
         return [key for key, job in jobs if (self.root / job.file).resolve() == wanted]
 
-    def exceeded_limits(self, verdicts: Mapping[str, Verdict]) -> list[Problem]:
+    def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
         """What is over the stack's limits in the stack as a whole."""
-        return self.located(limits.exceeded(self.settings, verdicts))
+        return self.located(limits.exceeded(self.settings, results))
 
     def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
         """Settings that are valid and probably not meant."""

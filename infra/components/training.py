@@ -10,7 +10,7 @@ import pulumi
 
 from infra.components.component_dependencies import component_dependencies
 from infra.customjob.protocol.ports import JobService
-from infra.customjob.protocol.waiting import Outlook, Wait, wait
+from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
 from infra.engine import MESSAGE_SHOWN
@@ -81,9 +81,9 @@ class Training(pulumi.ComponentResource):
         """
 
         async def reached(name: str) -> bool:
-            outlook = _outlook(request, lambda text: pulumi.log.info(text, job))
+            ports = _wait_ports(request, lambda text: pulumi.log.info(text, job))
             try:
-                await wait(wanted, name, outlook)
+                await wait_for_job(wanted, name, ports)
             except OperatorError as error:
                 pulumi.log.error(str(error))
                 return False
@@ -96,8 +96,8 @@ def _wanted(key: str, job: Job, request: JobRequest) -> Wait:
     return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
 
 
-def _outlook(request: JobRequest, say: Callable[[str], None]) -> Outlook:
-    """The wait's eyes: the official clients, loaded when first needed, in the threads that look."""
+def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
+    """The I/O of a wait: the official clients, loaded in its threads when first needed."""
     project, region = request.submission.project, request.submission.region
 
     @functools.cache
@@ -112,7 +112,7 @@ def _outlook(request: JobRequest, say: Callable[[str], None]) -> Outlook:
         found = logs.connect(project).tail(name.rpartition("/")[2], count)
         return [line.text for line in found]
 
-    return Outlook(lambda name: service().get(name), tail, say)
+    return WaitPorts(lambda name: service().get(name), tail, say)
 
 
 def _end(reached: Sequence[bool]) -> None:

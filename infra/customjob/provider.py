@@ -1,74 +1,73 @@
 """The dynamic provider of ``CustomJob``.
 
-State holds a reference to this module and class: neither may be renamed or moved. The instance
-has no attributes, because they would be pickled into state as well; one instance serves four
+The state refers to this module and class by name: neither may be renamed or moved. The instance has
+no attributes, because the SDK would pickle them into the state as well. One instance serves four
 threads.
 """
 
 from __future__ import annotations
 
-import socket
-import sys
-import traceback
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
 from pulumi.output import Unknown
 
+from infra.customjob.engine_liveness import is_engine_alive
+from infra.customjob.plain_errors import print_operator_errors_plainly
 from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
     REQUEST_ID_LABEL,
     IntentStore,
-    JobRecord,
     JobService,
-    Request,
+    JobSnapshot,
+    ProcessEnvironment,
+    SubmissionRequest,
 )
 from infra.customjob.protocol.submission import submit
-from infra.customjob.protocol.timing import Surroundings, Timing
+from infra.customjob.protocol.timing import Timing
 from infra.customjob.protocol.withdrawal import release, withdraw
 from infra.customjob.request.job_file import digest_of
-from infra.errors import OperatorError
 
-#: State of a job whose record is gone. It stays in the stack: reported as gone, the next
-#: ``pulumi up`` would submit it once more.
-RECORD_DELETED = "RECORD_DELETED"
-#: What ``submission`` says: with the request, a job's identity.
-PLACE = ("project", "region", "stack", "job", "run")
-#: Of ``options``, what state keeps: what the end of a job takes. Labels only matter to its start.
-KEPT = ("controlBucket", "onDelete")
-PROVIDER_KEY = "__provider"
+#: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
+#: ``pulumi up`` would submit the job once more.
+RECORD_DELETED: Final = "RECORD_DELETED"
+#: Keys of ``submission``: with the request, the identity of a job.
+SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
+#: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
+KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Key of the pickled provider in the inputs of a dynamic resource.
+PROVIDER_KEY: Final = "__provider"
 
 
 class CustomJobProvider(dynamic.ResourceProvider):
     """check, diff, create, read, update and delete of one CustomJob."""
 
-    # Nothing secret is captured; as a secret, it would cost a key operation for every job.
+    # The provider captures nothing secret. As a secret it would cost a key operation for each job.
     serialize_as_secret_always = False
 
     timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol. Tests that cannot wait for them have a provider class of their own:
-    no setting and no variable of the environment shortens them for a real stack."""
+    """Bounds of the protocol. Tests that need shorter ones subclass the provider: no setting and no
+    environment variable shortens them for a real stack."""
 
     def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Called once a process; settings of a job come with its inputs."""
-        _show_operator_errors_plainly()
+        """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
+        print_operator_errors_plainly()
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
-        """Guard what the program has checked already. Unknown values pass."""
+        """Re-check inputs that the program validated. Accept unknown values."""
         failures = [] if _has_unknown(news) else [
-            # No property name: the engine would print the value of the one named.
+            # Name no property: the engine would print its value.
             dynamic.CheckFailure("", reason)
             for reason in _input_problems(news)
         ]  # fmt: skip
         return dynamic.CheckResult(news, failures)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Another request is another job: jobs cannot be updated. Stack labels change nothing."""
+        """Replace the job if its request changed: Vertex AI cannot update jobs. Ignore labels."""
         replaces = []
         if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
-            # State keeps no copy of the request; where nothing else has changed, that has.
+            # The state keeps no copy of the request: it changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
         changes = (
             bool(replaces)
@@ -78,35 +77,35 @@ class CustomJobProvider(dynamic.ResourceProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or adopt the one that exists. Returns at once, it never waits for it."""
-        place = props["submission"]
-        request = Request(
-            parent=f"projects/{place['project']}/locations/{place['region']}",
-            stack=place["stack"],
-            job=place["job"],
-            run=int(place["run"]),
+        """Submit the job, or adopt the one that exists. Never waits for the job to run."""
+        submission = props["submission"]
+        request = SubmissionRequest(
+            parent=f"projects/{submission['project']}/locations/{submission['region']}",
+            stack=submission["stack"],
+            job=submission["job"],
+            run=int(submission["run"]),
             request_id=props["requestId"],
             body=props["request"],
             digest=digest_of(props["request"]),
             labels=_labels(props),
         )
-        around = Surroundings(engine_is_alive=_engine_is_alive)
-        record, _adopted = submit(request, _service(props), _intents(props), self.timing, around)
-        return dynamic.CreateResult(record.name, _outputs(props, record))
+        environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
+        job, _adopted = submit(request, _service(props), _intents(props), self.timing, environment)
+        return dynamic.CreateResult(job.name, _outputs(props, job))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Refresh the job's state. Never returns inputs: a difference would mean to resubmit."""
-        record = _service(props).get(id_)
-        state = RECORD_DELETED if record is None else record.state
+        """Refresh the job's state. Returns no inputs: a difference would submit the job again."""
+        job = _service(props).get(id_)
+        state = RECORD_DELETED if job is None else job.state
         return dynamic.ReadResult(id_, {**_without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Only what is kept in state can change; the job itself is left alone."""
+        """Update the options that the state keeps. Does not touch the job."""
         changed = {"options": _kept(news["options"])}
         return dynamic.UpdateResult({**_without_provider(olds), **changed})
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Cancel the job, wait for its end within a bound; its record is kept unless asked."""
+        """Cancel the job and wait until it has ended. ``onDelete: delete`` deletes its record."""
         delete_record = props["options"]["onDelete"] == "delete"
         withdraw(_service(props), id_, delete_record=delete_record)
         release(_intents(props), props["requestId"], id_)
@@ -124,45 +123,22 @@ def _intents(props: dict[str, Any]) -> IntentStore:
     return connect(props["submission"]["project"], props["options"]["controlBucket"])
 
 
-#: The SDK's module that an engine starts as a provider's process: ``python -m pulumi.dynamic``.
-PROCESS = "pulumi.dynamic.__main__"
-
-
-def _engine_is_alive() -> bool:
-    """Whether the engine that started this process still listens; its address is our argument.
-
-    A provider outlives a killed engine and goes on with what it was doing. What it has not sent
-    yet it must not send: the next ``pulumi up`` has begun, or will.
-    """
-    started = getattr(sys.modules["__main__"], "__spec__", None)
-    if started is None or started.name != PROCESS:
-        return True  # no engine's process: a test, or a program that uses the provider itself
-    host, _, port = sys.argv[-1].rpartition(":")
-    if not port.isdecimal():
-        return True  # an SDK that passes the address otherwise
-    try:
-        socket.create_connection((host or "127.0.0.1", int(port)), timeout=2.0).close()
-    except OSError:
-        return False
-    return True
-
-
 def _labels(props: dict[str, Any]) -> dict[str, str]:
-    place = props["submission"]
+    submission = props["submission"]
     return {
-        **props["options"]["labels"],  # first: what a job is found by is no stack file's to choose
-        "stack": place["stack"],
+        **props["options"]["labels"],  # first: no stack file may override the labels below
+        "stack": submission["stack"],
         REQUEST_ID_LABEL: props["requestId"],
         DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
-        "job": place["job"],
-        "run": str(int(place["run"])),
+        "job": submission["job"],
+        "run": str(int(submission["run"])),
     }
 
 
-def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
-    """What state keeps of a job: enough to find, refresh and end it, and nothing twice."""
+def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
+    """What the state keeps of a job: what finds, refreshes and ends it, each value once."""
     return {
-        "state": record.state,
+        "state": job.state,
         "submission": props["submission"],
         "requestId": props["requestId"],
         "options": _kept(props["options"]),
@@ -170,7 +146,7 @@ def _outputs(props: dict[str, Any], record: JobRecord) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    return {key: options[key] for key in KEPT}
+    return {key: options[key] for key in KEPT_OPTIONS}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
@@ -188,30 +164,11 @@ def _has_unknown(value: Any) -> bool:
 
 
 def _input_problems(news: dict[str, Any]) -> list[str]:
-    """What no program of ours would pass, but a careless one could."""
-    place, options = news.get("submission") or {}, news.get("options") or {}
+    """Empty inputs. The program never passes them; another program could."""
+    submission, options = news.get("submission") or {}, news.get("options") or {}
     missing = [
-        *(f"submission.{key}" for key in PLACE if not place.get(key)),
+        *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),
         *(key for key in ("request", "requestId") if not news.get(key)),
-        *(f"options.{key}" for key in KEPT if not options.get(key)),
+        *(f"options.{key}" for key in KEPT_OPTIONS if not options.get(key)),
     ]
     return [f"CustomJob: {', '.join(missing)} must not be empty"] if missing else []
-
-
-def _show_operator_errors_plainly() -> None:
-    """Let the SDK's provider process print our own errors without a traceback.
-
-    It answers every exception with ``traceback.format_exc()``. This swaps that one name in the
-    process's main module, so that an error meant for a person reads like one; all others keep
-    their traceback.
-    """
-
-    def format_exc(*args: Any, **kwargs: Any) -> str:
-        error = sys.exc_info()[1]
-        if isinstance(error, OperatorError):
-            return str(error)
-        return traceback.format_exc(*args, **kwargs)
-
-    main = sys.modules["__main__"]
-    if getattr(main, "traceback", None) is traceback:
-        main.traceback = SimpleNamespace(format_exc=format_exc)  # type: ignore[attr-defined]

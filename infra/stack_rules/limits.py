@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from infra.catalog import costs, machines
-from infra.customjob.request.job_file import Verdict
+from infra.customjob.request.job_file import JobFileResult
 from infra.errors import Problem, did_you_mean
 from infra.settings.model import Settings
 
@@ -27,12 +27,12 @@ def problems(settings: Settings) -> Iterator[Problem]:
             yield Problem(what, pattern, did_you_mean(pattern, known), path)
 
 
-def exceeded(settings: Settings, verdicts: Mapping[str, Verdict]) -> list[Problem]:
+def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:
     """What is over the limits in the stack as a whole.
 
     A job that is wrong by itself does not count towards the total: it is reported already.
     """
-    return [*_region(settings), *_total(settings, verdicts)]
+    return [*_region(settings), *_total(settings, results)]
 
 
 def _region(settings: Settings) -> Iterator[Problem]:
@@ -43,15 +43,15 @@ def _region(settings: Settings) -> Iterator[Problem]:
         yield Problem(what, settings.region, hint, ("region",), rule="limit-region")
 
 
-def _total(settings: Settings, verdicts: Mapping[str, Verdict]) -> Iterator[Problem]:
+def _total(settings: Settings, results: Mapping[str, JobFileResult]) -> Iterator[Problem]:
     most = settings.limits.max_usd_per_environment
     if most is None:
         return
     known = {
         key: cost
-        for key, verdict in verdicts.items()
-        if verdict.request
-        and (cost := costs.of_job(verdict.request.message, settings.region).worst_case)
+        for key, result in results.items()
+        if result.request
+        and (cost := costs.of_job(result.request.message, settings.region).worst_case)
     }
     total = math.fsum(known.values())
     if total <= most:

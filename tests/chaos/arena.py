@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from infra.customjob.google import intent_store
 from infra.customjob.google import job_service as client
@@ -26,13 +26,13 @@ from localcloud.orphans import end_orphans
 from localcloud.vertex.records import JobRecord, JobTable
 from vt.engine import attributes_file
 
-ROOT = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"
-PULUMI = ROOT / ".venv" / "bin" / "pulumi"
-SECONDS = 180.0
-"""Until something that must happen has happened, on a slow machine."""
+PULUMI: Final = ROOT / ".venv" / "bin" / "pulumi"
+#: Until something that must happen has happened, on a slow machine.
+SECONDS: Final = 180.0
 
-T = TypeVar("T")
+T: Final = TypeVar("T")
 
 
 def wait_for(condition: Callable[[], T | None], what: str, seconds: float = SECONDS) -> T:

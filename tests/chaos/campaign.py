@@ -9,14 +9,15 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from tests.chaos.arena import SECONDS, Arena
 from tests.chaos.trial import RECOVERIES
 from tests.chaos.ways import provider_of
 
-JOBS_AT_ONCE = 3
-KILLS_IN_A_ROW = 4
-"""Before an undisturbed ``up`` settles everything: killed runs meet what killed runs left."""
+JOBS_AT_ONCE: Final = 3
+#: Before an undisturbed ``up`` settles everything: killed runs meet what killed runs left.
+KILLS_IN_A_ROW: Final = 4
 
 
 @dataclass

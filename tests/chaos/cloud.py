@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from infra.customjob.google.job_service import CREATE_TIMEOUT
 from infra.customjob.protocol.ports import (
@@ -16,28 +17,28 @@ from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     REQUEST_ID_LABEL,
     TERMINAL,
-    JobRecord,
-    Record,
-    State,
-    Stored,
-    Turn,
+    IntentRecord,
+    IntentState,
+    JobSnapshot,
+    StoredIntent,
+    TurnRecord,
 )
 from infra.errors import PreconditionFailedError
 
-DEADLINE = CREATE_TIMEOUT
+DEADLINE: Final = CREATE_TIMEOUT
 #: Seconds; below the 35 s the protocol looks after a lease (``Timing.settle``).
-LAG = 30.0
+LAG: Final = 30.0
 
 
 @dataclass
 class Job:
     """A job that took effect. ``history`` is what an index learns late; None: deleted."""
 
-    record: JobRecord
+    record: JobSnapshot
     request_id: str
     of: str
     """Which job of the stack it is."""
-    history: list[tuple[float, JobRecord | None]]
+    history: list[tuple[float, JobSnapshot | None]]
     ends_at: float | None = None
     """When a cancellation is carried out."""
 
@@ -75,8 +76,8 @@ class Cloud:
 
     time: float = 1000.0
     jobs: list[Job] = field(default_factory=list)
-    records: dict[str, Stored] = field(default_factory=dict)
-    turns: dict[str, Turn] = field(default_factory=dict)
+    records: dict[str, StoredIntent] = field(default_factory=dict)
+    turns: dict[str, TurnRecord] = field(default_factory=dict)
     sends: list[Send] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
 
@@ -131,7 +132,7 @@ class Cloud:
         if others := self.going_on(name):
             self.violations.append(f"{send.request_id} took effect while {others} go on")
         number = len(self.jobs) + 1
-        record = JobRecord(
+        record = JobSnapshot(
             f"projects/1/locations/r/customJobs/{number}",
             "JOB_STATE_PENDING",
             int(self.time) * 1000 + number,
@@ -159,12 +160,12 @@ class Cloud:
         job.record = replace(job.record, state=state)
         job.history.append((self.time, job.record))
 
-    def get(self, name: str) -> JobRecord | None:
+    def get(self, name: str) -> JobSnapshot | None:
         """Read by name: always up to date."""
         job = self.job(name)
         return job.record if job is not None and job.exists else None
 
-    def find(self, request_id: str, lag: float) -> list[JobRecord]:
+    def find(self, request_id: str, lag: float) -> list[JobSnapshot]:
         """The index as it was ``lag`` seconds ago: jobs missing, old states, deleted jobs."""
         seen = [
             [record for moment, record in job.history if moment <= self.time - lag][-1:]
@@ -187,33 +188,33 @@ class Cloud:
             job.history.append((self.time, None))
 
     # --- records
-    def write(self, record: Record, generation: int) -> Stored:
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Compare-and-swap, at the store's own time."""
         current = self.records.get(record.request_id)
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
-        if current is not None and current.record.state is State.DONE:
-            self._judge_end_of(current.record, record.state)
-        stored = Stored(record, generation + 1, self.time)
+        if current is not None and current.record.state is IntentState.DONE:
+            self._check_transition(current.record, record.state)
+        stored = StoredIntent(record, generation + 1, self.time)
         self.records[record.request_id] = stored
         return stored
 
-    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+    def write_turn(self, key: str, request_id: str, generation: int) -> None:
         """Compare-and-swap."""
         current = self.turns.get(key)
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
-        self.turns[key] = Turn(request_id, generation + 1)
+        self.turns[key] = TurnRecord(request_id, generation + 1)
 
-    def _judge_end_of(self, done: Record, then: State) -> None:
+    def _check_transition(self, done: IntentRecord, then: IntentState) -> None:
         """A record that names a job may only be freed, and only after the job has ended."""
         job = self.job(done.job_name)
-        if then not in (State.DONE, State.RELEASED):
+        if then not in (IntentState.DONE, IntentState.RELEASED):
             self.violations.append(f"{done} was overwritten by {then}")
-        if then is State.RELEASED and job is not None and job.live:
+        if then is IntentState.RELEASED and job is not None and job.live:
             self.violations.append(f"{done} was freed while its job is {job.record.state}")
 
-    def state_of(self, request_id: str) -> State | None:
-        """What the record of a request says."""
+    def state_of(self, request_id: str) -> IntentState | None:
+        """State in the intent record of a request."""
         stored = self.records.get(request_id)
         return stored.record.state if stored else None

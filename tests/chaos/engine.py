@@ -12,7 +12,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 from infra.customjob import provider as module
@@ -21,7 +21,7 @@ from infra.customjob.request import job_file as spec
 from infra.errors import OperatorError
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
 
-JOB = "titanic"
+JOB: Final = "titanic"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def inputs(run: int, command: str, on_delete: str) -> dict[str, Any]:
     return {
         # The engine hands numbers over as floats.
         "submission": asdict(submission) | {"run": float(run)},
-        "requestId": spec._identity(submission, body),
+        "requestId": spec.request_id_of(submission, body),
         "request": body,
         "options": {"labels": {}, "controlBucket": "control", "onDelete": on_delete},
     }
@@ -71,8 +71,8 @@ def virtual_provider() -> Iterator[None]:
         replaced = {
             "_service": lambda props: CURRENT.process,
             "_intents": lambda props: CURRENT.process,
-            "Surroundings": lambda **kwargs: CURRENT.process.around(**kwargs),
-            "_engine_is_alive": lambda: not CURRENT.process.engine_gone,
+            "ProcessEnvironment": lambda **kwargs: CURRENT.process.environment(**kwargs),
+            "is_engine_alive": lambda: not CURRENT.process.engine_gone,
             "withdraw": withdraw,
         }
         for name, value in replaced.items():

@@ -5,14 +5,14 @@ Only a program that names these classes gets them: nothing a user can set shorte
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from infra.customjob.protocol.timing import Timing
 from infra.customjob.provider import CustomJobProvider
 from infra.customjob.resource import CustomJob
 
 #: The lease is above the time a local call takes; the rest follows as in the real bounds.
-TIMING = Timing(lease=6.0, send_within=3.0, settle=1.0, gate=2.0, doubt=4.0, interval=0.2)
+TIMING: Final = Timing(lease=6.0, send_within=3.0, settle=1.0, gate=2.0, doubt=4.0, interval=0.2)
 
 
 class ImpatientProvider(CustomJobProvider):

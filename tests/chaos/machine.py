@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
+from typing import Final
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -19,7 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, State
+from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, IntentState
 from infra.customjob.protocol.timing import Timing
 from infra.errors import JobRefusedError
 from tests.chaos.cloud import Cloud, Job
@@ -29,19 +30,19 @@ from tests.chaos.process import Fate, Order, Process
 #: Processes at one time, and machines with a state file of their own.
 PROCESSES, FILES = 3, 2
 #: Contents of the job's file. Few: people put back what was there before.
-COMMANDS = 3
+COMMANDS: Final = 3
 #: Refusals in a row, at most: a run that has ended, and a job that nobody knew.
-REFUSALS = 2
+REFUSALS: Final = 2
 #: Calls after which a process that nothing disturbs should long have ended.
-ENDLESS = 400
+ENDLESS: Final = 400
 #: What happens to jobs, and what people do. "goes on": a job reaches its next state.
-CHANGES = (
+CHANGES: Final = (
     "goes on", "goes on", "cancels", "deletes a record",
     "edits the job", "edits onDelete", "raises run",
 )  # fmt: skip
-TIMING = Timing()
+TIMING: Final = Timing()
 #: Steps of processes between two recoveries, at least: faults must have time to add up.
-UNDISTURBED_BY_RECOVERY = 8
+STEPS_BETWEEN_RECOVERIES: Final = 8
 STEPS_OF_AN_EXAMPLE, EXAMPLES_OF_A_BATCH = 60, 200
 
 orders = st.builds(Order, st.sampled_from(list(Fate)), st.sampled_from([0.0, 4.0, 29.0, 59.0]))
@@ -168,7 +169,7 @@ class ProtocolMachine(RuleBasedStateMachine):
                 assert job is not None, f"state names {resource.id}, which never was"
                 assert job.request_id == resource.outs["requestId"]
 
-    @precondition(lambda self: self._since_recovery >= UNDISTURBED_BY_RECOVERY)
+    @precondition(lambda self: self._since_recovery >= STEPS_BETWEEN_RECOVERIES)
     @rule(lag=st.sampled_from([0.0, 29.0]), put_back=st.booleans())
     def recover(self, lag: float, put_back: bool) -> None:
         """Whatever was going on dies. One undisturbed `up` on each machine puts things right."""
@@ -176,37 +177,39 @@ class ProtocolMachine(RuleBasedStateMachine):
         self._since_recovery = 0
         self._kill_all()
         for file in self.files:
-            run = self._clean_up(file, lag)
+            run = self._undisturbed_up(file, lag)
             for _ in range(REFUSALS):
                 if isinstance(run.error, JobRefusedError):
-                    self._heed(run.error, put_back)
-                    run = self._clean_up(file, lag)
+                    self._follow_advice(run.error, put_back)
+                    run = self._undisturbed_up(file, lag)
             assert run.error is None, f"a clean run failed: {run.error!r}"
-            self._judge_recovered(file, run)
+            self._check_recovered(file, run)
 
-    def _heed(self, error: JobRefusedError, put_back: bool) -> None:
-        """What an operator does, as the error says: end what it names, or ask for another run."""
-        stray = next((job for job in self._strays() if job.record.name in str(error)), None)
-        if stray is None:
-            self._judge_refusal(error)
+    def _follow_advice(self, error: JobRefusedError, put_back: bool) -> None:
+        """Do what the error advises: end the job it names, or raise ``run``."""
+        orphaned = next(
+            (job for job in self._orphaned_jobs() if job.record.name in str(error)), None
+        )
+        if orphaned is None:
+            self._check_refusal(error)
             self._highest_run = self.run = self._highest_run + 1
         elif put_back:
-            self.run, self.command = self._asked_for[stray.request_id]
+            self.run, self.command = self._asked_for[orphaned.request_id]
         else:
-            self.cloud.cancel(stray.record.name, 20.0)
+            self.cloud.cancel(orphaned.record.name, 20.0)
 
-    def _strays(self) -> list[Job]:
-        """What goes on of requests the program does not ask for."""
+    def _orphaned_jobs(self) -> list[Job]:
+        """Live jobs of requests that the program does not declare."""
         request_id = self.program[JOB]["requestId"]
         return [job for job in self.cloud.going_on(JOB) if job.request_id != request_id]
 
-    def _clean_up(self, file: StateFile, lag: float) -> Run:
+    def _undisturbed_up(self, file: StateFile, lag: float) -> Run:
         run = Run(file, self.program)
         request_id = self.program[JOB]["requestId"]
         bound = 2 * TIMING.interval
         turn = self.cloud.turns.get(f"r/{JOB}")
         doubted = {request_id, turn.request_id if turn else request_id}
-        if any(self.cloud.state_of(each) is State.SENDING for each in doubted):
+        if any(self.cloud.state_of(each) is IntentState.SENDING for each in doubted):
             bound += TIMING.lease + TIMING.settle
         if file.resources:
             bound += 60.0  # the old job's cancellation takes its time
@@ -223,8 +226,8 @@ class ProtocolMachine(RuleBasedStateMachine):
         assert took <= bound, f"recovery took {took} s, expected at most {bound}"
         return run
 
-    def _judge_refusal(self, error: JobRefusedError) -> None:
-        """JobRefusedError is right only if there is no job to adopt."""
+    def _check_refusal(self, error: JobRefusedError) -> None:
+        """A refusal is right only if there is no job to adopt."""
         request_id = self.program[JOB]["requestId"]
         usable = [
             job
@@ -233,7 +236,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         ]
         assert not usable, f"refused although {usable[0].record} is there: {error}"
 
-    def _judge_recovered(self, file: StateFile, run: Run) -> None:
+    def _check_recovered(self, file: StateFile, run: Run) -> None:
         request_id = self.program[JOB]["requestId"]
         named = self.cloud.job(file.resources[JOB].id)
         assert named is not None
@@ -243,7 +246,7 @@ class ProtocolMachine(RuleBasedStateMachine):
             assert named.exists, "a deleted job was adopted"
             assert named.record.state in SUCCEEDED or named.live, "an ended job was adopted"
             record = self.cloud.records[request_id].record
-            assert (record.state, record.job_name) == (State.DONE, named.record.name)
+            assert (record.state, record.job_name) == (IntentState.DONE, named.record.name)
             assert live in ([], [named])
             assert self.cloud.going_on(JOB) in ([], [named]), "a job goes on unknown to the state"
         assert file.pending <= set(file.resources), "a pending create was never resolved"
@@ -285,8 +288,8 @@ def run_machine(steps: int, seed_: int) -> MachineResult:
         try:
             run_state_machine_as_test(machine, settings=how)
         except Exception as violation:
-            told = "".join(traceback.format_exception(violation))
-            return MachineResult(done + machine.steps, examples, (told,), seed_)
+            text = "".join(traceback.format_exception(violation))
+            return MachineResult(done + machine.steps, examples, (text,), seed_)
         done += machine.steps
         examples += how.max_examples
     return MachineResult(done, examples, (), seed_)

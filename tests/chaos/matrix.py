@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from unittest import mock
 
 from infra.customjob.google import intent_store
 from infra.customjob.google import job_service as client
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, Request
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, SubmissionRequest
 from infra.customjob.protocol.submission import submit
 from infra.errors import OperatorError
 from localcloud.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
 
-BODY = (
+BODY: Final = (
     '{"displayName": "x", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'
     ' "machineSpec": {"machineType": "n1-standard-4"},'
     ' "containerSpec": {"imageUri": "python:3.11", "command": ["true"]}}]}}'
 )
-DIGEST = "d" * 64
-TRIES = 3
-_SECONDS = 1.0
-"""Deadline of a create here, where an answer that is dropped is waited for."""
+DIGEST: Final = "d" * 64
+TRIES: Final = 3
+#: Deadline of a create here, where an answer that is dropped is waited for.
+_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     fault = arena.fault(**given)
     labels = {REQUEST_ID_LABEL: job, DIGEST_LABEL: DIGEST[:20]}
     parent = f"projects/{PROJECT}/locations/{REGION}"
-    request = Request(parent, STACK, job, 1, job, BODY, DIGEST, labels)
+    request = SubmissionRequest(parent, STACK, job, 1, job, BODY, DIGEST, labels)
     intents = intent_store.connect(PROJECT, BUCKET)
 
     def attempt() -> str:

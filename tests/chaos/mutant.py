@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[2]
 
 
-class StaleMutant(Exception):
+class StaleMutantError(Exception):
     """The source no longer contains, exactly once, what the mutant replaces."""
 
 
@@ -31,10 +32,12 @@ class Mutant:
         return ROOT / "infra" / "customjob" / f"{self.module.replace('.', '/')}.py"
 
     def source(self) -> str:
-        """The mutated source. Raises StaleMutant."""
+        """The mutated source. Raises StaleMutantError."""
         source = self.path.read_text()
         if (count := source.count(self.old)) != 1:
-            raise StaleMutant(f"{self.name}: its text stands {count} times in {self.path.name}")
+            raise StaleMutantError(
+                f"{self.name}: its text stands {count} times in {self.path.name}"
+            )
         return source.replace(self.old, self.new)
 
 

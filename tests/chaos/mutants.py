@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tests.chaos.mutant import Mutant, of
-from tests.chaos.mutants_around import AROUND
+from typing import Final
 
-_CLAIM = of(
+from tests.chaos.mutant import Mutant, of
+from tests.chaos.mutants_of_adapters import ADAPTER_MUTANTS
+
+_CLAIM: Final = of(
     "protocol.submission",
     "claim",
     (
@@ -19,30 +21,30 @@ _CLAIM = of(
     ),
     (
         "another's SENDING is taken over at once",
-        "            return self._outlast(stored)",
-        "            return self._write(State.INTENT, stored.generation)",
+        "            return self._wait_out_lease(stored)",
+        "            return self._write(IntentState.INTENT, stored.generation)",
     ),
     (
         "another's INTENT is waited for",
-        "        if stored.record.state is State.SENDING:",
-        "        if stored.record.state in (State.SENDING, State.INTENT):",
+        "        if stored.record.state is IntentState.SENDING:",
+        "        if stored.record.state in (IntentState.SENDING, IntentState.INTENT):",
     ),
     (
         "DONE is claimed again",
-        "        if stored.record.state is State.DONE:",
+        "        if stored.record.state is IntentState.DONE:",
         "        if stored.record.state is None:",
     ),
     (
         "DONE is claimed again once its job was forgotten",
-        "            return self._done_before(stored.record.job_name)",
+        "            return self._recorded_job(stored.record.job_name)",
         "            if self.jobs.get(stored.record.job_name) is None:\n"
-        "                return self._write(State.INTENT, stored.generation)\n"
-        "            return self._done_before(stored.record.job_name)",
+        "                return self._write(IntentState.INTENT, stored.generation)\n"
+        "            return self._recorded_job(stored.record.job_name)",
     ),
     (
         "a freed record's job is not asked for",
-        "        if former := self._withdrawn(stored.record):",
-        "        if former := None:",
+        "        if withdrawn := self._withdrawn_job(stored.record):",
+        "        if withdrawn := None:",
     ),
     (
         "a lost answer to one's own write is not recognised",
@@ -52,7 +54,7 @@ _CLAIM = of(
     ),
     ("contention ends the attempt", "                continue  #", "                break  #"),
 )
-_OUTLAST = of(
+_OUTLAST: Final = of(
     "protocol.submission",
     "claim: outlast",
     ("the lease is not waited for", " + self.timing.lease + self.timing.settle", " + 35.0"),
@@ -63,7 +65,7 @@ _OUTLAST = of(
     ),
     (
         "nobody looks while waiting",
-        "            if found := self._look():\n"
+        "            if found := self._find_jobs():\n"
         "                return self._adopt(found, stored)\n"
         "            current",
         "            current",
@@ -75,28 +77,29 @@ _OUTLAST = of(
         "",
     ),
 )
-_LOOK = of(
+_LOOK: Final = of(
     "protocol.submission",
     "look",
     (
         "nobody looks before sending",
-        "                if found := self._look():\n"
-        "                    return self._alone(self._adopt(found, claim)), True\n",
+        "                if found := self._find_jobs():\n"
+        "                    "
+        "return self._ensure_no_other_request(self._adopt(found, claim)), True\n",
         "",
     ),
     (
         "a list is believed as it is",
-        "        return [now for name in names if (now := self.jobs.get(name)) is not None]",
-        "        return [job for job in found if job.name != but]",
+        "        return [job for name in names if (job := self.jobs.get(name)) is not None]",
+        "        return [job for job in found if job.name != excluding]",
     ),
 )
-_TURN = of(
+_TURN: Final = of(
     "protocol.submission",
     "turn",
-    ("no turn is taken", "                self._take_turn(claim)\n", ""),
+    ("no turn is taken", "                self._acquire_turn(claim)\n", ""),
     (
         "a claim is kept although its turn is refused",
-        "            self._try_write(State.RELEASED, claim)\n            raise",
+        "            self._try_write(IntentState.RELEASED, claim)\n            raise",
         "            raise",
     ),
     (
@@ -105,29 +108,28 @@ _TURN = of(
         "        if adopted is None:",
     ),
 )
-_TURNS = of(
+_TURNS: Final = of(
     "protocol.turn",
     "turn",
     (
         "the turn is not written down",
-        "        self.intents.take_turn(\n"
-        "            self.request.turn, self.request.request_id, self.generation_without_stray()\n"
-        "        )\n",
-        "        self.generation_without_stray()\n",
+        "        self.intents.write_turn("
+        "self.request.turn_key, self.request.request_id, generation)\n",
+        "",
     ),
     (
         "nobody asks what the request before has left",
-        "            self._see_out(turn.request_id)",
+        "            self._wait_until_inactive(turn.request_id)",
         "            pass",
     ),
     (
         "a job that lives is no hindrance",
-        "            self._refuse_beside_living(former, stored)  #",
+        "            self._refuse_if_live(previous, stored)  #",
         "            #",
     ),
     (
         "a request on its way is not waited for",
-        "        if stored.record.state is not State.SENDING:",
+        "        if stored.record.state is not IntentState.SENDING:",
         "        if stored.record.state is not None:",
     ),
     (
@@ -142,13 +144,13 @@ _TURNS = of(
     ),
     (
         "the claim of the request before is left to its owner",
-        "in (State.INTENT, State.SENDING):",
-        "in (State.SENDING,):",
+        "in (IntentState.INTENT, IntentState.SENDING):",
+        "in (IntentState.SENDING,):",
     ),
     (
         "a request given up is left in doubt",
-        "in (State.INTENT, State.SENDING):",
-        "in (State.INTENT,):",
+        "in (IntentState.INTENT, IntentState.SENDING):",
+        "in (IntentState.INTENT,):",
     ),
     (
         "the record before changes unnoticed",
@@ -158,11 +160,11 @@ _TURNS = of(
     ),
     (
         "the last look comes before the lease is over",
-        "            over = stored is not None and self._cannot_come_anymore(stored)\n"
-        "            self._refuse_beside_living(former, stored)  # the last look comes after that "
-        "moment\n",
-        "            self._refuse_beside_living(former, stored)\n"
-        "            over = stored is not None and self._cannot_come_anymore(stored)\n",
+        "            settled = stored is not None and self._is_settled(stored)\n"
+        "            "
+        "self._refuse_if_live(previous, stored)  # must follow the check of the lease\n",
+        "            self._refuse_if_live(previous, stored)\n"
+        "            settled = stored is not None and self._is_settled(stored)\n",
     ),
     ("a job being cancelled stops the next one", " and job.state != CANCELLING", ""),
     ("a job that has ended stops the next one", "job.state not in TERMINAL and ", ""),
@@ -174,41 +176,41 @@ _TURNS = of(
     ),
     (
         "a record is all there is",
-        "{job.name for job in self.jobs.find(self.request.parent, former)}",
+        "{job.name for job in self.jobs.find(self.request.parent, previous)}",
         "set[str]()",
     ),
 )
-_FENCE = of(
+_FENCE: Final = of(
     "protocol.submission",
     "fence",
     (
         "sending begins without the fence",
-        "        return self._write(State.SENDING, claim.generation), began",
+        "        return self._write(IntentState.SENDING, claim.generation), began",
         "        return claim, began",
     ),
     (
         "who loses the fence sends as well",
-        "        return self._write(State.SENDING, claim.generation), began",
-        "        self._try_write(State.SENDING, claim)\n        return claim, began",
+        "        return self._write(IntentState.SENDING, claim.generation), began",
+        "        self._try_write(IntentState.SENDING, claim)\n        return claim, began",
     ),
 )
-_SEND = of(
+_SEND: Final = of(
     "protocol.submission",
     "send",
     (
         "a lost answer is sent again",
-        "            return self._adopt(self._settle(), fence), True",
-        "            job = self._send_once_allowed(fenced_at)",
+        "            return self._adopt(self._wait_for_unconfirmed_job(), fence), True",
+        "            job = self._create_when_permitted(fenced_at)",
     ),
     (
         "an orphan sends",
-        "            if not self.around.engine_is_alive():",
-        "            if self.around is None:",
+        "            if not self.environment.engine_is_alive():",
+        "            if self.environment is None:",
     ),
     (
         "a process that was held up sends",
-        "            if self.around.monotonic() - fenced_at > self.timing.send_within:",
-        "            if self.around is None:",
+        "            if self.environment.monotonic() - fenced_at > self.timing.send_within:",
+        "            if self.environment is None:",
     ),
     (
         "a missing right is final",
@@ -223,7 +225,7 @@ _SEND = of(
     ),
     (
         "it is sent again without looking",
-        "                if self._look():  # refused",
+        "                if self._find_jobs():  # refused",
         "                if False:  # refused",
     ),
     (
@@ -233,16 +235,16 @@ _SEND = of(
     ),
     (
         "a refusal leaves the record as if something were on its way",
-        "            self._try_write(State.RELEASED, fence)\n",
+        "            self._try_write(IntentState.RELEASED, fence)\n",
         "",
     ),
 )
-_SETTLE = of(
+_SETTLE: Final = of(
     "protocol.submission",
     "settle",
     (
         "a lost answer ends the run at once",
-        "            return self._adopt(self._settle(), fence), True",
+        "            return self._adopt(self._wait_for_unconfirmed_job(), fence), True",
         "            raise",
     ),
     (
@@ -256,7 +258,7 @@ _SETTLE = of(
         "        except (NotSubmittedError, InDoubtError):\n            self._try",
     ),
 )
-_AUDIT = of(
+_AUDIT: Final = of(
     "protocol.submission",
     "audit",
     ("no audit", "        job = self._audit(job)\n", ""),
@@ -272,13 +274,13 @@ _AUDIT = of(
     ),
     ("an audit that fails loses the job", "            return created  #", "            raise  #"),
 )
-_RECORD = of(
+_RECORD: Final = of(
     "protocol.submission",
     "record",
-    ("DONE is not written", "        self._try_write(State.DONE, fence, job.name)\n", ""),
+    ("DONE is not written", "        self._try_write(IntentState.DONE, fence, job.name)\n", ""),
     (
         "an adopted job is not written down",
-        "        self._try_write(State.DONE, stored, job.name)\n",
+        "        self._try_write(IntentState.DONE, stored, job.name)\n",
         "",
     ),
     (
@@ -289,7 +291,7 @@ _RECORD = of(
 )
 
 #: All of them, in the order of the protocol.
-MUTANTS: tuple[Mutant, ...] = (
+MUTANTS: Final[tuple[Mutant, ...]] = (
     *_CLAIM, *_OUTLAST, *_LOOK, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
-    *AROUND,
+    *ADAPTER_MUTANTS,
 )  # fmt: skip

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
+from typing import Final
 
 import pytest
 
@@ -28,7 +29,7 @@ from tests.chaos.mutant import ROOT, Mutant
 from tests.chaos.mutants import MUTANTS
 
 #: Modules in the order they import each other: after a mutated one, the later are loaded anew.
-MODULES = (
+MODULES: Final = (
     "protocol.adoption",
     "protocol.turn",
     "protocol.submission",
@@ -37,7 +38,7 @@ MODULES = (
     "google.intent_store",
     "provider",
 )
-TESTS = {
+TESTS: Final = {
     "protocol.adoption": ("protocol/test_submission.py",),
     "protocol.turn": ("protocol/test_turn.py",),
     "protocol.submission": ("protocol/test_submission.py", "protocol/test_turn.py"),
@@ -48,10 +49,14 @@ TESTS = {
 }
 #: What the state machine gets to notice a mutant that unit tests let pass.
 STEPS, SEED = 6000, 1
-#: Seconds. A mutant that takes longer was not judged, and that is an error.
-PATIENCE = 300.0
+#: Seconds. A mutant that takes longer is an error.
+TIMEOUT_SECONDS: Final = 300.0
 #: A sample always has these.
-FIXED = ("sending begins without the fence", "a lost answer is sent again", "DONE is not written")
+FIXED: Final = (
+    "sending begins without the fence",
+    "a lost answer is sent again",
+    "DONE is not written",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class MutantResult:
     seconds: float
 
 
-class NotJudged(Exception):
+class MutantRunError(Exception):
     """A mutant could not be run: it does not apply, does not load, or does not come to an end."""
 
 
@@ -73,23 +78,23 @@ def run_mutants(
     progress: Callable[[MutantResult], None] = lambda _: None,
     names: Sequence[str] = (),
 ) -> list[MutantResult]:
-    """Run all mutants, or the named ones, and tell of each as it is done.
+    """Run all mutants, or the named ones, and report each as it is done.
 
     Raises:
-        NotJudged: with the reason; the source as it is must pass first, too.
+        MutantRunError: with the reason; the source as it is must pass first, too.
     """
     results = []
     command = [sys.executable, "-m", __name__, *names]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         for line in running.stdout:
-            told = json.loads(line)
-            if "error" in told:
-                raise NotJudged(told["error"])
-            results.append(MutantResult(**told))
+            answer = json.loads(line)
+            if "error" in answer:
+                raise MutantRunError(answer["error"])
+            results.append(MutantResult(**answer))
             progress(results[-1])
     if running.returncode:
-        raise NotJudged(f"the process that runs mutants ended with {running.returncode}")
+        raise MutantRunError(f"the process that runs mutants ended with {running.returncode}")
     return results
 
 
@@ -99,10 +104,10 @@ def sample(count: int, seed: int) -> list[str]:
     return [*FIXED, *random.Random(seed).sample(others, count)]
 
 
-def judge_all(mutants: Sequence[Mutant]) -> Iterator[MutantResult]:
-    """First the source as it is, which nothing may find fault with; then each mutant."""
+def run_each(mutants: Sequence[Mutant]) -> Iterator[MutantResult]:
+    """Run the unchanged source, which must pass, then each mutant."""
     if found := _forked(None, {mutant.module for mutant in mutants})[0]:
-        raise NotJudged(f"the source as it is fails: {found}")
+        raise MutantRunError(f"the source as it is fails: {found}")
     for mutant in mutants:
         mutant.source()  # a stale one is an error of its own
         by, seconds = _forked(mutant, {mutant.module})
@@ -118,21 +123,25 @@ def _forked(mutant: Mutant | None, modules: Set[str]) -> tuple[str, float]:
     child.start()
     theirs.close()
     try:
-        if not ours.poll(PATIENCE):
-            raise NotJudged(f"{mutant.name if mutant else 'the source'}: no end in {PATIENCE} s")
+        if not ours.poll(TIMEOUT_SECONDS):
+            raise MutantRunError(
+                f"{mutant.name if mutant else 'the source'}: no end in {TIMEOUT_SECONDS} s"
+            )
         found, reason = ours.recv()
     except EOFError:
-        raise NotJudged(f"{mutant.name if mutant else 'the source'}: its process died") from None
+        raise MutantRunError(
+            f"{mutant.name if mutant else 'the source'}: its process died"
+        ) from None
     finally:
         child.kill()
         child.join()
     if reason:
-        raise NotJudged(reason)
+        raise MutantRunError(reason)
     return found, time.monotonic() - began
 
 
 def _child(mutant: Mutant | None, modules: Set[str], answer: Connection) -> None:
-    """Judge in this process, which is thrown away after: (what noticed it, why not judged)."""
+    """Run in this process, which ends afterwards. Sends (what noticed it, why it did not run)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
         if mutant is not None:
@@ -180,7 +189,7 @@ def _unit_tests(modules: Set[str]) -> str:
     with contextlib.redirect_stdout(io.StringIO()):
         code = pytest.main([*options, *files], plugins=[first])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise NotJudged(f"pytest ended with {code!r}")
+        raise MutantRunError(f"pytest ended with {code!r}")
     return first.name
 
 
@@ -200,8 +209,8 @@ def main(names: Sequence[str]) -> int:
     unknown = set(names) - {mutant.name for mutant in MUTANTS}
     try:
         if unknown:
-            raise NotJudged(f"no such mutant: {', '.join(sorted(unknown))}")
-        for result in judge_all([m for m in MUTANTS if not names or m.name in names]):
+            raise MutantRunError(f"no such mutant: {', '.join(sorted(unknown))}")
+        for result in run_each([m for m in MUTANTS if not names or m.name in names]):
             print(json.dumps(asdict(result)), flush=True)
     except Exception as error:
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)

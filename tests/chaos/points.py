@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.chaos.arena import STACK, Arena, wait_for
 from tests.chaos.trial import Point, one_live_job
 
-SKEW = Path(__file__).parent / "skew"
+SKEW: Final = Path(__file__).parent / "skew"
 
 
 #: What a submission writes to the control bucket, in this order.
-WRITES = ("INTENT", "turn", "SENDING", "DONE")
+WRITES: Final = ("INTENT", "turn", "SENDING", "DONE")
 
 
 def write(what: str, when: str) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def lose_record(arena: Arena, job: str) -> None:
     arena.fault("jobs", "lost-record", match=job.partition(":")[0])
 
 
-POINTS = (
+POINTS: Final = (
     Point("F1", "before INTENT is written", write("INTENT", "before")),
     Point("F2", "INTENT written", write("INTENT", "after")),
     Point("F2b", "the turn taken", write("turn", "after")),

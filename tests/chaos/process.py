@@ -1,4 +1,4 @@
-"""A process that runs only when it is told to, and stops at every call that leaves it.
+"""A process that runs only when resumed, and stops at every call that leaves it.
 
 The code under test blocks, as it does in a provider. Each process is a thread of which one at most
 runs at any time: it stops at every call of a port and of the clock, and whoever resumes it decides
@@ -11,9 +11,15 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from infra.customjob.protocol.ports import JobRecord, Record, Stored, Turn
-from infra.customjob.protocol.timing import Surroundings
+from infra.customjob.protocol.ports import (
+    IntentRecord,
+    JobSnapshot,
+    ProcessEnvironment,
+    StoredIntent,
+    TurnRecord,
+)
 from infra.errors import (
     InDoubtError,
     NotSubmittedError,
@@ -51,7 +57,7 @@ class Order:
     """Seconds: until a late request lands, how old a list is, how long a cancellation takes."""
 
 
-GO = Order()
+GO: Final = Order()
 
 
 class Killed(BaseException):
@@ -115,9 +121,9 @@ class Process:
             self.engine_gone = True
         return order
 
-    def around(self, engine_is_alive: Callable[[], bool] = lambda: True) -> Surroundings:
-        """What the provider asks of its surroundings, with the clock of this process."""
-        return Surroundings(self.sleep, lambda: self.cloud.time + self.skew, engine_is_alive)
+    def environment(self, engine_is_alive: Callable[[], bool] = lambda: True) -> ProcessEnvironment:
+        """The provider's environment, with the clock of this process."""
+        return ProcessEnvironment(self.sleep, lambda: self.cloud.time + self.skew, engine_is_alive)
 
     def sleep(self, seconds: float) -> None:
         """Virtual time passes at least that long; more, if others are let run meanwhile."""
@@ -137,7 +143,7 @@ class Process:
             raise OperatorError(f"{point}: the answer was lost")
 
     # --- job service
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send once, as ``client.VertexJobs.create`` does."""
         if self.engine_gone:
             self.cloud.violations.append("an orphan began to send")
@@ -161,11 +167,11 @@ class Process:
     def _overdue(self, send: Send) -> bool:
         return self.cloud.time > send.entered + DEADLINE
 
-    def find(self, parent: str, request_id: str) -> list[JobRecord]:
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """The index, up to ``LAG`` old."""
         return self.cloud.find(request_id, min(self._read("find").delay, LAG))
 
-    def get(self, name: str) -> JobRecord | None:
+    def get(self, name: str) -> JobSnapshot | None:
         """One job."""
         self._read("get")
         return self.cloud.get(name)
@@ -182,12 +188,12 @@ class Process:
         self._written("delete")
 
     # --- intent store
-    def read(self, request_id: str) -> Stored | None:
+    def read(self, request_id: str) -> StoredIntent | None:
         """A record, strongly consistent."""
         self._read("read")
         return self.cloud.records.get(request_id)
 
-    def write(self, record: Record, generation: int) -> Stored:
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Compare-and-swap."""
         point = f"write {record.state}"
         self._read(point)
@@ -195,16 +201,16 @@ class Process:
         self._stored(point)
         return stored
 
-    def turn(self, key: str) -> Turn | None:
+    def read_turn(self, key: str) -> TurnRecord | None:
         """Whose turn it is, strongly consistent."""
-        self._read("turn")
+        self._read("turn read")
         return self.cloud.turns.get(key)
 
-    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+    def write_turn(self, key: str, request_id: str, generation: int) -> None:
         """Compare-and-swap."""
-        self._read("take turn")
-        self.cloud.take_turn(key, request_id, generation)
-        self._stored("take turn")
+        self._read("turn write")
+        self.cloud.write_turn(key, request_id, generation)
+        self._stored("turn write")
 
     def _stored(self, point: str) -> None:
         order = self.pause(f"{point} done")
@@ -224,4 +230,4 @@ class _Current(threading.local):
 
 
 #: The process whose thread this is.
-CURRENT = _Current()
+CURRENT: Final = _Current()

@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from tests.chaos import mutation
-from tests.chaos.mutant import Mutant, StaleMutant
+from tests.chaos.mutant import Mutant, StaleMutantError
 from tests.chaos.mutants import MUTANTS
 
 
@@ -21,12 +21,12 @@ def test_every_step_of_the_protocol_has_mutants():
 
 
 def test_a_mutant_whose_text_is_gone_is_an_error():
-    with pytest.raises(StaleMutant, match="stands 0 times"):
+    with pytest.raises(StaleMutantError, match="stands 0 times"):
         Mutant("old", "send", "protocol.submission", "no such text", "").source()
 
 
 def test_a_mutant_nobody_knows_is_an_error():
-    with pytest.raises(mutation.NotJudged, match="no such mutant: x"):
+    with pytest.raises(mutation.MutantRunError, match="no such mutant: x"):
         mutation.run_mutants(names=["x"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc: Linux only"),
 ]
-BY_NAME = {point.name: point for point in POINTS}
+BY_NAME: Final = {point.name: point for point in POINTS}
 
 
 @pytest.fixture(scope="module")

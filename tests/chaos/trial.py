@@ -8,13 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from tests.chaos.arena import Arena, kill, wait_for
 from tests.chaos.ways import WAYS, answered
 
-RECOVERIES = 3
-"""How many times ``up`` may be run: the first may end in doubt, and say so."""
+#: How many times ``up`` may be run: the first may end in doubt, and say so.
+RECOVERIES: Final = 3
 
 
 def nothing(_arena: Arena, _job: str) -> None:
@@ -123,7 +123,7 @@ def _two_signals(arena: Arena, process: subprocess.Popen[str]) -> None:
         kill(process, number)
 
 
-WAYS_OF_THE_PAUSED = WAYS | {
+WAYS_OF_THE_PAUSED: Final = WAYS | {
     "interrupt twice": _two_signals,
     "cancelled by CI": WAYS["cancelled by CI"],
 }

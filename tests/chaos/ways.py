@@ -7,12 +7,13 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from localcloud.home import Home
 from tests.chaos.arena import Arena, kill, wait_for
 
+#: GitHub's cancellation: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL (docs.github.com/actions).
 INTERRUPT_SECONDS, TERMINATE_SECONDS = 7.5, 2.5
-"""GitHub's cancellation: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL (docs.github.com/actions)."""
 
 Way = Callable[[Arena, subprocess.Popen[str]], None]
 
@@ -67,7 +68,7 @@ def as_ci_cancels(arena: Arena, process: subprocess.Popen[str]) -> None:
     process.wait(60)
 
 
-WAYS: dict[str, Way] = {
+WAYS: Final[dict[str, Way]] = {
     "kill CLI": kill_cli,
     "kill provider": kill_provider,
     "interrupt twice": interrupt_twice,

@@ -145,7 +145,7 @@ def request(stack, content):
             return [resolved(item) for item in value]
         if not isinstance(value, str):
             return value
-        return references.whole(value, table) or references.resolve(value, table)
+        return references.message_of(value, table) or references.resolve(value, table)
 
     return vertex.CustomJob.from_json(json.dumps(resolved(content)))
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 from google.cloud.aiplatform_v1 import types
 
 from infra import catalog
-from infra.customjob.request import message as shape
+from infra.customjob.request import message as job_message
 from tools.generate import editor_forms, generated
 from tools.generate.editor_forms import snake
 
@@ -33,7 +33,10 @@ FROM_STACK: Final = {
     "ReservationAffinity": "${reservations.NAME}",
     "PscInterfaceConfig": "${network.interface}",
 }
-DURATION: Final = {"type": "string", "pattern": "^" + shape.DURATION.pattern.replace(r"\Z", "$")}
+DURATION: Final = {
+    "type": "string",
+    "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
+}
 ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
 
@@ -132,7 +135,7 @@ def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any
             "enum": [*values, *unspecified],
             "markdownEnumDescriptions": [texts.get(v, "") for v in [*values, *unspecified]],
         }
-    if kind in shape.LIMITS:
+    if kind in job_message.LIMITS:
         return editor_forms.number(message_name, key)
     if kind == "bool":
         return {"type": "boolean"}

@@ -67,7 +67,7 @@ def alone(file: str) -> FileReport:
         CheckUnavailableError: it cannot be read.
     """
     data, shown = read(file), name(file)
-    judged = job_file.judge(
+    judged = job_file.check_job_file(
         data, shown, placeholders.submission(job(file)), placeholders.table(data)
     )
     return report(shown, data, judged)
@@ -86,7 +86,7 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileRepo
     if isinstance(loaded, FileReport):
         return [loaded, *map(alone, files)]
     try:
-        judged = loaded.judge_jobs(shown_from(root))
+        judged = loaded.check_jobs(shown_from(root))
     except OSError as failed:
         raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
     if not files:
@@ -126,11 +126,11 @@ def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> 
     )
 
 
-def _one_of(file: str, loaded: Stack, judged: Mapping[str, job_file.Verdict]) -> FileReport:
+def _one_of(file: str, loaded: Stack, judged: Mapping[str, job_file.JobFileResult]) -> FileReport:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     if not jobs:
-        return report(shown, data, loaded.judge_other(data, shown, job(file)))
+        return report(shown, data, loaded.check_other(data, shown, job(file)))
     of_jobs = [report(shown, data, judged[key]) for key in jobs]
     whole = of_jobs[0]
     for other in of_jobs[1:]:
@@ -138,7 +138,7 @@ def _one_of(file: str, loaded: Stack, judged: Mapping[str, job_file.Verdict]) ->
     return whole
 
 
-def report(shown: str, data: bytes, judged: job_file.Verdict) -> FileReport:
+def report(shown: str, data: bytes, judged: job_file.JobFileResult) -> FileReport:
     """The report of a judged file."""
     return FileReport.from_problems(shown, _text(data), (*judged.errors, *judged.warnings))
 

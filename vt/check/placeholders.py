@@ -83,7 +83,7 @@ def table(data: bytes) -> dict[str, Any]:
     for kind, key in EXAMPLES.items():
         known |= _entries(kind, key)
     if len(data) <= document.MAX_BYTES:  # a larger file is refused before any reference counts
-        for name in set(references.used_in(data.decode("utf-8", errors="replace"))):
+        for name in set(references.names_in(data.decode("utf-8", errors="replace"))):
             kind, key = name.split(".")[:2]
             if kind in KEYED and naming.KEY.match(key) and len(key) <= 40:
                 known |= _entries(kind, key)

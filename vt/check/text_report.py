@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from infra.customjob.request.secret_patterns import blanked
+from infra.customjob.request.secret_patterns import masked
 from vt.check.report import FileReport, LintFinding
 
 #: Characters of a source line that are shown, at most.
@@ -71,7 +71,7 @@ def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -
 def _window(line: str, cut: int) -> str:
     """The part of a line to show, from ``cut`` on. A secret may begin before it and end behind."""
     begin = max(0, cut - NEAR)
-    return blanked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
+    return masked(line[begin : cut + WIDTH + NEAR])[cut - begin :][:WIDTH]
 
 
 def summary(reports: Sequence[FileReport]) -> str:

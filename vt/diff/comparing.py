@@ -68,7 +68,7 @@ def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
         ConfigError: with every mistake in them.
     """
     renamed = dataclasses.replace(stack, settings=neutral.renamed(stack.settings))
-    verdicts = renamed.judge_jobs(shown_from(stack.root))
+    verdicts = renamed.check_jobs(shown_from(stack.root))
     if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
         raise ConfigError(problems)
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, overload
 
-from infra.customjob.request.secret_patterns import withheld
+from infra.customjob.request.secret_patterns import redacted
 
 #: Stands in a report for a secret.
 SECRET: Final = "[secret]"
@@ -29,7 +29,7 @@ def redact(value: Any) -> Any:
     unknown before it exists ``[known after apply]``; files and archives one line with a digest.
     """
     if isinstance(value, str):
-        return UNKNOWN if value == WIRE_UNKNOWN else withheld(value, SECRET)
+        return UNKNOWN if value == WIRE_UNKNOWN else redacted(value, SECRET)
     if isinstance(value, Mapping):
         if SIGNATURE_KEY in value:
             return _special(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.customjob.google import console
 from infra.customjob.protocol.ports import TERMINAL
-from infra.customjob.protocol.waiting import readable
+from infra.customjob.protocol.waiting import format_duration
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
@@ -112,4 +112,4 @@ def _duration(job: CustomJob, now: datetime) -> str:
     """How long its code has run; empty before it does."""
     began: Any = job.start_time
     ended_at: Any = job.end_time or now
-    return readable((ended_at - began).total_seconds()) if began else ""
+    return format_duration((ended_at - began).total_seconds()) if began else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from infra.customjob.google import job_service, logs
-from infra.customjob.protocol.waiting import Goal, Outlook, Wait, wait
+from infra.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from infra.errors import OperatorError, WaitDeadlineError
 from vt.jobs import view
 from vt.jobs.service import Jobs
@@ -41,10 +41,10 @@ def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: floa
         number = job.labels.get("run", "")  # another's job may have any text there
         run = int(number) if number.isdecimal() else 1
         try:
-            await wait(
+            await wait_for_job(
                 Wait(view.title(job), run, goal, deadline),
                 job.name,
-                Outlook(service.get, tail, log),
+                WaitPorts(service.get, tail, log),
             )
         except OperatorError as error:
             return error

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from infra.customjob.request import job_file
-from infra.customjob.request.job_file import JobRequest, Verdict
+from infra.customjob.request.job_file import JobFileResult, JobRequest
 from infra.errors import CheckUnavailableError, did_you_mean
 from infra.stack import Stack
 from vt.check import judging
@@ -21,7 +21,7 @@ from vt.engine.paths import from_here
 PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./=+@-]*(:[A-Za-z0-9_./=+@-]+)*\Z")
 
 
-def check_job(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
+def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     """The file, its bytes, and what was found for ``job``: a name in the stack, or a file.
 
     Raises:
@@ -33,7 +33,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
         keys = stack.jobs_of(Path(job))
         if not keys:
             data = judging.read(job)
-            return job, data, stack.judge_other(data, job, judging.job(job))
+            return job, data, stack.check_other(data, job, judging.job(job))
     if len(keys) > 1:
         raise CheckUnavailableError(
             f"{job} is the file of several jobs, name one: {', '.join(keys)}"
@@ -42,7 +42,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, Verdict]:
         hint = did_you_mean(job, jobs)
         raise CheckUnavailableError(f"{job} is neither a job of this stack nor a file; {hint}")
     file = from_here(stack.root / jobs[keys[0]].file)
-    found = stack.judge_jobs(judging.shown_from(stack.root))
+    found = stack.check_jobs(judging.shown_from(stack.root))
     return file, judging.read(file), found[keys[0]]
 
 

@@ -201,7 +201,7 @@ def _problems(root: Path, stack: str) -> list[Problem]:
 
     try:
         loaded = load(root, stack)
-        judged = loaded.judge_jobs(shown_from(root))
+        judged = loaded.check_jobs(shown_from(root))
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:

@@ -1,12 +1,13 @@
-"""Google's services as the protocol needs them, by the official clients.
+"""The ports of the protocol, and logs, over Google's official clients.
 
-Google's libraries are loaded inside of functions: most operations on a stack submit nothing.
+Functions import Google's libraries when called: most operations on a stack submit nothing.
 
 =================  ===================================================================
-``job_service``    the Vertex AI calls, their retries and the words for their errors
-``intent_store``   records of submissions, as objects in the control bucket
-``logs``           what the replicas of a job wrote
-``vertex_api``     the part of Google's client that is used, with ``on_demand``
-``console``        addresses where a person looks at a job
+``job_service``    the Vertex AI calls, their retries and error messages
+``intent_store``   intent and turn records, as objects in the control bucket
+``logs``           log lines of a job's replicas
+``vertex_api``     the part of Google's client that is used here
+``lazy_package``   imports a package without running its code
+``console``        URLs of a job and of its logs
 =================  ===================================================================
 """

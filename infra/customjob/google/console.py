@@ -1,4 +1,4 @@
-"""Where a person looks at a job and at its logs."""
+"""URLs of a job and of its logs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from infra.naming import is_local
 
 
 def of_job(project: str, region: str, number: str) -> tuple[str, str]:
-    """(console, logs): addresses, or commands where there is no console. ``number`` is its id."""
-    if is_local(project):  # no console there; the commands that show the same
+    """URLs of the job and of its logs, or the commands for a local job. ``number`` is its id."""
+    if is_local(project):  # the local cloud has no console
         return "vt local status", f"vt local logs {number}"
     console = "https://console.cloud.google.com"
     query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")

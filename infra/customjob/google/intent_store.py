@@ -1,8 +1,8 @@
-"""Records of submissions as objects in the stack's control bucket.
+"""Intent and turn records as objects in the stack's control bucket.
 
 Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
-(docs.cloud.google.com/storage/docs/request-preconditions). Objects are never deleted from here, so
-that those who deploy need no right to.
+(docs.cloud.google.com/storage/docs/request-preconditions). No object is ever deleted here, so the
+identity that deploys needs no permission to.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ import json
 import os
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from infra.customjob.protocol.ports import Record, State, Stored, Turn
+from infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent, TurnRecord
 from infra.errors import OperatorError, PreconditionFailedError
 from infra.naming import is_local
 
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: URL of a stand-in for Cloud Storage; the official client obeys it by itself.
-EMULATOR = "STORAGE_EMULATOR_HOST"
-TIMEOUT = 20
-#: Of the records. Another one was written by another version of this program.
-FORMAT = 1
+#: Variable with the URL of a storage emulator. The official client reads it as well.
+EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+TIMEOUT: Final = 20
+#: Format of the records. Another number was written by another version of this program.
+FORMAT: Final = 1
 
 
-_one_at_a_time = threading.Lock()
+_connect_lock = threading.Lock()
 
 
 def connect(project: str, bucket: str) -> BucketIntents:
     """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
 
-    One client serves all threads, which its documentation allows (docs/index.rst of
-    googleapis/python-storage): one for each submission would connect and ask for a token each time.
+    All threads share a client, which its documentation allows (docs/index.rst of
+    googleapis/python-storage). A client for each submission would connect and request a token.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -44,7 +44,7 @@ def connect(project: str, bucket: str) -> BucketIntents:
     if is_local(project) != bool(address):
         place = "outside of" if address else "in"
         raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
-    with _one_at_a_time:
+    with _connect_lock:
         return BucketIntents(_client(project, address), bucket)
 
 
@@ -68,12 +68,12 @@ class BucketIntents:
     def __init__(self, client: storage.Client, bucket: str) -> None:
         self._bucket, self._name = client.bucket(bucket), bucket
 
-    def read(self, request_id: str) -> Stored | None:
+    def read(self, request_id: str) -> StoredIntent | None:
         """The record of a request, or None."""
         found = self._fetch(_object(request_id))
         return None if found is None else _parse(request_id, *found)
 
-    def write(self, record: Record, generation: int) -> Stored:
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Write under the precondition that the record still has ``generation``."""
         document = {
             "format": FORMAT,
@@ -84,17 +84,17 @@ class BucketIntents:
         }
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
-    def turn(self, key: str) -> Turn | None:
-        """Whose turn it is, or None."""
+    def read_turn(self, key: str) -> TurnRecord | None:
+        """The turn record at this key, or None."""
         found = self._fetch(_turn(key))
         return None if found is None else _parse_turn(*found)
 
-    def take_turn(self, key: str, request_id: str, generation: int) -> None:
+    def write_turn(self, key: str, request_id: str, generation: int) -> None:
         """Write under the precondition that the turn still has ``generation``."""
         self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
-        """An object's content and the generation that fits it, or None."""
+        """An object's content with the blob of the same generation, or None."""
         from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
         from google.auth.exceptions import GoogleAuthError
 
@@ -131,7 +131,7 @@ class BucketIntents:
         return blob
 
     def now(self) -> float:
-        """Cloud Storage's time: that of an object written just now."""
+        """Cloud Storage's time: the update time of an object that this call writes."""
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.auth.exceptions import GoogleAuthError
 
@@ -153,27 +153,27 @@ def _turn(key: str) -> str:
     return f"turns/{key}.json"
 
 
-def _parse(request_id: str, text: bytes, blob: storage.Blob) -> Stored:
+def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
     try:
         document = json.loads(text)
         if document["format"] != FORMAT or document["requestId"] != request_id:
             raise ValueError("another format or request")
-        record = Record(
-            request_id, State(document["state"]), document["owner"], document["jobName"]
+        record = IntentRecord(
+            request_id, IntentState(document["state"]), document["owner"], document["jobName"]
         )
     except (ValueError, KeyError, TypeError):
         raise _not_ours(blob, "record of a submission") from None
     return _stored(record, blob)
 
 
-def _parse_turn(text: bytes, blob: storage.Blob) -> Turn:
+def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
     try:
         document = json.loads(text)
         if document["format"] != FORMAT or not isinstance(document["requestId"], str):
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError):
         raise _not_ours(blob, "record of a job's turn") from None
-    return Turn(document["requestId"], _generation(blob))
+    return TurnRecord(document["requestId"], _generation(blob))
 
 
 def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
@@ -183,10 +183,10 @@ def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
     )
 
 
-def _stored(record: Record, blob: storage.Blob) -> Stored:
+def _stored(record: IntentRecord, blob: storage.Blob) -> StoredIntent:
     if blob.updated is None:
         raise OperatorError(f"{blob.name}: Cloud Storage gave no time of update.")
-    return Stored(record, _generation(blob), blob.updated.timestamp())
+    return StoredIntent(record, _generation(blob), blob.updated.timestamp())
 
 
 def _generation(blob: storage.Blob) -> int:

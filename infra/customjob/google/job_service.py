@@ -1,7 +1,7 @@
-"""The Vertex AI calls, their retries and the words for their errors.
+"""The Vertex AI calls, their retries and error messages.
 
-Reads and cancels are retried; a create never is. Google's libraries are imported inside of
-functions: loading them takes over a second, and most operations on a stack submit nothing.
+Reads and cancels are retried; a create never is. Functions import Google's libraries when called:
+that takes over a second, and most operations on a stack submit nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobRecord
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobSnapshot
 from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
 from infra.naming import is_local
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     from infra.customjob.google import vertex_api
 
-#: host:port of a stand-in for the job service; obeyed for projects named ``local-…`` only.
-EMULATOR = "VERTEX_EMULATOR_HOST"
-NO_CREDENTIALS = (
+#: Variable with host:port of the local job service. Only projects named ``local-…`` use it.
+EMULATOR: Final = "VERTEX_EMULATOR_HOST"
+NO_CREDENTIALS: Final = (
     "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
     "or let CI use workload identity."
 )
-CREATE_TIMEOUT = 60.0
-READ_TIMEOUT = 20.0
-READ_DEADLINE = 60.0
-#: Option of a channel. gRPC itself would resend a request it believes was never processed.
-NO_RESEND = ("grpc.enable_retries", 0)
+CREATE_TIMEOUT: Final = 60.0
+READ_TIMEOUT: Final = 20.0
+READ_DEADLINE: Final = 60.0
+#: Channel option. By default gRPC resends a request that it assumes was never processed.
+NO_RESEND: Final = ("grpc.enable_retries", 0)
 
-#: Codes that prove no job was created. Everything else leaves doubt: UNAVAILABLE, for one, says
-#: nothing about whether the request had arrived (google.aip.dev/194, grpc/status codes).
-PROVES_NOT_CREATED = {
+#: gRPC codes that prove that no job was created, with hints. Any other code leaves doubt: after
+#: UNAVAILABLE the request may have arrived (google.aip.dev/194, grpc/status codes).
+PROVES_NOT_CREATED: Final = {
     "INVALID_ARGUMENT": "correct the job file",
     "PERMISSION_DENIED": "grant what is missing; a new grant can take some minutes to have effect",
     "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
@@ -47,8 +47,8 @@ PROVES_NOT_CREATED = {
     "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
 }
 
-#: What to do about a call refused that changes nothing.
-READ_HINTS = {
+#: Hints for refused calls that change nothing.
+READ_HINTS: Final = {
     "PERMISSION_DENIED": "reading jobs takes roles/aiplatform.viewer in the project, "
     "reading their logs roles/logging.viewer; the API must be enabled",
     "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
@@ -56,15 +56,15 @@ READ_HINTS = {
 }
 
 
-_one_at_a_time = threading.Lock()
+_connect_lock = threading.Lock()
 
 
 def connect(project: str, region: str) -> VertexJobs:
-    """The job service of a project's region, the same one for all threads; see :func:`client`.
+    """The job service of a project's region, shared by all threads; see ``client``.
 
-    A client of its own for each submission would open a connection and ask for a token each time.
+    A client for each submission would open a connection and request a token each time.
     """
-    with _one_at_a_time:
+    with _connect_lock:
         return _connected(project, region, local_address(project))
 
 
@@ -88,7 +88,7 @@ def local_address(project: str) -> str | None:
             )
         return address
     if address:
-        # Else a rehearsal left open in a terminal would take a real stack's jobs.
+        # Without this, a forgotten `vt local shell` would receive the jobs of a real stack.
         raise OperatorError(
             f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
             "Leave `vt local shell` to reach Google Cloud."
@@ -128,7 +128,7 @@ def _local_client(address: str) -> vertex_api.JobServiceClient:
 
 
 def _transport(**arguments: Any) -> vertex_api.JobServiceGrpcTransport:
-    """The client's usual transport to Google, on a channel that resends nothing."""
+    """The client's default transport, on a channel with gRPC's own retries off."""
     from infra.customjob.google import vertex_api
 
     def channel(host: str, **settings: Any) -> grpc.Channel:
@@ -144,7 +144,7 @@ class VertexJobs:
     def __init__(self, client: vertex_api.JobServiceClient) -> None:
         self._client = client
 
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send once.
 
         Raises:
@@ -180,40 +180,42 @@ class VertexJobs:
             ) from None
         if not job.name:
             raise InDoubtError("Vertex AI answered without a job's name")
-        return _record(job)
+        return _snapshot(job)
 
-    def get(self, name: str) -> JobRecord | None:
+    def get(self, name: str) -> JobSnapshot | None:
         """The job, or None if its record is gone."""
         from google.api_core.exceptions import NotFound
 
         try:
-            return _record(read(self._client.get_custom_job, name=name))
+            return _snapshot(read(self._client.get_custom_job, name=name))
         except NotFound:
             return None
 
-    def find(self, parent: str, request_id: str) -> list[JobRecord]:
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """All jobs labelled with the request id."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         def list_custom_jobs(**arguments: Any) -> list[vertex_api.CustomJob]:
-            return list(self._client.list_custom_jobs(**arguments))  # a later page may fail, too
+            return list(
+                self._client.list_custom_jobs(**arguments)
+            )  # reading a later page may fail as well
 
         request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
         try:
-            return [_record(job) for job in read(list_custom_jobs, request=request)]
+            return [_snapshot(job) for job in read(list_custom_jobs, request=request)]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
                 f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
             ) from None
 
     def cancel(self, name: str) -> None:
-        """Ask for cancellation; too late or no such job is no error."""
+        """Request cancellation. Ignores a job that has ended or does not exist."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         try:
             read(self._client.cancel_custom_job, name=name)
         except (FailedPrecondition, NotFound):
-            return  # ended or deleted meanwhile: what was asked for has come true
+            return  # it has ended, or was deleted
 
     def delete(self, name: str) -> None:
         """Delete the record and wait until it is gone. Raises OperatorError."""
@@ -233,7 +235,12 @@ class VertexJobs:
 
 
 def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
-    """A call that may be repeated, with bounded retries and a plain error at the end."""
+    """Make a call that is safe to repeat, with bounded retries.
+
+    Raises:
+        NotFound, FailedPrecondition: as the client raised them.
+        OperatorError: any other failure, as a message with a hint.
+    """
     from google.api_core.exceptions import (
         DeadlineExceeded,
         FailedPrecondition,
@@ -244,16 +251,16 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
     from google.api_core.retry import Retry, if_transient_error
     from google.auth.exceptions import GoogleAuthError
 
-    def again(error: Exception) -> bool:  # also what hung: to ask twice changes nothing
+    def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
         return if_transient_error(error) or isinstance(error, DeadlineExceeded)
 
-    retry = Retry(predicate=again, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+    retry = Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
     try:
         return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
     except (NotFound, FailedPrecondition):
         raise
     except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
-        error = getattr(raised, "cause", None) or raised  # RetryError tells only how long it was
+        error = getattr(raised, "cause", None) or raised  # RetryError itself has only the duration
         code = _code(error)
         hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
         raise OperatorError(
@@ -277,9 +284,9 @@ def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
     return job
 
 
-def _record(job: vertex_api.CustomJob) -> JobRecord:
+def _snapshot(job: vertex_api.CustomJob) -> JobSnapshot:
     message = type(job).pb(job)
-    return JobRecord(
+    return JobSnapshot(
         name=job.name,
         state=job.state.name,
         created=message.create_time.ToNanoseconds(),

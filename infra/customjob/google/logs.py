@@ -1,4 +1,4 @@
-"""What a job's replicas wrote: Cloud Logging by its official client, or the local cloud's stand-in.
+"""Log lines of a job's replicas, from Cloud Logging or the local cloud, by the official client.
 
 Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
 ``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` asks
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from infra.customjob.google.job_service import NO_CREDENTIALS, local_address, read
 from infra.errors import OperatorError
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2 import types
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
-PAGE = 1000
-#: Entries of several replicas arrive out of order: how far back a follower looks again.
-OVERLAP = timedelta(seconds=10)
+PAGE: Final = 1000
+#: How far back ``follow`` reads again: entries of several replicas arrive out of order.
+OVERLAP: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Line:
 
 
 def connect(project: str) -> JobLogs:
-    """The logs of a project's jobs. Raises OperatorError, as ``client.connect`` does."""
+    """The logs of a project's jobs. Raises OperatorError, as ``job_service.connect`` does."""
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
@@ -66,7 +66,7 @@ class JobLogs:
         self._client, self._project = client, project
 
     def lines(self, job_id: str, replica: str | None = None) -> Iterator[Line]:
-        """Everything there is, oldest first; of one replica, or of all."""
+        """All lines, oldest first, of one replica or of all."""
         for entry in self._entries(_filter(job_id, replica), "timestamp asc"):
             yield from _lines(entry)
 
@@ -84,10 +84,10 @@ class JobLogs:
         ended: Callable[[], bool],
         pause: Callable[[], None],
     ) -> Iterator[Line]:
-        """Lines as they come, until ``ended()`` and two looks after that found nothing more.
+        """Lines as they arrive, until ``ended()`` and two further polls returned no new line.
 
-        Entries reach Cloud Logging some seconds after they were written, so the last ones come
-        when the job has ended already.
+        Entries reach Cloud Logging some seconds after they were written, so the last ones arrive
+        after the job has ended.
         """
         seen: dict[str, datetime] = {}
         quiet = 0
@@ -123,7 +123,7 @@ class JobLogs:
 
 
 def _paged(pages: Any) -> Iterator[types.LogEntry]:
-    """Entries of all pages; a refused page is an OperatorError like a refused first one."""
+    """Entries of all pages. Raises OperatorError if a later page is refused."""
     from google.api_core.exceptions import GoogleAPICallError, RetryError
 
     try:
@@ -150,7 +150,7 @@ def _lines(entry: types.LogEntry) -> list[Line]:
         text = str(dict(entry.json_payload).get("message", ""))  # pyright: ignore
     time = _time(entry).isoformat()
     replica = dict(entry.resource.labels).get("task_name", "")
-    # A progress bar rewrites its line: only what would be left on a terminal is shown.
+    # A progress bar rewrites its line: keep what a terminal would show in the end.
     return [
         Line(time, replica, LogSeverity.Name(entry.severity), part.rpartition("\r")[2])
         for part in text.rstrip("\n").split("\n")

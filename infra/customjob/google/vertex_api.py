@@ -1,15 +1,15 @@
-"""The part of Google's official client that is used here, and nothing else of it.
+"""The names of Google's official client that this project uses, without the rest of the client.
 
-Import its names from this module: ``google.cloud.aiplatform_v1`` itself loads every service of
+Import them from this module: ``google.cloud.aiplatform_v1`` itself loads every service of
 Vertex AI.
 """
 
 from __future__ import annotations
 
-from infra.customjob.google import on_demand
+from infra.customjob.google import lazy_package
 
 for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
-    on_demand.load(_package)
+    lazy_package.register(_package)
 
 from google.cloud.aiplatform_v1.services.job_service import JobServiceClient  # noqa: E402
 from google.cloud.aiplatform_v1.services.job_service.transports import (  # noqa: E402

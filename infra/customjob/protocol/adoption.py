@@ -1,4 +1,4 @@
-"""Which of the jobs that carry a request id is the one to take over, or why none is. Pure."""
+"""Which of the jobs that carry a request id to adopt, or why none can be adopted. Pure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from infra.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL_LENGTH,
     FAILED,
-    JobRecord,
-    Request,
+    JobSnapshot,
+    SubmissionRequest,
 )
 from infra.errors import JobRefusedError
 
 
-def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
-    """The job to take over among those that carry the request id.
+def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> JobSnapshot:
+    """The job to adopt among those that carry the request id.
 
-    Live and succeeded jobs are adopted. Others are refused: running them again costs money, and
-    that is for a person to ask, by raising ``run``.
+    Live and succeeded jobs can be adopted. A job that failed or was cancelled cannot: running it
+    again costs money, so a person has to ask for it by raising ``run``.
+
+    Raises:
+        JobRefusedError: a job carries the request id of another request, or all have failed.
     """
-    other = [job for job in found if job.digest and job.digest != _short(request.digest)]
+    other = [job for job in found if job.digest and job.digest != _digest_label(request.digest)]
     if other:
         raise JobRefusedError(
             f"{other[0].name} carries request id {request.request_id} but is another request. "
@@ -32,21 +35,17 @@ def adopt(found: Sequence[JobRecord], request: Request) -> JobRecord:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
         raise JobRefusedError(
-            f"run {request.run} of job '{request.job}' is {_words(ended.state)} ({ended.name})"
+            f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
             f"{reason}. Nothing was submitted. "
             f"Set run: {request.run + 1} on it in the stack file to submit it once more."
         )
     return earliest(usable)
 
 
-def earliest(found: Sequence[JobRecord]) -> JobRecord:
-    """The oldest job; two processes that look at the same jobs choose the same one."""
+def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
+    """The oldest job. Two processes that see the same jobs choose the same one."""
     return min(found, key=lambda job: (job.created, job.name))
 
 
-def _short(digest: str) -> str:
+def _digest_label(digest: str) -> str:
     return digest[:DIGEST_LABEL_LENGTH]
-
-
-def _words(state: str) -> str:
-    return state.removeprefix("JOB_STATE_")

@@ -1,41 +1,51 @@
-"""What the submission protocol asks of the outside: a job service, a store of records, and the
-words both sides use. ``client`` and ``intent_store`` are the real ones.
+"""Ports of the submission protocol: a job service, an intent store, a process, and their values.
+
+``google.job_service`` and ``google.intent_store`` implement the first two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
-REQUEST_ID_LABEL = "request-id"
-DIGEST_LABEL = "request-digest"
-#: Label values end at 63 characters, and 80 bits tell requests apart.
-DIGEST_LABEL_LENGTH = 20
+#: Label with the request id of a job.
+REQUEST_ID_LABEL: Final = "request-id"
+#: Label with the first ``DIGEST_LABEL_LENGTH`` digits of the request's digest.
+DIGEST_LABEL: Final = "request-digest"
+#: Label values have at most 63 characters, and 80 bits distinguish requests.
+DIGEST_LABEL_LENGTH: Final = 20
 
-#: https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/JobState
-SUCCEEDED = frozenset({"JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED"})
-FAILED = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED"})
-TERMINAL = SUCCEEDED | FAILED
-#: Not ended, but past saving: it only becomes SUCCEEDED, FAILED or CANCELLED.
-CANCELLING = "JOB_STATE_CANCELLING"
+#: States of a job: https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/JobState
+SUCCEEDED: Final = frozenset({"JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED"})
+FAILED: Final = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED"})
+TERMINAL: Final = SUCCEEDED | FAILED
+#: Not terminal, but cannot run on: it becomes SUCCEEDED, FAILED or CANCELLED.
+CANCELLING: Final = "JOB_STATE_CANCELLING"
 
 
 @dataclass(frozen=True, slots=True)
-class JobRecord:
-    """What Vertex AI says of one job. ``created`` is in nanoseconds since 1970."""
+class JobSnapshot:
+    """One job as Vertex AI returned it."""
 
     name: str
     state: str
     created: int
+    """Nanoseconds since 1970."""
     digest: str
     error: str = ""
 
+    @property
+    def short_state(self) -> str:
+        """The state without its prefix, like ``RUNNING``."""
+        return self.state.removeprefix("JOB_STATE_")
+
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One intended submission, as ``spec.JobRequest`` describes it."""
+class SubmissionRequest:
+    """One submission: a checked job file, as ``request.job_file.JobRequest`` describes it."""
 
     parent: str
     stack: str
@@ -47,105 +57,115 @@ class Request:
     labels: Mapping[str, str]
 
     @property
-    def turn(self) -> str:
-        """Where the turn of this job's requests is kept: ``REGION/JOB``."""
+    def turn_key(self) -> str:
+        """Key of the turn record of this job: ``REGION/JOB``."""
         return f"{self.parent.rpartition('/')[2]}/{self.job}"
 
 
 class JobService(Protocol):
     """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""
 
-    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobRecord:
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
         ...
 
-    def get(self, name: str) -> JobRecord | None:
-        """The job, or None if there is no such record."""
+    def get(self, name: str) -> JobSnapshot | None:
+        """The job, or None if its record does not exist."""
         ...
 
-    def find(self, parent: str, request_id: str) -> list[JobRecord]:
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """All jobs that carry the request id, on every page and in every state."""
         ...
 
     def cancel(self, name: str) -> None:
-        """Ask for the job to be cancelled; a job that has ended is left alone."""
+        """Request cancellation. Does nothing to a job that has ended."""
         ...
 
     def delete(self, name: str) -> None:
-        """Delete the record of an ended job; a missing one is fine."""
+        """Delete the record of a job that has ended. Does nothing if it does not exist."""
         ...
 
 
-class State(StrEnum):
-    """What the record of a submission says."""
+class IntentState(StrEnum):
+    """State of a submission, as its intent record stores it."""
 
     INTENT = "INTENT"
     """Claimed; nothing was sent."""
     SENDING = "SENDING"
-    """A request may be on its way, until the lease is over."""
+    """A request may be in flight until the lease expires."""
     DONE = "DONE"
-    """The job exists, ``job_name`` tells which."""
+    """The job exists; ``job_name`` is its name."""
     RELEASED = "RELEASED"
-    """JobRefusedError for certain, or withdrawn: free to be claimed."""
+    """The request was refused, or its job was withdrawn: any process may claim it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One submission in the control bucket. ``owner`` is unique to one attempt."""
+class IntentRecord:
+    """One submission in the control bucket. ``owner`` identifies one attempt."""
 
     request_id: str
-    state: State
+    state: IntentState
     owner: str
     job_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A record as read: its generation is the precondition of the next write.
+class StoredIntent:
+    """An intent record as read. Its generation is the precondition of the next write.
 
-    ``updated`` is the store's own time in seconds; clocks of machines are never compared.
+    ``updated`` is the store's time in seconds; clocks of two machines are never compared.
     """
 
-    record: Record
+    record: IntentRecord
     generation: int
     updated: float
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Which request of a job may be sent, or was sent last."""
+class TurnRecord:
+    """Which request of a job may be sent, or was sent last: its turn."""
 
     request_id: str
     generation: int
 
 
 class IntentStore(Protocol):
-    """Records of submissions, written by compare-and-swap."""
+    """Intent and turn records, written by compare-and-swap."""
 
-    def read(self, request_id: str) -> Stored | None:
-        """The record, or None. Strongly consistent."""
+    def read(self, request_id: str) -> StoredIntent | None:
+        """The intent record, or None. Strongly consistent."""
         ...
 
-    def write(self, record: Record, generation: int) -> Stored:
-        """Write if the record still has ``generation`` (0: does not exist).
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
+        """Write the record if it still has ``generation`` (0: it does not exist).
 
         Raises:
-            PreconditionFailedError: it has another one.
+            PreconditionFailedError: it has another generation.
         """
         ...
 
-    def turn(self, key: str) -> Turn | None:
-        """Whose turn it is (``Request.turn``), or None. Strongly consistent."""
+    def read_turn(self, key: str) -> TurnRecord | None:
+        """The turn record at a ``turn_key``, or None. Strongly consistent."""
         ...
 
-    def take_turn(self, key: str, request_id: str, generation: int) -> None:
-        """Write if the turn still has ``generation`` (0: does not exist).
+    def write_turn(self, key: str, request_id: str, generation: int) -> None:
+        """Write the turn record if it still has ``generation`` (0: it does not exist).
 
         Raises:
-            PreconditionFailedError: it has another one.
+            PreconditionFailedError: it has another generation.
         """
         ...
 
     def now(self) -> float:
-        """The store's time, comparable with ``Stored.updated``."""
+        """The store's time, comparable with ``StoredIntent.updated``."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnvironment:
+    """Clock and engine liveness of the process that submits. Tests replace them."""
+
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    engine_is_alive: Callable[[], bool] = lambda: True
+    """False once the Pulumi engine is gone: its orphaned provider must not begin to send."""

@@ -1,9 +1,7 @@
-"""How long a submission may take at each step, and what it asks of the process it runs in."""
+"""How long each step of a submission may take."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -12,24 +10,15 @@ class Timing:
     """Bounds of the protocol, in seconds."""
 
     lease: float = 120.0
-    """How long after the fence a request may still take effect: its deadline, and as much again."""
+    """How long after the fence a request may still take effect: twice its deadline."""
     send_within: float = 60.0
     """How long after the fence sending may begin; with the deadline it stays inside the lease."""
     settle: float = 35.0
-    """How long to look after another's lease is over, should listing lag."""
+    """How long to keep looking after another process's lease has expired, in case lists lag."""
     gate: float = 45.0
-    """How long to try again while refused for a missing right: the stack may have just granted it,
+    """How long to retry while permission is denied: the stack may have granted it a moment ago,
     and grants take time to have effect. Each refusal proves that nothing was created."""
     doubt: float = 90.0
-    """How long to look for the job of a request whose answer was lost."""
+    """How long to look for the job of a request whose response was lost."""
     interval: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What an attempt asks of the process it runs in; replaced in tests."""
-
-    sleep: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
-    engine_is_alive: Callable[[], bool] = lambda: True
-    """False once the Pulumi engine is gone: its orphaned provider must not begin to send."""
+    """Pause between two attempts of any of these."""

@@ -1,17 +1,17 @@
-"""The requests of one job take turns: before one is sent, nothing of the one before may still run.
+"""At most one live request of a job at a time: the turn of a job's requests.
 
-An edited job is another request. Nothing under its own request id tells of a job that an earlier
-``up`` sent and, being killed, never wrote into the state: it would run on beside the new one. So
-a record for each job names the request whose turn it is.
+An edited job is another request. A job that an earlier ``up`` submitted and, being killed, never
+wrote to the state is not found under the new request id: it would run on beside the new job. So
+each job has a turn record, which names the request that may be sent.
 
-Whoever sends has claimed its request, then taken the turn, then fenced, in this order. Whoever
-takes the turn from another request first reads the turn, then that request's record, and writes
-the turn only if nobody took it meanwhile. So no process of the former request can send any more:
-if it took the turn before, its claim is older than the record that was read. A claim is taken
-away, and its owner loses the fence; a request that may be on its way is waited for; a job that
-lives is an error.
+A process claims its request, then acquires the turn, then writes the fence, in this order. To
+acquire the turn, it reads the turn, reads the record of the request that holds it, then writes the
+turn with ``ifGenerationMatch``. The write fails if another process acquired it in between. After
+it, no process of the previous request can send: if one acquired the turn before, its claim is older
+than the record that was read. The acquiring process releases a claim, so that its owner loses the
+fence; waits for a request that may be in flight; and refuses to submit beside a live job.
 
-This module knows neither Pulumi nor Google.
+Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -22,90 +22,90 @@ from dataclasses import dataclass, replace
 from infra.customjob.protocol.ports import (
     CANCELLING,
     TERMINAL,
+    IntentState,
     IntentStore,
-    JobRecord,
     JobService,
-    Request,
-    State,
-    Stored,
+    JobSnapshot,
+    ProcessEnvironment,
+    StoredIntent,
+    SubmissionRequest,
 )
-from infra.customjob.protocol.timing import Surroundings, Timing
+from infra.customjob.protocol.timing import Timing
 from infra.errors import JobRefusedError, PreconditionFailedError
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """The turns of a request's job, as one process sees them."""
+class SubmissionTurn:
+    """The turn of a request's job, as one process sees it."""
 
-    request: Request
+    request: SubmissionRequest
     jobs: JobService
     intents: IntentStore
     timing: Timing
-    around: Surroundings
+    environment: ProcessEnvironment
 
-    def take(self) -> None:
-        """Make it this request's turn. Written anew each time: others see that it was taken.
+    def acquire(self) -> None:
+        """Give this request the turn. Always writes, so that other processes notice.
 
         Raises:
-            JobRefusedError: a job of the former request lives.
-            PreconditionFailedError: others write the same records; claim the request anew.
+            JobRefusedError: a job of the previous request is live.
+            PreconditionFailedError: another process writes the same records; claim again.
         """
-        self.intents.take_turn(
-            self.request.turn, self.request.request_id, self.generation_without_stray()
-        )
+        generation = self.wait_out_previous_request()
+        self.intents.write_turn(self.request.turn_key, self.request.request_id, generation)
 
-    def generation_without_stray(self) -> int:
-        """Generation of the turn's record (0: none), once nothing of another request is left.
+    def wait_out_previous_request(self) -> int:
+        """Wait until no previous request can act, and return the turn's generation (0: none).
 
-        Raises as ``take``, and writes no turn.
+        Writes no turn. Raises the errors of ``acquire``.
         """
-        turn = self.intents.turn(self.request.turn)
+        turn = self.intents.read_turn(self.request.turn_key)
         if turn is None:
             return 0
         if turn.request_id != self.request.request_id:
-            self._see_out(turn.request_id)
+            self._wait_until_inactive(turn.request_id)
         return turn.generation
 
-    def _see_out(self, former: str) -> None:
-        """Return when no job of the request ``former`` lives, or can still come to be."""
-        stored = self.intents.read(former)
+    def _wait_until_inactive(self, previous: str) -> None:
+        """Return when no job of request ``previous`` is live or can still be created."""
+        stored = self.intents.read(previous)
         while True:
-            over = stored is not None and self._cannot_come_anymore(stored)
-            self._refuse_beside_living(former, stored)  # the last look comes after that moment
-            if over or stored is None:
+            settled = stored is not None and self._is_settled(stored)
+            self._refuse_if_live(previous, stored)  # must follow the check of the lease
+            if settled or stored is None:
                 break
-            self.around.sleep(self.timing.interval)
-            current = self.intents.read(former)
+            self.environment.sleep(self.timing.interval)
+            current = self.intents.read(previous)
             if current is None or current.generation != stored.generation:
                 raise PreconditionFailedError
-        if stored is not None and stored.record.state in (State.INTENT, State.SENDING):
-            freed = replace(stored.record, state=State.RELEASED, owner=uuid.uuid4().hex)
-            self.intents.write(freed, stored.generation)
+        if stored is not None and stored.record.state in (IntentState.INTENT, IntentState.SENDING):
+            released = replace(stored.record, state=IntentState.RELEASED, owner=uuid.uuid4().hex)
+            self.intents.write(released, stored.generation)
 
-    def _cannot_come_anymore(self, stored: Stored) -> bool:
-        """Whether no request under way can take effect, and a list would show what did."""
-        if stored.record.state is not State.SENDING:
+    def _is_settled(self, stored: StoredIntent) -> bool:
+        """Whether no request in flight can take effect, and a list would show one that did."""
+        if stored.record.state is not IntentState.SENDING:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
 
-    def _refuse_beside_living(self, former: str, stored: Stored | None) -> None:
-        """Raise if a job of the former request lives. One being cancelled is past saving."""
-        for job in self._jobs_of(former, stored):
+    def _refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
+        """Raise if a job of the previous request is live. One being cancelled does not count."""
+        for job in self._jobs_of(previous, stored):
             if job.state not in TERMINAL and job.state != CANCELLING:
-                raise JobRefusedError(self._words(job))
+                raise JobRefusedError(self._live_job_message(job))
 
-    def _jobs_of(self, former: str, stored: Stored | None) -> list[JobRecord]:
-        """The jobs a list shows and the one the record names, each read by its name."""
-        names = {job.name for job in self.jobs.find(self.request.parent, former)}
+    def _jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
+        """The listed jobs and the one that the record names, each read by its name."""
+        names = {job.name for job in self.jobs.find(self.request.parent, previous)}
         if stored is not None and stored.record.job_name:
             names.add(stored.record.job_name)
         return [job for name in sorted(names) if (job := self.jobs.get(name)) is not None]
 
-    def _words(self, job: JobRecord) -> str:
-        state, number = job.state.removeprefix("JOB_STATE_"), job.name.rpartition("/")[2]
+    def _live_job_message(self, job: JobSnapshot) -> str:
+        number = job.name.rpartition("/")[2]
         return (
             f"job '{self.request.job}' has an earlier submission that this state does not know: "
-            f"{job.name} is {state}. Nothing was submitted. Cancel it (`vt jobs cancel {number} "
-            f"--stack {self.request.stack}`) and run `pulumi up` again, or put the job back as it "
-            "was when that was submitted: then `pulumi up` takes it over."
+            f"{job.name} is {job.short_state}. Nothing was submitted. Cancel it (`vt jobs cancel "
+            f"{number} --stack {self.request.stack}`) and run `pulumi up` again, or put the job "
+            "back as it was when that was submitted: then `pulumi up` takes it over."
         )

@@ -1,4 +1,4 @@
-"""The other end of a submission: a job leaves the stack. Knows neither Pulumi nor Google."""
+"""Withdraw a job that leaves the stack. Imports neither Pulumi nor Google."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
-from infra.customjob.protocol.ports import TERMINAL, IntentStore, JobService, State
+from infra.customjob.protocol.ports import TERMINAL, IntentState, IntentStore, JobService
 from infra.errors import OperatorError, PreconditionFailedError
 
 
@@ -22,39 +22,38 @@ def withdraw(
     """Cancel a job, wait until it has ended, and delete its record if asked to. Repeatable.
 
     Raises:
-        OperatorError: it did not end within ``bound`` seconds.
+        OperatorError: the job did not end within ``bound`` seconds.
     """
     waited, pause = 0.0, 0.2
-    record = jobs.get(name)
-    if record is not None and record.state not in TERMINAL:
+    job = jobs.get(name)
+    if job is not None and job.state not in TERMINAL:
         jobs.cancel(name)
-        record = jobs.get(name)
-    while record is not None and record.state not in TERMINAL:
+        job = jobs.get(name)
+    while job is not None and job.state not in TERMINAL:
         if waited >= bound:
-            state = record.state.removeprefix("JOB_STATE_")
             raise OperatorError(
-                f"{name} is still {state} after {bound:.0f} s of cancelling. "
+                f"{name} is still {job.short_state} after {bound:.0f} s of cancelling. "
                 "It stays in the stack; run the same command again."
             )
         sleep(pause)
         waited, pause = waited + pause, min(pause * 2, 5.0)
-        record = jobs.get(name)
-    if record is not None and delete_record:
+        job = jobs.get(name)
+    if job is not None and delete_record:
         jobs.delete(name)
 
 
 def release(intents: IntentStore, request_id: str, name: str) -> None:
-    """Free the record of the withdrawn job ``name``, so that its request may be claimed again.
+    """Release the intent record of the withdrawn job ``name``: its request can be claimed again.
 
-    It still names the job: who claims it asks for that one first. Repeatable.
+    The record keeps the job's name: the next claim reads that job first. Repeatable.
     """
     stored = intents.read(request_id)
-    if stored is None or stored.record.state is not State.DONE:
+    if stored is None or stored.record.state is not IntentState.DONE:
         return
     if stored.record.job_name != name:
         return  # submitted again since
-    freed = replace(stored.record, state=State.RELEASED, owner=uuid.uuid4().hex)
+    released = replace(stored.record, state=IntentState.RELEASED, owner=uuid.uuid4().hex)
     try:
-        intents.write(freed, stored.generation)
+        intents.write(released, stored.generation)
     except PreconditionFailedError:
-        return  # claimed meanwhile: it is no longer ours to free
+        return  # another process has claimed the request meanwhile

@@ -4,7 +4,7 @@
 ``job_file``         job file and references -> request, all mistakes at once
 ``message``          the document as the API's message: fields, types, oneofs
 ``references``       ``${kind.name}`` in a text
-``judging``          runs the rules, and says where each finding stands
+``checking``         runs the rules, and finds the place of each finding
 ``hints``            what to write in place of what is wrong
 ``secret_patterns``  text that looks like a secret
 ===================  =================================================================

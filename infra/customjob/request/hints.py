@@ -1,16 +1,16 @@
-"""What to write instead: hints for mistakes of form."""
+"""Hints for mistakes of form: what to write instead."""
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import Any
+from typing import Any, Final
 
 from infra import catalog
 from infra.errors import abbreviate, did_you_mean, nearest
 
-#: Where each message stands, in the words a person would look for.
-PLACES = {
+#: Where each message belongs in a job file, in words for people.
+PLACES: Final = {
     "CustomJob": "the top level, beside jobSpec",
     "CustomJobSpec": "jobSpec (the top level in gcloud's form)",
     "WorkerPoolSpec": "a worker pool",

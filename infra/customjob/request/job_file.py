@@ -1,4 +1,4 @@
-"""Job file + references -> the CustomJob request. Pure, and all mistakes at once."""
+"""From a job file and references to the CustomJob request, with all mistakes at once. Pure."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from infra.customjob.request import judging, references
-from infra.customjob.request import message as shape
-from infra.customjob.rules.context import ALONE, Context, JobFacts
+from infra.customjob.request import checking, references
+from infra.customjob.request.message import MessageBuilder
+from infra.customjob.rules.context import FILE_ONLY, Context, JobFacts
 from infra.customjob.rules.job import Job
-from infra.customjob.rules.job_facts import about, matter_to
-from infra.errors import ConfigError, Problem
+from infra.customjob.rules.job_facts import concerns, job_facts_of
+from infra.errors import ConfigError, Level, Problem
 from infra.located_yaml import document
 
-#: Stands for the request id until it is known: the id is a digest of the request that names it.
-REQUEST_ID = "job.requestId"
-#: Hex digits of a request id. 80 bits: among a million submissions, no two are equal by chance.
-ID_LENGTH = 20
+#: Placeholder of the request id, which is a digest of the request that contains it.
+REQUEST_ID: Final = "job.requestId"
+#: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
+ID_LENGTH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Which job is meant: the parts that, with the request, make its identity."""
+    """The identity of a job, together with its request."""
 
     project: str
     region: str
@@ -74,19 +74,19 @@ def output_directory(body: str) -> str:
 
 
 def canonical(message: Mapping[str, Any]) -> str:
-    """One text for one message: key order, spacing and comments of the file do not matter."""
+    """Canonical JSON: key order, spacing and comments of the file do not matter."""
     return json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What was found in one job file. ``request`` is there if no error was."""
+class JobFileResult:
+    """Result of checking one job file. ``request`` is None if there are errors."""
 
     request: JobRequest | None
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
-    about: JobFacts = field(default_factory=JobFacts)
-    """What the stack's other jobs must know of it."""
+    facts: JobFacts = field(default_factory=JobFacts)
+    """Facts that rules about the stack's other jobs need."""
 
 
 def load(
@@ -94,87 +94,91 @@ def load(
     file: str,
     submission: Submission,
     table: references.Table,
-    context: Context = ALONE,
+    context: Context = FILE_ONLY,
 ) -> JobRequest:
     """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
 
     Raises:
         ConfigError: with every mistake in the file.
     """
-    verdict = judge(data, file, submission, table, context)
-    if verdict.request is None:
-        raise ConfigError(verdict.errors)
-    return verdict.request
+    result = check_job_file(data, file, submission, table, context)
+    if result.request is None:
+        raise ConfigError(result.errors)
+    return result.request
 
 
-def judge(
+def check_job_file(
     data: bytes,
     file: str,
     submission: Submission,
     table: references.Table,
-    context: Context = ALONE,
-) -> Verdict:
-    """Like ``load``, but returns mistakes and warnings together; raises nothing."""
+    context: Context = FILE_ONLY,
+) -> JobFileResult:
+    """Like ``load``, but returns mistakes and warnings together. Raises nothing."""
     try:
         parsed = document.read(data, file)
     except ConfigError as unreadable:
-        return Verdict(None, unreadable.problems, ())
+        return JobFileResult(None, unreadable.problems, ())
     known = {
         **table,
         "job.name": submission.job,
         "job.run": str(submission.run),
         REQUEST_ID: "${" + REQUEST_ID + "}",
     }
-    shaper = shape.Shaper(parsed, known)
-    message = shaper.request()
-    found = [*parsed.problems, *shaper.problems, *shaper.warnings]
+    builder = MessageBuilder(parsed, known)
+    message = builder.build_message()
+    found = [*parsed.problems, *builder.problems, *builder.warnings]
+    facts = JobFacts()
     if message is not None:
         message.setdefault("displayName", f"{submission.stack}-{submission.job}")
-        job = Job(message, context, tuple(shaper.damaged))
-        found += judging.findings(parsed, job)
-    errors = tuple(sorted((p for p in found if p.level == "error"), key=lambda p: p.location))
-    warnings = tuple(sorted((p for p in found if p.level == "warning"), key=lambda p: p.location))
-    facts = JobFacts() if message is None else about(Job(message))
+        facts = job_facts_of(Job(message))
+        found += checking.findings(parsed, Job(message, context, tuple(builder.unreadable)))
+    errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
     if errors or message is None:
-        return Verdict(None, errors, warnings, facts)
+        return JobFileResult(None, errors, warnings, facts)
     draft = canonical(message)
-    request_id = _identity(submission, draft)
+    request_id = request_id_of(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)
-    request = JobRequest(submission, request_id, body, frozenset(shaper.used), warnings)
-    return Verdict(request, (), warnings, facts)
+    request = JobRequest(submission, request_id, body, frozenset(builder.used), warnings)
+    return JobFileResult(request, (), warnings, facts)
+
+
+def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
+    """Problems of one level, in the order of their places."""
+    return tuple(sorted((p for p in problems if p.level == level), key=lambda p: p.location))
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A job file of a stack: its bytes, its path as messages show it, and which job it is."""
+    """A job file of a stack: its bytes, its path as messages show it, and its submission."""
 
     data: bytes
     file: str
     submission: Submission
 
 
-def judge_all(
-    files: Sequence[JobFile], table: references.Table, context: Context = ALONE
-) -> dict[str, Verdict]:
-    """Judge all jobs of a stack, each also against the others; by the job's name."""
+def check_job_files(
+    files: Sequence[JobFile], table: references.Table, context: Context = FILE_ONLY
+) -> dict[str, JobFileResult]:
+    """Check all jobs of a stack, each also against the others. Results are by the job's name."""
 
-    def judged(one: JobFile, others: Mapping[str, JobFacts]) -> Verdict:
-        around = dataclasses.replace(context, others=others)
-        return judge(one.data, one.file, one.submission, table, around)
+    def check(one: JobFile, others: Mapping[str, JobFacts]) -> JobFileResult:
+        in_stack = dataclasses.replace(context, others=others)
+        return check_job_file(one.data, one.file, one.submission, table, in_stack)
 
-    verdicts = {one.submission.job: judged(one, {}) for one in files}
-    facts = {job: verdict.about for job, verdict in verdicts.items()}
+    results = {one.submission.job: check(one, {}) for one in files}
+    facts = {job: result.facts for job, result in results.items()}
     for one in files:
         job = one.submission.job
-        others = {other: seen for other, seen in facts.items() if other != job}
-        # What a job needs is known only once it was read; few need a second look.
-        if matter_to(facts[job], others):
-            verdicts[job] = judged(one, others)
-    return verdicts
+        others = {other: facts[other] for other in facts if other != job}
+        # The facts of all jobs take a first pass. Few jobs need a second one.
+        if concerns(facts[job], others):
+            results[job] = check(one, others)
+    return results
 
 
-def _identity(submission: Submission, draft: str) -> str:
-    """Request id: what makes one intended submission the same as another."""
+def request_id_of(submission: Submission, draft: str) -> str:
+    """Request id: equal for two submissions of the same request, and only for them."""
     parts = [
         submission.project,
         submission.region,

@@ -1,28 +1,29 @@
-"""Is it the API's message? Fields, types and oneofs of CustomJob, as the official client has them.
+"""Build the CustomJob message from a document: fields, types and oneofs of the official client.
 
 The fields come from ``catalog/custom_job.json``, generated from the client's types. Keys may be
-camelCase, as REST and gcloud write them, or snake_case, as the Python client does; what comes
-out is camelCase.
+camelCase, as in REST and gcloud, or snake_case, as in the Python client. The message is camelCase.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from infra.customjob.request import hints, references
 from infra.customjob.request.hints import messages
-from infra.customjob.request.secret_patterns import withheld
+from infra.customjob.request.secret_patterns import redacted
 from infra.errors import Path, Problem, UnknownReferenceError
 from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 
-DURATION = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
-#: Nothing from below this field is repeated in a message.
-IN_ENV = "env"
-LIMITS = {"int32": 2**31, "int64": 2**63}
+#: A duration as JSON writes it.
+DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
+#: No problem shows a value from below this field: it may be a secret.
+IN_ENV: Final = "env"
+#: Integer types and the first value that is out of range.
+LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
 
-def camel(key: str) -> str:
+def to_camel_case(key: str) -> str:
     """``boot_disk_size_gb`` -> ``bootDiskSizeGb``; camelCase stays as it is."""
     if "_" not in key or key != key.lower():
         return key  # a mix of both, like bootDiskSize_gb, is no field and must not become one
@@ -30,51 +31,51 @@ def camel(key: str) -> str:
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
-class Shaper:
-    """Turns a document into a plain request and collects every problem on the way."""
+class MessageBuilder:
+    """Builds the message from a document and collects every problem on the way."""
 
     def __init__(self, document: Document, table: references.Table) -> None:
         self.document = document
         self.table = table
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
-        self.damaged: list[Path] = []
-        """Places of the request (REST form) that could not be read."""
+        self.unreadable: list[Path] = []
+        """Paths of the request (REST form) that could not be read."""
         self.used: set[str] = set()
-        """Names of all references met."""
-        keys = {camel(key) for key in document.root.content}
+        """Names of all references in the document."""
+        keys = {to_camel_case(key) for key in document.root.content}
         wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
         self._rest_form = bool(keys & wrapper)
         self._lone_pool = False
 
-    def request(self) -> dict[str, Any] | None:
-        """The message as REST takes it, from REST's form or gcloud's (the jobSpec alone)."""
+    def build_message(self) -> dict[str, Any] | None:
+        """The message in REST's form, from REST's form or gcloud's (the jobSpec alone)."""
         if self._rest_form:
-            return self.message(self.document.root, "CustomJob", ())
-        spec = self.message(self.document.root, "CustomJobSpec", ())
+            return self._message(self.document.root, "CustomJob", ())
+        spec = self._message(self.document.root, "CustomJobSpec", ())
         return None if spec is None else {"jobSpec": spec}
 
-    def message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
-        """``value`` as message ``name``; None if it is something else."""
+    def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
+        """``value`` as message ``name``, or None with a problem if it is something else."""
         if isinstance(value.content, str):
-            found = references.whole(value.content, self.table)
+            found = references.message_of(value.content, self.table)
             if isinstance(found, dict):
-                self.used.update(references.used_in(value.content))
+                self.used.update(references.names_in(value.content))
                 return dict(found)
             if found is None and references.REFERENCE.fullmatch(value.content.strip()):
-                self._text(value, path)  # says that there is no such thing
+                self._text(value, path)  # reports the unknown reference
                 return None
         if not isinstance(value.content, dict):
             example = next(iter(messages()[name]))
-            self._wrong(path, "must be a mapping", value, f"like {example}: …")
+            self._add_wrong_type(path, "must be a mapping", value, f"like {example}: …")
             return None
         fields, result = messages()[name], dict[str, Any]()
         for key, item in value.content.items():
             if len(self.problems) >= MAX_PROBLEMS:
                 break
-            field = camel(key)
+            field = to_camel_case(key)
             if field not in fields:
-                self._unknown(key, field, name, (*path, key))
+                self._add_unknown_field(key, field, name, (*path, key))
             elif field in result:
                 self._add(
                     "duplicate-field", (*path, key), "the same field twice", key,
@@ -87,7 +88,7 @@ class Shaper:
 
     def _field(self, value: Value, row: dict[str, Any], path: Path) -> Any:
         if value.content is UNREADABLE:
-            return self._damage(path)
+            return self._mark_unreadable(path)
         if value.content is None:
             return self._add("no-value", path, "has no value", "", "write one, or remove the key")
         if row["type"] == "output":
@@ -107,7 +108,7 @@ class Shaper:
             )
             return [self._single(value, row, path)]
         if not isinstance(value.content, list):
-            return self._wrong(path, "must be a list", value, "start each item with '- '")
+            return self._add_wrong_type(path, "must be a list", value, "start each item with '- '")
         items = [
             self._field(item, {**row, "repeated": False}, (*path, index))
             for index, item in enumerate(value.content)
@@ -117,7 +118,7 @@ class Shaper:
     def _single(self, value: Value, row: dict[str, Any], path: Path) -> Any:
         kind = row["type"]
         if kind == "message":
-            return self.message(value, row["message"], path)
+            return self._message(value, row["message"], path)
         if kind == "map":
             return self._map(value, path)
         convert = {"bool": self._bool, "duration": self._duration, "enum": self._enum}
@@ -129,10 +130,10 @@ class Shaper:
 
     def _text(self, value: Value, path: Path) -> str | None:
         if value.content is UNREADABLE:
-            return self._damage(path)
+            return self._mark_unreadable(path)
         if not isinstance(value.content, str):
             if isinstance(value.content, dict | list):
-                return self._wrong(path, "must be text", value, "write one value")
+                return self._add_wrong_type(path, "must be text", value, "write one value")
             hint = hints.not_text(value.content, value.text)
             if IN_ENV in path and not isinstance(value.content, bool):
                 hint = "put it in quotes"
@@ -148,26 +149,30 @@ class Shaper:
                 shown,
                 unknown.hint,
             )
-        self.used.update(references.used_in(value.content))
+        self.used.update(references.names_in(value.content))
         return text
 
     def _map(self, value: Value, path: Path) -> dict[str, str] | None:
         if not isinstance(value.content, dict):
-            return self._wrong(path, "must be a mapping of text to text", value, "name: value")
+            return self._add_wrong_type(
+                path, "must be a mapping of text to text", value, "name: value"
+            )
         texts = {key: self._text(item, (*path, key)) for key, item in value.content.items()}
         return {key: text for key, text in texts.items() if text is not None}
 
     def _bool(self, value: Value, _row: dict[str, Any], path: Path) -> bool | None:
         if isinstance(value.content, bool):
             return value.content
-        return self._wrong(path, "must be true or false", value, "without quotes")
+        return self._add_wrong_type(path, "must be true or false", value, "without quotes")
 
     def _integer(self, value: Value, limit: int, path: Path) -> int | None:
         number = value.content
         if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,19}", number):
             number = int(number)  # JSON writes int64 as text
         if isinstance(number, bool) or not isinstance(number, int):
-            return self._wrong(path, "must be a whole number", value, hints.not_whole(value.text))
+            return self._add_wrong_type(
+                path, "must be a whole number", value, hints.not_whole(value.text)
+            )
         if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
             what = f"is read by YAML as {number}"
             return self._add("yaml-number", path, what, value.text, "write it plainly")
@@ -187,7 +192,7 @@ class Shaper:
         if value.content in row["values"]:
             return value.content
         if not isinstance(value.content, str):
-            return self._wrong(path, "must be one of the API's names", value, "a name")
+            return self._add_wrong_type(path, "must be one of the API's names", value, "a name")
         what = "is not one of the API's values"
         hint = hints.not_a_value(value.text, row["values"])
         return self._add("enum-value", path, what, value.text, hint)
@@ -202,14 +207,14 @@ class Shaper:
                 both = " and ".join(chosen)
                 self._add("one-of", path, f"has {both}", "", "give only one of them")
 
-    def _unknown(self, key: str, field: str, name: str, path: Path) -> None:
+    def _add_unknown_field(self, key: str, field: str, name: str, path: Path) -> None:
         rule, hint = hints.not_a_field(key, field, name)
-        self._damage(path)
+        self._mark_unreadable(path)
         location = self.document.location(path, key=True)
         what = f"is no field of {name}"
         self.problems.append(Problem(what, "", hint, path, location, rule))
 
-    def _wrong(self, path: Path, what: str, value: Value, hint: str = "") -> None:
+    def _add_wrong_type(self, path: Path, what: str, value: Value, hint: str = "") -> None:
         kinds = {dict: "a mapping", list: "a list"}
         self._add("wrong-type", path, what, kinds.get(type(value.content), value.text), hint)
 
@@ -223,18 +228,18 @@ class Shaper:
         *,
         key: bool = False,
     ) -> None:
-        self._damage(path)
+        self._mark_unreadable(path)
         location = self.document.location(path, key=key)
         what = what if path else f"the file {what}"
         if IN_ENV in path:
             value = ""  # it may be a secret at the wrong place
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(what, withheld(value), hint, path, location, rule))
+            self.problems.append(Problem(what, redacted(value), hint, path, location, rule))
 
-    def _damage(self, path: Path) -> None:
-        place = [camel(part) if isinstance(part, str) else part for part in path]
+    def _mark_unreadable(self, path: Path) -> None:
+        place = [to_camel_case(part) if isinstance(part, str) else part for part in path]
         if not self._rest_form:
             place.insert(0, "jobSpec")
         if self._lone_pool and place[:2] == ["jobSpec", "workerPoolSpecs"]:
             place.insert(2, 0)
-        self.damaged.append(tuple(place))
+        self.unreadable.append(tuple(place))

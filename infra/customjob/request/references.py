@@ -1,33 +1,33 @@
-"""``${kind.name}`` in a job file: what ties a job to the rest of the stack.
+"""References, ``${kind.name}``, from a job file to resources of the stack.
 
-A reference always has a dot. Text without one is not ours and passes untouched: the shell's
-``${HOME}``, Kubernetes' and Vertex AI's ``$(VAR)``.
+A reference always has a dot. Text without one stays as it is: the shell's ``${HOME}``, and
+``$(VAR)`` of Kubernetes and Vertex AI.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from infra.errors import UnknownReferenceError, did_you_mean
 
-REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
+REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
 #: Kinds whose names a stack file declares, each under a section of the same name.
-DECLARED = ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts")
+DECLARED: Final = ("buckets", "images", "packages", "reservations", "secrets", "serviceAccounts")
 
 #: What only a network of a certain mode has: ``${network.name}``.
-OF_MODE = {"name": "peering", "attachment": "psc", "interface": "psc"}
+OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 #: Known name -> text, or a mapping where a whole message is meant.
 Table = Mapping[str, Any]
 
 
-def used_in(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Names of the references in ``text``, in order.
 
-    >>> used_in("${buckets.data}/x ${HOME}")
+    >>> names_in("${buckets.data}/x ${HOME}")
     ['buckets.data']
     """
     return REFERENCE.findall(text)
@@ -37,7 +37,7 @@ def resolve(text: str, table: Table) -> str:
     """``text`` with every reference replaced by what it stands for.
 
     Raises:
-        UnknownReferenceError: for the first one that stands for nothing, or for a whole message.
+        UnknownReferenceError: for the first one that is unknown, or stands for a whole message.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -52,8 +52,8 @@ def resolve(text: str, table: Table) -> str:
     return REFERENCE.sub(replace, text)
 
 
-def whole(text: str, table: Table) -> Any | None:
-    """What ``text`` stands for if it is one reference and nothing else, or None."""
+def message_of(text: str, table: Table) -> Any | None:
+    """What ``text`` stands for if it is a single reference, else None."""
     match = REFERENCE.fullmatch(text.strip())
     return table.get(match.group(1)) if match else None
 

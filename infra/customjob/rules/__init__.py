@@ -1,15 +1,16 @@
-"""Does the request make sense? What the service would refuse, or its owner regret.
+"""Rules for requests: what the service would refuse, or the owner of the job regret.
 
-One module a subject; each rule is a small function over a ``Job``, registered with an id, one
-line that says what it holds, and its source. What Google documents or the client refuses makes
-an error; what was merely observed or concluded makes a warning.
+One module for each subject. A rule is a small function over a ``Job``, registered with an id, a
+one-line summary and its source. What Google documents or the client refuses is an error. What was
+observed or inferred is a warning.
 """
 
 import importlib
+from typing import Final
 
 from infra.customjob.rules import documented
 from infra.customjob.rules.context import (
-    ALONE,
+    FILE_ONLY,
     BucketFacts,
     Context,
     JobFacts,
@@ -21,7 +22,7 @@ from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import RULES, Finding, Rule
 
 #: Modules with rules, in the order in which their rules are listed.
-SUBJECTS = (
+SUBJECTS: Final = (
     "compute.pools",
     "compute.machines",
     "compute.tpu",
@@ -46,12 +47,12 @@ SUBJECTS = (
 for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")
 
-#: Every rule there is, those that reading the file itself checks first.
-ALL: tuple[Rule, ...] = (*documented.RULES, *RULES)
+#: Every rule. Those that reading the file checks come first.
+ALL: Final[tuple[Rule, ...]] = (*documented.RULES, *RULES)
 
 __all__ = [
     "ALL",
-    "ALONE",
+    "FILE_ONLY",
     "RULES",
     "BucketFacts",
     "Context",

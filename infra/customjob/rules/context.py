@@ -1,6 +1,6 @@
-"""What rules may know beside the request: the stack around a job, as plain data.
+"""Context of a job for the rules: its stack and the stack's other jobs, as plain data.
 
-Without a stack (``vt check FILE``) nothing of this is known, and rules that need it stay silent.
+Without a stack (``vt check FILE``) the context is empty, and rules that need it report nothing.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 
 @dataclass(frozen=True, slots=True)
 class BucketFacts:
-    """Who may use a bucket of the stack: addresses of service accounts."""
+    """Which service accounts, by address, may use a bucket of the stack."""
 
     readers: frozenset[str] = frozenset()
-    """Accounts that may read its objects; whoever may write may also read."""
+    """Accounts that may read its objects. Writers may read as well."""
     writers: frozenset[str] = frozenset()
     """Accounts that may write and delete its objects."""
 
@@ -58,7 +58,7 @@ class ReservationFacts:
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """What a stack has and who may use it. All names are the physical ones."""
+    """The resources of a stack and the accounts that may use them. All names are physical."""
 
     project: str
     project_number: str
@@ -66,8 +66,8 @@ class StackFacts:
     accounts: frozenset[str] = frozenset()
     """Addresses of the accounts jobs may run as."""
     buckets: Mapping[str, BucketFacts] = field(default_factory=dict)
-    """By bucket name, like ``acme-ml-dev-data-dev``. The bucket of code packages belongs here with
-    every account as reader: the stack grants reading it to whoever runs a package."""
+    """By bucket name, like ``acme-ml-dev-data-dev``. Includes the bucket of code packages, with
+    every account as reader: the stack lets each account that runs a package read it."""
     secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By resource name, like ``projects/acme-ml-dev/secrets/x``: accounts that may read it."""
     network: NetworkFacts | None = None
@@ -76,11 +76,11 @@ class StackFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Machines that one pool of a job asks of reservations."""
+class ReservationRequest:
+    """The machines that one pool of a job requests from reservations."""
 
     reservations: tuple[str, ...]
-    """Full names in order of priority; empty where any that fits will do."""
+    """Full names in order of priority; empty for any reservation with such machines."""
     machine_type: str
     accelerator_type: str
     accelerator_count: int
@@ -89,35 +89,35 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What the other jobs of a stack must know of a job."""
+    """Facts of a job that rules about the stack's other jobs need."""
 
     output: str = ""
-    """Its output directory, a gs:// URI that may still hold ``${job.requestId}``, which makes it
-    unique; empty if it has none."""
+    """Its output directory, a gs:// URI; empty if it has none. With ``${job.requestId}`` in it, it
+    is unique."""
     network: str = ""
     """The network it is peered with, empty if none."""
     attachment: str = ""
     """The network attachment it joins, empty if none."""
     nodes: int = 0
     """Machines of all its pools."""
-    asks: tuple[Ask, ...] = ()
+    reservation_requests: tuple[ReservationRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """What the stack's limits say of a single job; None for what is not limited."""
+    """The stack's limits of a single job; None for no limit."""
 
     usd: float | None = None
     priced: bool = False
     """Whether every machine must have a price."""
     machine_types: tuple[str, ...] | None = None
-    """Names, or beginnings of names with a ``*`` after them."""
+    """Names, or prefixes with a ``*`` after them."""
     strategies: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything around one job."""
+    """Context of one job."""
 
     region: str | None = None
     """Region the job is sent to."""
@@ -126,7 +126,7 @@ class Context:
     """The stack's other jobs, by name."""
     limits: JobLimits | None = None
     today: datetime.date | None = None
-    """The day to judge ends of availability by; None means today."""
+    """The day to compare ends of availability with; None means today."""
 
     @classmethod
     def of(cls, stack: StackFacts) -> Context:
@@ -135,9 +135,9 @@ class Context:
 
     @property
     def date(self) -> datetime.date:
-        """The day to judge by."""
+        """The day to compare ends of availability with."""
         return self.today or datetime.datetime.now(tz=datetime.UTC).date()
 
 
-#: Nothing is known but the file.
-ALONE = Context()
+#: Context of a job file without a stack.
+FILE_ONLY: Final = Context()

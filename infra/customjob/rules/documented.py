@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from infra.customjob.rules.registry import TYPES, Rule
 from infra.errors import Level
 
-YAML = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
-CUSTOM_JOB = TYPES + "custom_job.py"
+YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
+CUSTOM_JOB: Final = TYPES + "custom_job.py"
 
-_FILE: list[tuple[str, str, str]] = [
+_FILE: Final[list[tuple[str, str, str]]] = [
     ("too-large", "A job file has at most 500,000 bytes and 20,000 values, aliases expanded.", ""),
     ("too-deep", "A job file is nested at most 40 levels deep; no value contains itself.", ""),
     ("not-text", "A job file is text in UTF-8.", YAML),
@@ -19,7 +21,7 @@ _FILE: list[tuple[str, str, str]] = [
     ("bad-value", "Values are of the kinds YAML knows.", YAML),
     ("bad-merge", "`<<` merges mappings.", YAML),
 ]
-_SHAPE: list[tuple[str, str, str]] = [
+_SHAPE: Final[list[tuple[str, str, str]]] = [
     ("unknown-field", "Every field is one of the API's.", CUSTOM_JOB),
     ("misplaced-field", "Every field stands where the API has it.", CUSTOM_JOB),
     ("duplicate-field", "No field is given in camelCase and snake_case at once.", CUSTOM_JOB),
@@ -39,7 +41,7 @@ _SHAPE: list[tuple[str, str, str]] = [
         CUSTOM_JOB,
     ),
 ]
-_LENIENT: list[tuple[str, str, str]] = [
+_LENIENT: Final[list[tuple[str, str, str]]] = [
     (
         "pool-list",
         "workerPoolSpecs is a list; gcloud alone takes a single pool.",
@@ -54,7 +56,7 @@ def _rules(rows: list[tuple[str, str, str]], subject: str, level: Level) -> list
     return [Rule(id_, summary, source or own, level, subject) for id_, summary, source in rows]
 
 
-RULES: list[Rule] = [
+RULES: Final[list[Rule]] = [
     *_rules(_FILE, "file", "error"),
     *_rules(_SHAPE, "fields", "error"),
     *_rules(_LENIENT, "fields", "warning"),

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.catalog import machines
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import Path
 
-ACCESS = GUIDES + "general/access-control"
-CMEK = GUIDES + "general/cmek"
-EMAIL = re.compile(r"[a-z0-9][a-z0-9._-]*@[a-z0-9][a-z0-9.-]*\.gserviceaccount\.com\Z")
-KEY = re.compile(
+ACCESS: Final = GUIDES + "general/access-control"
+CMEK: Final = GUIDES + "general/cmek"
+EMAIL: Final = re.compile(r"[a-z0-9][a-z0-9._-]*@[a-z0-9][a-z0-9.-]*\.gserviceaccount\.com\Z")
+KEY: Final = re.compile(
     r"projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}\Z"
 )
-KMS: Path = ("encryptionSpec", "kmsKeyName")
+KMS: Final[Path] = ("encryptionSpec", "kmsKeyName")
 
 
 @rule("service-account", ACCESS)

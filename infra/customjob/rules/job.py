@@ -1,22 +1,22 @@
-"""A request as rules look at it: its pools, their machines and tasks, and what is around it."""
+"""A request as the rules read it: its pools, their machines and tasks, and its context."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import machines
-from infra.customjob.rules.context import ALONE, Context
+from infra.customjob.rules.context import FILE_ONLY, Context
 from infra.errors import Path
 
 Request = dict[str, Any]
-SPEC: Path = ("jobSpec",)
-POOLS: Path = ("jobSpec", "workerPoolSpecs")
-TASKS = ("containerSpec", "pythonPackageSpec")
+SPEC: Final[Path] = ("jobSpec",)
+POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
+TASKS: Final = ("containerSpec", "pythonPackageSpec")
 #: Part of the name of Google's image that runs a reduction server.
-REDUCTION_SERVER = "/reductionserver"
+REDUCTION_SERVER: Final = "/reductionserver"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Pool:
 
     @property
     def path(self) -> Path:
-        """Where it stands in the request."""
+        """Its path in the request."""
         return (*POOLS, self.index)
 
     @property
@@ -38,7 +38,7 @@ class Pool:
 
     @property
     def machine_path(self) -> Path:
-        """Where its machineSpec stands."""
+        """Path of its machineSpec."""
         return (*self.path, "machineSpec")
 
     @property
@@ -48,7 +48,7 @@ class Pool:
 
     @functools.cached_property
     def shape(self) -> machines.MachineType | None:
-        """What the catalogue knows of its machine type."""
+        """Its machine type in the catalogue, if it is there."""
         return machines.machine_type(self.machine_type)
 
     @property
@@ -59,12 +59,12 @@ class Pool:
 
     @property
     def count(self) -> int:
-        """Its acceleratorCount; 0 stands for none on the wire too."""
+        """Its acceleratorCount; 0 means none, as in the API."""
         return self.machine.get("acceleratorCount", 0)
 
     @property
     def gpu(self) -> bool:
-        """Whether its machines have GPUs, by what the file says or by the machine type."""
+        """Whether its machines have GPUs, by the file or by the machine type."""
         shape = self.shape
         bundled = shape.accelerators if shape and shape.accelerator_required else ()
         return any(name.startswith("NVIDIA") for name in (self.accelerator, *bundled))
@@ -81,13 +81,13 @@ class Pool:
 
     @property
     def reserved(self) -> bool:
-        """Whether it asks for a reservation."""
+        """Whether it requests a reservation."""
         kind = (self.affinity or {}).get("reservationAffinityType", "")
         return kind in ("ANY_RESERVATION", "SPECIFIC_RESERVATION")
 
     @property
     def unreserved(self) -> bool:
-        """Whether it certainly asks for no reservation."""
+        """Whether it certainly requests no reservation."""
         kind = (self.affinity or {}).get("reservationAffinityType", "")
         return self.affinity is None or kind == "NO_RESERVATION"
 
@@ -108,7 +108,7 @@ class Pool:
 
     @property
     def task_path(self) -> Path:
-        """Where its task stands."""
+        """Path of its task."""
         return (*self.path, self.task_name)
 
     @property
@@ -132,7 +132,7 @@ class Pool:
         return REDUCTION_SERVER in self.image
 
     def texts(self) -> Iterator[tuple[Path, str]]:
-        """What the code is told: command, args and values of env, each with its place."""
+        """Texts that the code receives: command, args and values of env, each with its path."""
         for field in ("command", "args"):
             for index, text in enumerate(self.task.get(field, [])):
                 yield (*self.task_path, field, index), text
@@ -146,9 +146,9 @@ class Job:
     """One request and its context."""
 
     request: Request
-    context: Context = ALONE
-    damaged: tuple[Path, ...] = ()
-    """Places whose value could not be read; nothing may be concluded from their absence."""
+    context: Context = FILE_ONLY
+    unreadable: tuple[Path, ...] = ()
+    """Paths whose value could not be read: their absence proves nothing."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Job:
     @property
     def strategy(self) -> str:
         """STANDARD, SPOT or FLEX_START, also by their deprecated names; ``?`` if unreadable."""
-        if any(path[1:2] == ("scheduling",) for path in self.damaged):
+        if any(path[1:2] == ("scheduling",) for path in self.unreadable):
             return "?"
         name = self.scheduling.get("strategy", "STANDARD")
         return {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}.get(

@@ -1,18 +1,18 @@
-"""What the other jobs of a stack must know of a job, read from its request."""
+"""Facts of a job that rules about the stack's other jobs need, read from its request. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from infra.customjob.rules.context import Ask, JobFacts
+from infra.customjob.rules.context import JobFacts, ReservationRequest
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.stack.stack import outputs_clash
 
 
-def about(job: Job) -> JobFacts:
+def job_facts_of(job: Job) -> JobFacts:
     """The facts of one job."""
-    asks = tuple(
-        Ask(
+    requests = tuple(
+        ReservationRequest(
             tuple((pool.affinity or {}).get("values", ())),
             pool.machine_type,
             pool.accelerator,
@@ -27,16 +27,16 @@ def about(job: Job) -> JobFacts:
         network=job.spec.get("network", ""),
         attachment=job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", ""),
         nodes=sum(pool.replicas for pool in job.pools),
-        asks=asks,
+        reservation_requests=requests,
     )
 
 
-def matter_to(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
-    """Whether any rule across jobs could say something about the job that ``mine`` is of."""
+def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
+    """Whether the other jobs could break a rule of the job with the facts ``mine``."""
     return any(
         outputs_clash(mine.output, other.output)
         or (mine.network and other.network)
         or (mine.attachment and other.attachment)
-        or (mine.asks and other.asks)
+        or (mine.reservation_requests and other.reservation_requests)
         for other in others.values()
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import TYPES, Finding, rule
 
 #: Labels the stack sets itself; see ``submission``.
-RESERVED = ("request-id", "request-digest", "managed-by", "stack", "job", "run")
-MAX_NAME = 128
-MAX_LABELS = 64
-MAX_LENGTH = 64
-MAX_BYTES = 128
+RESERVED: Final = ("request-id", "request-digest", "managed-by", "stack", "job", "run")
+MAX_NAME: Final = 128
+MAX_LABELS: Final = 64
+MAX_LENGTH: Final = 64
+MAX_BYTES: Final = 128
 
 
 @rule("display-name", TYPES + "custom_job.py")
@@ -44,7 +45,7 @@ def label_limits(job: Job) -> Iterator[Finding]:
     """Labels stay below what was seen to be refused: 64 characters, 128 bytes, '-' at the start."""
     for key, value in job.request.get("labels", {}).items():
         if not _is_label(key) or not _is_label(value):
-            continue  # said already
+            continue  # reported by the rule above
         long = any(len(t) >= MAX_LENGTH or len(t.encode()) >= MAX_BYTES for t in (key, value))
         if long or key[:1] in ("_", "-"):
             what = f"label '{key}' was seen to be refused"

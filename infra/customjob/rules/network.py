@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import machines
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import Path
 
-PEERING = GUIDES + "general/vpc-peering"
-PSC = GUIDES + "general/vpc-psc-i-setup"
-NETWORK = re.compile(r"projects/([^/]+)/global/networks/([a-z]([a-z0-9-]{0,61}[a-z0-9])?)\Z")
-NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
-ATTACHMENT = re.compile(
+PEERING: Final = GUIDES + "general/vpc-peering"
+PSC: Final = GUIDES + "general/vpc-psc-i-setup"
+NETWORK: Final = re.compile(r"projects/([^/]+)/global/networks/([a-z]([a-z0-9-]{0,61}[a-z0-9])?)\Z")
+NAME: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+ATTACHMENT: Final = re.compile(
     r"projects/[^/]+/regions/([a-z]+-[a-z]+[0-9]+)/networkAttachments/[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z"
 )
-PROJECT_ID = re.compile(r"[a-z][a-z0-9.:-]{4,}[a-z0-9]\Z")
-FORM = "projects/PROJECT_NUMBER/global/networks/NAME"
-INTERFACE: Path = ("jobSpec", "pscInterfaceConfig")
+PROJECT_ID: Final = re.compile(r"[a-z][a-z0-9.:-]{4,}[a-z0-9]\Z")
+FORM: Final = "projects/PROJECT_NUMBER/global/networks/NAME"
+INTERFACE: Final[Path] = ("jobSpec", "pscInterfaceConfig")
 #: What DNS peering needs, with an example of each.
-EXAMPLES = {
+EXAMPLES: Final = {
     "domain": "domain: corp.example.com.",
     "targetProject": "targetProject: my-project",
     "targetNetwork": "targetNetwork: my-network",

@@ -1,29 +1,29 @@
-"""How a rule is written down: an id, a line of documentation, a source, a level, a check."""
+"""The registry of rules: id, summary, source, level and check of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from infra.customjob.rules.job import Job
 from infra.errors import Level, Path
 
-GUIDES = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
-TYPES = "google-cloud-aiplatform 2.7.0, google/cloud/aiplatform_v1/types/"
-OURS = "docs/job-files.md"
+GUIDES: Final = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
+TYPES: Final = "google-cloud-aiplatform 2.7.0, google/cloud/aiplatform_v1/types/"
+OURS: Final = "docs/job-files.md"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found at ``path`` of the request (REST form)."""
+    """A violation at ``path`` of the request (REST form)."""
 
     path: Path
     what: str
     value: str = ""
     hint: str = ""
     missing: str = ""
-    """Name of the field that ``path`` lacks, if that is what was found."""
+    """Name of the field that ``path`` lacks, if it lacks one."""
 
 
 Check = Callable[[Job], Iterator[Finding]]
@@ -32,7 +32,7 @@ Checked = TypeVar("Checked", bound=Check)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, its documentation and its check; ``check`` is None where reading itself checks."""
+    """A rule, its documentation and its check. ``check`` is None if reading the file checks it."""
 
     id: str
     summary: str
@@ -42,8 +42,8 @@ class Rule:
     check: Check | None = None
 
 
-#: Every rule that looks at a whole request, in the order of registration.
-RULES: list[Rule] = []
+#: Every rule with a check, in the order of registration.
+RULES: Final[list[Rule]] = []
 
 
 def rule(id_: str, source: str, level: Level = "error") -> Callable[[Checked], Checked]:

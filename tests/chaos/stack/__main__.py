@@ -5,7 +5,7 @@ import os
 import pulumi
 
 from infra.customjob.google import job_service as client
-from infra.customjob.protocol.waiting import Outlook, Wait, wait
+from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from infra.customjob.request.job_file import JobRequest, Submission, canonical
 from tests.chaos.impatient import ImpatientJob
 
@@ -22,7 +22,9 @@ POOL = {
 async def reached(name: str) -> None:
     """Wait as a stack with `wait: running` does; looking is what a fault can hold."""
     service = client.connect(PROJECT, REGION)
-    await wait(Wait(name, 1, "running", WAIT), name, Outlook(service.get, lambda *_: [], print))
+    await wait_for_job(
+        Wait(name, 1, "running", WAIT), name, WaitPorts(service.get, lambda *_: [], print)
+    )
 
 
 for text in os.environ["CHAOS_JOBS"].split():

@@ -42,7 +42,7 @@ def judged(tmp_path, monkeypatch):
             settings.model_dump(by_alias=True, exclude_unset=True)
             | {"jobs": {name: {"file": f"{name}.yaml"} for name in jobs}}
         )
-        verdicts = Stack(named, tmp_path, {}).judge_jobs()
+        verdicts = Stack(named, tmp_path, {}).check_jobs()
         return [
             (name, problem.rule, str(problem))
             for name, verdict in verdicts.items()

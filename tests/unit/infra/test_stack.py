@@ -37,7 +37,7 @@ def checkout(tmp_path):
 
 
 def rules(checkout, **changes):
-    verdicts = stack(checkout, **changes).judge_jobs()
+    verdicts = stack(checkout, **changes).check_jobs()
     return {key: [problem.rule for problem in v.errors] for key, v in verdicts.items()}
 
 

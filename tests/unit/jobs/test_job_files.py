@@ -16,7 +16,7 @@ SCHEMA = "# yaml-language-server: $schema=job.schema.json"
 def judge(path):
     data = path.read_bytes()
     who = placeholders.submission(path.stem)
-    return spec.judge(data, path.name, who, placeholders.table(data))
+    return spec.check_job_file(data, path.name, who, placeholders.table(data))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 
-RESERVATIONS = GUIDES + "training/use-reservations"
-COMPUTE = GUIDES + "training/configure-compute"
-AFFINITY_TYPES = TYPES + "reservation_affinity.py"
-KEY = "compute.googleapis.com/reservation-name"
-PROJECT = r"(?:[a-z][a-z0-9.:-]*[a-z0-9]|[0-9]+)"
-RESERVATION = re.compile(
+RESERVATIONS: Final = GUIDES + "training/use-reservations"
+COMPUTE: Final = GUIDES + "training/configure-compute"
+AFFINITY_TYPES: Final = TYPES + "reservation_affinity.py"
+KEY: Final = "compute.googleapis.com/reservation-name"
+PROJECT: Final = r"(?:[a-z][a-z0-9.:-]*[a-z0-9]|[0-9]+)"
+RESERVATION: Final = re.compile(
     rf"projects/{PROJECT}/zones/([a-z]+-[a-z]+[0-9]+)-[a-z]/reservations/"
     r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
     r"(/reservationBlocks/[a-z0-9-]+(/reservationSubBlocks/[a-z0-9-]+)?)?\Z"
 )
-PERSISTENT_ID = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
+PERSISTENT_ID: Final = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
 #: Compute Engine makes these as Spot or Flex-start machines only.
-NEVER_STANDARD = ("a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g")
+NEVER_STANDARD: Final = ("a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g")
 #: "A shared reservation or Spot VMs are recommended."
-SCARCE = ("NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200")
+SCARCE: Final = ("NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200")
 
 
 def _affinities(job: Job) -> Iterator[tuple[Pool, dict, tuple[str | int, ...]]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from infra.catalog import machines
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import nearest
 
-COMPUTE = GUIDES + "training/configure-compute"
-LOCATIONS = GUIDES + "general/locations#accelerators"
+COMPUTE: Final = GUIDES + "training/configure-compute"
+LOCATIONS: Final = GUIDES + "general/locations#accelerators"
 #: End of support of P100, from the caution on the page above.
-RETIRED = {"NVIDIA_TESLA_P100": "2026-09-15"}
+RETIRED: Final = {"NVIDIA_TESLA_P100": "2026-09-15"}
 
 
 @rule("machine-type", COMPUTE)

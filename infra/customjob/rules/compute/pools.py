@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import POOLS, SPEC, Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 
-DISTRIBUTED = GUIDES + "training/distributed-training"
-FLAG = re.compile(r"--[A-Za-z][\w-]*")
+DISTRIBUTED: Final = GUIDES + "training/distributed-training"
+FLAG: Final = re.compile(r"--[A-Za-z][\w-]*")
 
 
 @rule("first-pool", TYPES + "custom_job.py")

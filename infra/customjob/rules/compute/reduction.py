@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.catalog import machines
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, Finding, rule
 
-PAGE = GUIDES + "training/distributed-training"
-IMAGE = re.compile(
+PAGE: Final = GUIDES + "training/distributed-training"
+IMAGE: Final = re.compile(
     r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai-restricted/training/reductionserver:latest\Z"
 )
 

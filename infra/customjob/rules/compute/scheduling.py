@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Final
 
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import Path
 
-FLEX = GUIDES + "training/schedule-jobs-dws"
-PLACE: Path = ("jobSpec", "scheduling")
-STRATEGY: Path = (*PLACE, "strategy")
-WEEK = 7 * 24 * 3600
-NEW_NAMES = {"ON_DEMAND": "STANDARD", "LOW_COST": "SPOT"}
+FLEX: Final = GUIDES + "training/schedule-jobs-dws"
+PLACE: Final[Path] = ("jobSpec", "scheduling")
+STRATEGY: Final[Path] = (*PLACE, "strategy")
+WEEK: Final = 7 * 24 * 3600
+NEW_NAMES: Final = {"ON_DEMAND": "STANDARD", "LOW_COST": "SPOT"}
 #: The longest a protobuf Duration can be: about 10,000 years.
-LONGEST = 315_576_000_000
+LONGEST: Final = 315_576_000_000
 
 
 def seconds(duration: str) -> Decimal:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import POOLS, Job, Pool
 from infra.customjob.rules.registry import GUIDES, Finding, rule
 
-COMPUTE = GUIDES + "training/configure-compute"
-PREBUILT = GUIDES + "training/pre-built-containers"
-SPOT = GUIDES + "training/use-spot-vms"
+COMPUTE: Final = GUIDES + "training/configure-compute"
+PREBUILT: Final = GUIDES + "training/pre-built-containers"
+SPOT: Final = GUIDES + "training/use-spot-vms"
 #: The smallest pod of TPU v2 and v3; counts grow in steps of it.
-POD = 32
+POD: Final = 32
 
 
 @rule("tpu-topology", COMPUTE)
@@ -69,7 +70,7 @@ def tpu_pod_region(job: Job) -> Iterator[Finding]:
     """The region has pods of this TPU."""
     for pool in job.pools:
         regions = pool.shape.pod_regions.get(pool.accelerator) if pool.shape else None
-        # Where the region has no such TPU at all, another rule says so.
+        # Another rule reports a region without such TPUs.
         if job.region and regions and pool.count >= POD and job.region not in regions:
             path = (*pool.machine_path, "acceleratorCount")
             hint = f"8 cores, or a region of {', '.join(sorted(regions))}"

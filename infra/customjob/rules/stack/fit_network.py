@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from infra import catalog
 from infra.customjob.rules.context import JobFacts, NetworkFacts
@@ -12,10 +13,10 @@ from infra.customjob.rules.network import INTERFACE, NETWORK, PEERING, PSC
 from infra.customjob.rules.registry import GUIDES, Finding, rule
 from infra.errors import Path
 
-NAME: Path = (*SPEC, "network")
-ATTACHMENT: Path = (*INTERFACE, "networkAttachment")
+NAME: Final[Path] = (*SPEC, "network")
+ATTACHMENT: Final[Path] = (*INTERFACE, "networkAttachment")
 #: Addresses of a subnet that Google keeps: https://docs.cloud.google.com/vpc/docs/subnets
-KEPT = 4
+KEPT: Final = 4
 
 
 def _network(job: Job) -> NetworkFacts | None:
@@ -133,7 +134,7 @@ def _wrong_owner(job: Job) -> bool:
 
 
 def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
-    """Jobs of up to ``nodes`` nodes that ranges of these sizes hold; None where no table says.
+    """Jobs of up to ``nodes`` nodes that ranges of these sizes hold; None if no table has them.
 
     Google's table goes from /16 to /18 and to 32 nodes. A smaller range adds nothing that a page
     would promise; of a larger or an unknown one nothing is concluded.

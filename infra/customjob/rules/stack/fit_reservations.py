@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-from infra.customjob.rules.context import Ask, JobFacts, ReservationFacts
+from infra.customjob.rules.context import JobFacts, ReservationFacts, ReservationRequest
 from infra.customjob.rules.job import Job, Pool
-from infra.customjob.rules.job_facts import about
+from infra.customjob.rules.job_facts import job_facts_of
 from infra.customjob.rules.registry import GUIDES, Finding, rule
 from infra.errors import Path
 
-RESERVATIONS = GUIDES + "training/use-reservations"
-OURS = "docs/reservations.md"
+RESERVATIONS: Final = GUIDES + "training/use-reservations"
+OURS: Final = "docs/reservations.md"
 
 
 def _known(job: Job) -> Mapping[str, ReservationFacts]:
     return job.context.stack.reservations if job.context.stack else {}
 
 
-def _asking(job: Job) -> Iterator[tuple[Pool, Path]]:
+def _with_request(job: Job) -> Iterator[tuple[Pool, Path]]:
     """Pools that ask for reservations, with the place of their affinity."""
     for pool in job.pools:
         if pool.reserved:
@@ -42,7 +43,7 @@ def _own(job: Job, name: str) -> str:
 def reservation_foreign(job: Job) -> Iterator[Finding]:
     """The job names a reservation of the stack; of others nothing can be checked."""
     known = _known(job)
-    for pool, path in _asking(job):
+    for pool, path in _with_request(job):
         for index, name in enumerate(_named(pool)):
             if known and _own(job, name) not in known:
                 keys = ", ".join(f"${{reservations.{r.key}}}" for r in known.values())
@@ -54,10 +55,10 @@ def reservation_foreign(job: Job) -> Iterator[Finding]:
 def reservation_machine(job: Job) -> Iterator[Finding]:
     """Machine type, GPUs and their number are the reservation's."""
     known = _known(job)
-    for pool, _ in _asking(job):
+    for pool, _ in _with_request(job):
         for name in _named(pool):
             found = known.get(_own(job, name))
-            if found and not _fits(_ask(pool), found):
+            if found and not _fits(_request_of(pool), found):
                 got = _shown(pool.machine_type, pool.accelerator, pool.count)
                 wanted = _shown(found.machine_type, found.accelerator_type, found.accelerator_count)
                 what = f"reservation '{found.key}' has other machines"
@@ -69,11 +70,11 @@ def reservation_machine(job: Job) -> Iterator[Finding]:
 def reservation_any(job: Job) -> Iterator[Finding]:
     """ANY_RESERVATION meets an open reservation of the stack that has the job's machines."""
     known = _known(job).values()
-    for pool, path in _asking(job):
+    for pool, path in _with_request(job):
         kind = (pool.affinity or {}).get("reservationAffinityType")
         if kind != "ANY_RESERVATION" or not known:
             continue
-        if not any(_fits(_ask(pool), found) for found in known if not found.specific):
+        if not any(_fits(_request_of(pool), found) for found in known if not found.specific):
             what = "no open reservation of this stack has such machines"
             hint = "name one, or set its specificReservationRequired: false"
             yield Finding(
@@ -111,7 +112,7 @@ def reservation_spare(job: Job) -> Iterator[Finding]:
 def reservation_local_ssd(job: Job) -> Iterator[Finding]:
     """The machines of a reservation have no local SSD that was attached by hand."""
     known = _known(job)
-    for pool, path in _asking(job):
+    for pool, path in _with_request(job):
         for name in _named(pool):
             found = known.get(_own(job, name))
             if found and found.local_ssds:
@@ -120,12 +121,14 @@ def reservation_local_ssd(job: Job) -> Iterator[Finding]:
                 yield Finding(path, what, str(found.local_ssds), hint)
 
 
-def _ask(pool: Pool) -> Ask:
-    return Ask(tuple(_named(pool)), pool.machine_type, pool.accelerator, pool.count, pool.replicas)
+def _request_of(pool: Pool) -> ReservationRequest:
+    return ReservationRequest(
+        tuple(_named(pool)), pool.machine_type, pool.accelerator, pool.count, pool.replicas
+    )
 
 
-def _fits(ask: Ask, found: ReservationFacts) -> bool:
-    return (ask.machine_type, ask.accelerator_type, ask.accelerator_count) == (
+def _fits(request: ReservationRequest, found: ReservationFacts) -> bool:
+    return (request.machine_type, request.accelerator_type, request.accelerator_count) == (
         found.machine_type,
         found.accelerator_type,
         found.accelerator_count,
@@ -137,11 +140,11 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
-    """Reservations that this job uses: where it does, and the machines each job asks of them."""
+    """Reservations that this job uses: where it does, and the machines each job requests."""
     for name, found in _known(job).items():
-        for pool, path in _asking(job):
-            if _uses(job, _ask(pool), name, found):
-                mine = {"this job": _machines(job, about(job), name, found)}
+        for pool, path in _with_request(job):
+            if _uses(job, _request_of(pool), name, found):
+                mine = {"this job": _machines(job, job_facts_of(job), name, found)}
                 others = {
                     f"'{other}'": _machines(job, facts, name, found)
                     for other, facts in sorted(job.context.others.items())
@@ -151,17 +154,21 @@ def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]
 
 
 def _machines(job: Job, facts: JobFacts, name: str, found: ReservationFacts) -> int:
-    return sum(ask.machines for ask in facts.asks if _uses(job, ask, name, found))
+    return sum(
+        request.machines
+        for request in facts.reservation_requests
+        if _uses(job, request, name, found)
+    )
 
 
-def _uses(job: Job, ask: Ask, name: str, found: ReservationFacts) -> bool:
+def _uses(job: Job, request: ReservationRequest, name: str, found: ReservationFacts) -> bool:
     """Whether these machines come from this reservation and from no other.
 
     Of several names the first that has machines is taken, which nothing here can know.
     """
-    if ask.reservations:
-        return len(ask.reservations) == 1 and _own(job, ask.reservations[0]) == name
-    return not found.specific and _fits(ask, found)
+    if request.reservations:
+        return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name
+    return not found.specific and _fits(request, found)
 
 
 def _at_once(users: Mapping[str, int], found: ReservationFacts) -> int:

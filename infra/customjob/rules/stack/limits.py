@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterator
+from typing import Final
 
 from infra.catalog import costs
 from infra.customjob.rules.context import JobLimits
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import Finding, rule
 
-DOCS = "docs/limits.md"
-STRATEGY = ("jobSpec", "scheduling", "strategy")
-TIMEOUT = ("jobSpec", "scheduling", "timeout")
-NONE = JobLimits()
+DOCS: Final = "docs/limits.md"
+STRATEGY: Final = ("jobSpec", "scheduling", "strategy")
+TIMEOUT: Final = ("jobSpec", "scheduling", "timeout")
+NONE: Final = JobLimits()
 
 
 def _limits(job: Job) -> JobLimits:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.context import BucketFacts
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, OURS, Finding, rule
 from infra.errors import Path
 
-OUTPUT: Path = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
-BUCKET = re.compile(r"(?:gs://|/gcs/)([a-z0-9][a-z0-9._-]*[a-z0-9])")
-SECRET = re.compile(r"projects/([a-z0-9-]+)/secrets/([A-Za-z0-9_-]+)")
+OUTPUT: Final[Path] = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
+BUCKET: Final = re.compile(r"(?:gs://|/gcs/)([a-z0-9][a-z0-9._-]*[a-z0-9])")
+SECRET: Final = re.compile(r"projects/([a-z0-9-]+)/secrets/([A-Za-z0-9_-]+)")
 #: Below its output directory, the service tells a job to write here.
-FOLDERS = ("model", "checkpoints", "logs")
-REQUEST_ID = "${job.requestId}"
+FOLDERS: Final = ("model", "checkpoints", "logs")
+REQUEST_ID: Final = "${job.requestId}"
 
 
 def outputs_clash(one: str, other: str) -> bool:

@@ -1,28 +1,29 @@
-"""What the code is told: environment variables, command and arguments."""
+"""What the code receives: environment variables, command and arguments."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 
-REQUIREMENTS = GUIDES + "training/code-requirements"
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-MAX_ENV = 100
-MAX_ARGS = 100_000
+REQUIREMENTS: Final = GUIDES + "training/code-requirements"
+ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+MAX_ENV: Final = 100
+MAX_ARGS: Final = 100_000
 #: Set by the service itself.
-RESERVED = re.compile(r"(AIP_[A-Z_]+|CLOUD_ML_[A-Z_]+|CLUSTER_SPEC|TF_CONFIG)\Z")
+RESERVED: Final = re.compile(r"(AIP_[A-Z_]+|CLOUD_ML_[A-Z_]+|CLUSTER_SPEC|TF_CONFIG)\Z")
 #: Set by the service only if the job has a baseOutputDirectory.
-OUTPUT_DIRS = re.compile(r"\bAIP_(?:MODEL_DIR|CHECKPOINT_DIR|TENSORBOARD_LOG_DIR)\b")
-PLACEHOLDER = re.compile(
+OUTPUT_DIRS: Final = re.compile(r"\bAIP_(?:MODEL_DIR|CHECKPOINT_DIR|TENSORBOARD_LOG_DIR)\b")
+PLACEHOLDER: Final = re.compile(
     r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
 )
-SHELLS = ("sh", "bash", "/bin/sh", "/bin/bash")
-STOPS_ON_ERROR = re.compile(r"set -[a-z]*e")
+SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash")
+STOPS_ON_ERROR: Final = re.compile(r"set -[a-z]*e")
 #: Ends of lines after which a shell goes on with the same command, or with part of one.
-GOES_ON = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
+GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 
 
 def _is_set(variable: dict[str, str]) -> str:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra import catalog
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import Path
 
-PREBUILT_PAGE = GUIDES + "training/pre-built-containers"
-CUSTOM_PAGE = GUIDES + "training/create-custom-container"
+PREBUILT_PAGE: Final = GUIDES + "training/pre-built-containers"
+CUSTOM_PAGE: Final = GUIDES + "training/create-custom-container"
 #: https://github.com/opencontainers/distribution-spec: [HOST[:PORT]/]PATH[:TAG][@DIGEST]
-NAME = re.compile(
+NAME: Final = re.compile(
     r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]+)?\Z"
 )
-MAX_NAME = 1000
-PREBUILT = re.compile(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z")
-GOOGLES = re.compile(r"[a-z]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted)/training/")
+MAX_NAME: Final = 1000
+PREBUILT: Final = re.compile(
+    r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z"
+)
+GOOGLES: Final = re.compile(r"[a-z]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted)/training/")
 
 
 def _images(job: Job) -> Iterator[tuple[Pool, str, Path]]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import Path
 
-RESOURCES = TYPES + "machine_resources.py"
-NEEDS = {
+RESOURCES: Final = TYPES + "machine_resources.py"
+NEEDS: Final = {
     "nfsMounts": ("server", "path", "mountPoint"),
     "lustreMounts": ("instanceIp", "volumeHandle", "filesystem", "mountPoint"),
 }
-EXAMPLES = {
+EXAMPLES: Final = {
     "server": "10.0.0.2",
     "path": "/export",
     "mountPoint": "data",
@@ -23,7 +23,7 @@ EXAMPLES = {
     "volumeHandle": "the volume's unique name",
     "filesystem": "the file system's name",
 }
-ADDRESS = {"nfsMounts": "server", "lustreMounts": "instanceIp"}
+ADDRESS: Final = {"nfsMounts": "server", "lustreMounts": "instanceIp"}
 
 
 def _mounts(job: Job) -> Iterator[tuple[str, dict[str, Any], Path]]:

@@ -1,15 +1,16 @@
-"""Secrets do not stand in requests: whoever may look at a job can read its environment."""
+"""Rules against secrets in requests: everyone who can read a job can read its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.request.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import Finding, rule
 
-DISCOVERY = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
-HINT = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"
+DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
+HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"
 
 
 @rule("secret-in-env", DISCOVERY)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from infra.errors import Path
 
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
-BUCKET = r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"
-FOLDER_URI = re.compile(BUCKET + r"(/.*)?\Z")
-OBJECT_URI = re.compile(BUCKET + r"/.+\Z")
-MAX_PACKAGES = 100
-OUTPUT: Path = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
+BUCKET: Final = r"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"
+FOLDER_URI: Final = re.compile(BUCKET + r"(/.*)?\Z")
+OBJECT_URI: Final = re.compile(BUCKET + r"/.+\Z")
+MAX_PACKAGES: Final = 100
+OUTPUT: Final[Path] = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 
 
 @rule("output-directory", TYPES + "io.py")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 
-TENSORBOARD = re.compile(r"projects/[^/]+/locations/([a-z]+-[a-z]+[0-9]+)/tensorboards/[0-9]+\Z")
-CONTEXT = re.compile(
+TENSORBOARD: Final = re.compile(
+    r"projects/[^/]+/locations/([a-z]+-[a-z]+[0-9]+)/tensorboards/[0-9]+\Z"
+)
+CONTEXT: Final = re.compile(
     r"projects/[^/]+/locations/([a-z]+-[a-z]+[0-9]+)/metadataStores/[^/]+/contexts/[^/]+\Z"
 )
-FORMS = {
+FORMS: Final = {
     "tensorboard": (TENSORBOARD, "projects/P/locations/REGION/tensorboards/ID"),
     "experiment": (CONTEXT, "projects/P/locations/REGION/metadataStores/default/contexts/NAME"),
     "experimentRun": (

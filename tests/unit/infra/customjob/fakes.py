@@ -6,23 +6,23 @@ from dataclasses import dataclass, field, replace
 
 from infra.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
-    JobRecord,
-    Record,
-    Request,
-    Stored,
-    Turn,
+    IntentRecord,
+    JobSnapshot,
+    ProcessEnvironment,
+    StoredIntent,
+    SubmissionRequest,
+    TurnRecord,
 )
-from infra.customjob.protocol.timing import Surroundings
 from infra.errors import PreconditionFailedError
 
 DIGEST = "d" * 64
-REQUEST = Request("projects/p/locations/r", "dev", "titanic", 3, "id1", "{}", DIGEST, {})
+REQUEST = SubmissionRequest("projects/p/locations/r", "dev", "titanic", 3, "id1", "{}", DIGEST, {})
 #: The same job with another file.
 EDITED = replace(REQUEST, request_id="id2", labels={REQUEST_ID_LABEL: "id2"})
 
 
 def job(name, state, *, created=1, digest=DIGEST[:20], error=""):
-    return JobRecord(name, f"JOB_STATE_{state}", created, digest, error)
+    return JobSnapshot(name, f"JOB_STATE_{state}", created, digest, error)
 
 
 class Killed(BaseException):
@@ -33,9 +33,9 @@ class Killed(BaseException):
 class World:
     """What outlives a process: the cloud, the bucket, the time."""
 
-    jobs: dict[str, JobRecord] = field(default_factory=dict)
-    records: dict[str, Stored] = field(default_factory=dict)
-    turns: dict[str, Turn] = field(default_factory=dict)
+    jobs: dict[str, JobSnapshot] = field(default_factory=dict)
+    records: dict[str, StoredIntent] = field(default_factory=dict)
+    turns: dict[str, TurnRecord] = field(default_factory=dict)
     time: float = 1000.0
     sent: int = 0
     list_lag: float = 0.0
@@ -72,8 +72,8 @@ class Process:
         self.answer, self.lands = answer, lands
         self.alive = True
 
-    def around(self):
-        return Surroundings(self.sleep, lambda: self.world.time, lambda: self.alive)
+    def environment(self):
+        return ProcessEnvironment(self.sleep, lambda: self.world.time, lambda: self.alive)
 
     def sleep(self, seconds):
         self.world.time += seconds
@@ -123,28 +123,28 @@ class Process:
     def read(self, request_id):
         return self._call("read", lambda: self.world.records.get(request_id))
 
-    def write(self, record: Record, generation):
+    def write(self, record: IntentRecord, generation):
         def act():
             current = self.world.records.get(record.request_id)
             if (current.generation if current else 0) != generation:
                 raise PreconditionFailedError
-            written = Stored(record, generation + 1, self.world.time)
+            written = StoredIntent(record, generation + 1, self.world.time)
             self.world.records[record.request_id] = written
             return written
 
         return self._call(f"write {record.state}", act)
 
-    def turn(self, key):
-        return self._call("turn", lambda: self.world.turns.get(key))
+    def read_turn(self, key):
+        return self._call("turn read", lambda: self.world.turns.get(key))
 
-    def take_turn(self, key, request_id, generation):
+    def write_turn(self, key, request_id, generation):
         def act():
             current = self.world.turns.get(key)
             if (current.generation if current else 0) != generation:
                 raise PreconditionFailedError
-            self.world.turns[key] = Turn(request_id, generation + 1)
+            self.world.turns[key] = TurnRecord(request_id, generation + 1)
 
-        self._call("take turn", act)
+        self._call("turn write", act)
 
     def now(self):
         return self._call("now", lambda: self.world.time)

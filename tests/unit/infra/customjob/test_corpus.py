@@ -24,7 +24,7 @@ from infra.customjob.rules import (
     ReservationFacts,
     StackFacts,
 )
-from infra.customjob.rules.context import Ask, JobLimits
+from infra.customjob.rules.context import JobLimits, ReservationRequest
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.
@@ -84,7 +84,11 @@ OTHERS = {
     "": {"other": JobFacts(output="gs://acme-ml-dev-artifacts-dev/shared")},
     "fifteen-peered": {f"job-{n}": JobFacts(network=PEERED, nodes=8) for n in range(15)},
     "peered-elsewhere": {"other": JobFacts(network=f"projects/{NUMBER}/global/networks/other")},
-    "reserving-four": {"other": JobFacts(asks=(Ask((H100,), *H100_NODE, machines=4),))},
+    "reserving-four": {
+        "other": JobFacts(
+            reservation_requests=(ReservationRequest((H100,), *H100_NODE, machines=4),)
+        )
+    },
 }
 
 
@@ -92,9 +96,9 @@ def files(folder):
     return sorted((CORPUS / folder).glob("*.yaml"))
 
 
-def judge(path, context=rules.ALONE):
+def check(path, context=rules.FILE_ONLY):
     who = Submission(PROJECT, REGION, "dev", path.stem[:40], run=1)
-    return spec.judge(path.read_bytes(), path.name, who, TABLE, context)
+    return spec.check_job_file(path.read_bytes(), path.name, who, TABLE, context)
 
 
 def lines(path):
@@ -106,8 +110,8 @@ def expected(path):
     return sorted(lines(path)[0].removeprefix("# expect: ").split(", "))
 
 
-def found(verdict):
-    return sorted(problem.rule for problem in (*verdict.errors, *verdict.warnings))
+def found(result):
+    return sorted(problem.rule for problem in (*result.errors, *result.warnings))
 
 
 def around(path):
@@ -126,17 +130,17 @@ def around(path):
 
 @pytest.mark.parametrize("path", files("wrong"), ids=lambda path: path.stem)
 def test_a_wrong_file_breaks_exactly_the_rules_it_is_for(path):
-    assert found(judge(path)) == expected(path)
+    assert found(check(path)) == expected(path)
 
 
 @pytest.mark.parametrize("path", files("in-stack"), ids=lambda path: path.stem)
 def test_a_file_that_is_wrong_in_its_stack_breaks_exactly_the_rules_it_is_for(path):
-    assert found(judge(path, around(path))) == expected(path)
+    assert found(check(path, around(path))) == expected(path)
 
 
 @pytest.mark.parametrize("path", files("right"), ids=lambda path: path.stem)
 def test_a_right_file_breaks_no_rule(path):
-    assert found(judge(path)) == []
+    assert found(check(path)) == []
 
 
 @pytest.mark.parametrize("path", files("right"), ids=lambda path: path.stem)
@@ -144,7 +148,7 @@ def test_a_right_file_is_what_the_official_parser_takes(path):
     from google.cloud import aiplatform_v1
     from google.protobuf import json_format
 
-    body = judge(path).request.body
+    body = check(path).request.body
     message = aiplatform_v1.CustomJob.pb(aiplatform_v1.CustomJob())
     json_format.ParseDict(json.loads(body), message)
     # What comes back is the same request: read again, it is the same message.
@@ -171,8 +175,8 @@ def test_the_corpus_is_as_large_as_it_should_be():
 
 def test_every_mistake_stands_at_a_place_in_its_file():
     for path in files("wrong"):
-        verdict = judge(path)
-        for problem in (*verdict.errors, *verdict.warnings):
+        result = check(path)
+        for problem in (*result.errors, *result.warnings):
             assert problem.location.file == path.name
             assert 1 <= problem.location.line <= len(lines(path)) + 1
             assert problem.location.column >= 1

@@ -44,8 +44,8 @@ texts = st.text(st.characters(codec="utf-8", exclude_categories=NOT_IN_YAML), ma
 plain = texts.filter(lambda text: "${" not in text and "AIP_" not in text and "/gcs/" not in text)
 
 
-def judge(data, who=WHO):
-    return spec.judge(data, "x.yaml", who, TABLE)
+def check(data, who=WHO):
+    return spec.check_job_file(data, "x.yaml", who, TABLE)
 
 
 def parsed(message):
@@ -114,16 +114,16 @@ def dumped(job):
 
 
 def a_valid_job_passes_and_is_the_same_request_to_the_official_client(job):
-    verdict = judge(dumped(job))
-    assert verdict.errors == ()
-    message = verdict.request.message
+    result = check(dumped(job))
+    assert result.errors == ()
+    message = result.request.message
     given = job if "jobSpec" in job else {"jobSpec": job}
     expected = parsed({"displayName": "dev-job", **given})
     assert parsed(message) == expected
     assert parsed(json.loads(json_format.MessageToJson(expected))) == expected
-    assert judge(dumped(job)).request.body == verdict.request.body
+    assert check(dumped(job)).request.body == result.request.body
     assert (
-        judge(json.dumps(message, ensure_ascii=False).encode()).request.body == verdict.request.body
+        check(json.dumps(message, ensure_ascii=False).encode()).request.body == result.request.body
     )
 
 
@@ -175,7 +175,7 @@ def mutations(draw):
     return job, path
 
 
-def related(verdict, data, path):
+def related(result, data, path):
     """Whether an error stands at the place, around it, inside of it, or beside it."""
     file = document.read(data, "x.yaml")
     near = {
@@ -189,7 +189,7 @@ def related(verdict, data, path):
         beside = (*path[:-1], part)
         near |= {file.location(beside), file.location(beside, key=True)}
         near |= {file.location((*beside, *inner)) for inner in _inside(value.content[part])}
-    return any(error.location in near or error.rule in BETWEEN_PLACES for error in verdict.errors)
+    return any(error.location in near or error.rule in BETWEEN_PLACES for error in result.errors)
 
 
 def _inside(value, path=()):
@@ -203,14 +203,14 @@ def _inside(value, path=()):
 def a_mutated_job_is_valid_or_the_error_stands_at_the_mutation(mutation):
     job, path = mutation
     data = dumped(job)
-    verdict = judge(data)
-    if verdict.request is not None:
-        assert parsed(verdict.request.message) is not None
+    result = check(data)
+    if result.request is not None:
+        assert parsed(result.request.message) is not None
     else:
-        assert verdict.errors
-        assert all(error.rule for error in verdict.errors)
-        if verdict.errors[0].rule != "not-a-mapping":
-            assert related(verdict, data, path)
+        assert result.errors
+        assert all(error.rule for error in result.errors)
+        if result.errors[0].rule != "not-a-mapping":
+            assert related(result, data, path)
 
 
 @SAME
@@ -246,11 +246,11 @@ anything = st.one_of(
 )  # fmt: skip
 
 
-def any_bytes_are_judged_without_a_traceback(data):
-    verdict = judge(data)
-    assert (verdict.request is None) == bool(verdict.errors)
+def any_bytes_are_checked_without_a_traceback(data):
+    result = check(data)
+    assert (result.request is None) == bool(result.errors)
     known = {rule.id for rule in rules.ALL}
-    for problem in (*verdict.errors, *verdict.warnings):
+    for problem in (*result.errors, *result.warnings):
         assert problem.rule in known
         assert "\n" not in str(problem)
 
@@ -263,11 +263,11 @@ def any_bytes_are_judged_without_a_traceback(data):
 @example(b"? {a: b}\n: c")
 @example(b"a: 1:1:1:1.5")
 @example(b"workerPoolSpecs: [{replicaCount: 0x" + b"f" * 5000 + b"}]")
-def test_any_bytes_are_judged_without_a_traceback(data):
-    any_bytes_are_judged_without_a_traceback(data)
+def test_any_bytes_are_checked_without_a_traceback(data):
+    any_bytes_are_checked_without_a_traceback(data)
 
 
 @settings(FRESH, max_examples=100)
 @given(anything)
-def test_any_bytes_are_judged_without_a_traceback_with_fresh_examples(data):
-    any_bytes_are_judged_without_a_traceback(data)
+def test_any_bytes_are_checked_without_a_traceback_with_fresh_examples(data):
+    any_bytes_are_checked_without_a_traceback(data)

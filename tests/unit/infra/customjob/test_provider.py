@@ -1,19 +1,12 @@
 import base64
-import importlib.machinery
-import importlib.util
 import json
-import socket
-import sys
-import traceback
-import types
-from pathlib import Path
 
 import dill
 import pytest
 from pulumi.output import Unknown
 
 from infra.customjob import provider as module
-from infra.customjob.protocol.ports import JobRecord, State, Stored, Turn
+from infra.customjob.protocol.ports import IntentState, JobSnapshot, StoredIntent, TurnRecord
 from infra.customjob.provider import CustomJobProvider
 from infra.customjob.request import job_file as spec
 from infra.errors import OperatorError
@@ -42,7 +35,7 @@ class Service:
 
     def create(self, parent, body, labels):
         self.created.append((parent, body, dict(labels)))
-        self.record = JobRecord(NAME, "JOB_STATE_PENDING", 1, labels["request-digest"])
+        self.record = JobSnapshot(NAME, "JOB_STATE_PENDING", 1, labels["request-digest"])
         return self.record
 
     def get(self, name):
@@ -56,17 +49,17 @@ class Intents:
     def __init__(self):
         self.stored = self.whose = None
 
-    def turn(self, key):
+    def read_turn(self, key):
         return self.whose
 
-    def take_turn(self, key, request_id, generation):
-        self.whose = Turn(request_id, generation + 1)
+    def write_turn(self, key, request_id, generation):
+        self.whose = TurnRecord(request_id, generation + 1)
 
     def read(self, request_id):
         return self.stored
 
     def write(self, record, generation):
-        self.stored = Stored(record, generation + 1, 0.0)
+        self.stored = StoredIntent(record, generation + 1, 0.0)
         return self.stored
 
 
@@ -126,7 +119,7 @@ def test_a_second_create_adopts_the_first_ones_job(service):
     assert len(service.created) == 1
 
 
-def test_outputs_are_what_finds_and_ends_the_job_and_tells_another_from_this_one(service):
+def test_outputs_are_what_finds_and_ends_the_job_and_distinguishes_it_from_others(service):
     assert outputs(service) == {
         "submission": PLACE,
         "requestId": "id1",
@@ -188,9 +181,9 @@ def test_a_failed_look_is_never_taken_for_a_deleted_job(service, monkeypatch):
 
 def test_delete_ends_the_job_and_frees_the_record_of_its_submission(service, intents):
     outs = outputs(service)
-    service.record = JobRecord(NAME, "JOB_STATE_SUCCEEDED", 1, "")
+    service.record = JobSnapshot(NAME, "JOB_STATE_SUCCEEDED", 1, "")
     PROVIDER.delete(NAME, outs)
-    assert intents.stored.record.state is State.RELEASED
+    assert intents.stored.record.state is IntentState.RELEASED
     assert service.record is not None
     PROVIDER.delete(NAME, outs | {"options": outs["options"] | {"onDelete": "delete"}})
     assert service.record is None
@@ -210,56 +203,3 @@ def test_check_misses_what_makes_a_job_and_names_no_property():
 
 def test_check_lets_unknown_values_pass():
     assert not PROVIDER.check({}, PROPS | {"request": Unknown()}).failures
-
-
-def test_errors_for_people_come_without_a_traceback(monkeypatch):
-    main = types.ModuleType("__main__")
-    main.traceback = traceback
-    monkeypatch.setitem(sys.modules, "__main__", main)
-    PROVIDER.configure(None)
-
-    def told(error):
-        try:
-            raise error
-        except Exception:
-            return main.traceback.format_exc()
-
-    assert told(OperatorError("run 1 ended FAILED")) == "run 1 ended FAILED"
-    assert told(ValueError("bug")).startswith("Traceback")
-    assert traceback.format_exc is not main.traceback.format_exc
-
-
-def as_main(monkeypatch, module_name, *arguments):
-    """Let this process look like one that was started as ``python -m MODULE ARGUMENTS``."""
-    main = types.ModuleType("__main__")
-    main.__spec__ = module_name and importlib.machinery.ModuleSpec(module_name, None)
-    monkeypatch.setitem(sys.modules, "__main__", main)
-    monkeypatch.setattr(sys, "argv", ["command", *arguments])
-
-
-@pytest.fixture
-def engine():
-    """An engine's address."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-
-
-def test_a_provider_that_an_engine_started_asks_whether_that_engine_still_listens(
-    monkeypatch, engine
-):
-    as_main(monkeypatch, "pulumi.dynamic.__main__", engine)
-    assert module._engine_is_alive()
-    as_main(monkeypatch, "pulumi.dynamic.__main__", "127.0.0.1:1")
-    assert not module._engine_is_alive()
-
-
-@pytest.mark.parametrize("name", [None, "pytest.__main__"])
-def test_a_number_given_to_another_program_is_no_engine(monkeypatch, name):
-    as_main(monkeypatch, name, "1")
-    assert module._engine_is_alive()
-
-
-def test_the_sdks_provider_process_is_the_module_we_know_it_by():
-    assert importlib.util.find_spec("pulumi.dynamic.__main__") is not None
-    started = Path(sys.executable).parent / "pulumi-resource-pulumi-python"
-    assert "-m pulumi.dynamic $@" in started.read_text()

@@ -28,14 +28,14 @@ def job(machine=None, *pools, **fields):
     }
 
 
-def judge(content, context=rules.ALONE, table=None):
+def check(content, context=rules.FILE_ONLY, table=None):
     text = content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False)
-    return spec.judge(text.encode(), "x.yaml", WHO, table or {}, context)
+    return spec.check_job_file(text.encode(), "x.yaml", WHO, table or {}, context)
 
 
-def told(content, **kwargs):
-    verdict = judge(content, **kwargs)
-    return {p.rule: str(p) for p in (*verdict.errors, *verdict.warnings)}
+def reported(content, **kwargs):
+    result = check(content, **kwargs)
+    return {p.rule: str(p) for p in (*result.errors, *result.warnings)}
 
 
 def gpu(machine, kind, count):
@@ -53,7 +53,7 @@ def test_ids_are_kebab_case_and_every_rule_is_documented_in_one_line():
     assert len({rule.id for rule in rules.ALL}) == len(rules.ALL)
 
 
-def test_the_page_of_rules_is_what_the_code_says():
+def test_the_page_of_rules_is_generated_from_the_code():
     from tools.generate import rules_doc
 
     assert rules_doc.TARGET.read_text(encoding="utf-8") == rules_doc.generate()
@@ -78,10 +78,10 @@ def test_the_page_of_rules_is_what_the_code_says():
     ],
 )
 def test_a_mistake_names_what_to_write_instead(content, rule, words):
-    assert words in told(content)[rule]
+    assert words in reported(content)[rule]
 
 
-def test_the_number_of_reduction_servers_that_would_do_is_said():
+def test_the_number_of_reduction_servers_that_would_do_is_reported():
     server = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
     node = gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8)
     workers = {"machineSpec": node, "replicaCount": 3, "containerSpec": {"imageUri": IMAGE}}
@@ -90,7 +90,7 @@ def test_the_number_of_reduction_servers_that_would_do_is_said():
         "replicaCount": 2,
         "containerSpec": {"imageUri": server},
     }
-    line = told(job(node, workers, reducers))["reduction-bandwidth"]
+    line = reported(job(node, workers, reducers))["reduction-bandwidth"]
     assert "64 Gbps against 400 Gbps" in line
     assert "at least 13 of n1-highcpu-16" in line
     assert line.startswith("x.yaml:17:17: workerPoolSpecs[2].replicaCount:")
@@ -105,53 +105,54 @@ def test_the_number_of_reduction_servers_that_would_do_is_said():
         ("spec", "labels", "the top level, beside jobSpec"),
     ],
 )
-def test_a_misplaced_field_is_told_where_it_belongs(where, field, place):
+def test_a_misplaced_field_is_reported_with_where_it_belongs(where, field, place):
     content = job()
     (content if where == "spec" else content["workerPoolSpecs"][0])[field] = "x"
     if field == "labels":  # at the top this would be REST's form
         content = {"displayName": "x", "jobSpec": content}
-    assert place in told(content)["misplaced-field"]
+    assert place in reported(content)["misplaced-field"]
 
 
-def test_spot_in_a_pool_is_told_as_the_strategy_of_the_job():
+def test_spot_in_a_pool_is_reported_as_the_strategy_of_the_job():
     content = job()
     content["workerPoolSpecs"][0]["useSpot"] = True
     assert (
-        "scheduling.strategy: SPOT in jobSpec, for the whole job" in told(content)["unknown-field"]
+        "scheduling.strategy: SPOT in jobSpec, for the whole job"
+        in reported(content)["unknown-field"]
     )
 
 
-def test_a_field_that_is_near_one_of_another_place_is_told_so():
+def test_a_field_that_is_near_one_of_another_place_is_reported_so():
     content = job()
     content["workerPoolSpecs"][0]["serviceacount"] = "x"
-    line = told(content)["unknown-field"]
+    line = reported(content)["unknown-field"]
     assert "did you mean 'serviceAccount'? It belongs to jobSpec" in line
 
 
-def test_a_misspelt_field_is_not_told_as_a_missing_one_too():
+def test_a_misspelt_field_is_not_reported_as_a_missing_one_too():
     content = job({"machinType": "n1-standard-4"})
-    assert list(told(content)) == ["unknown-field"]
+    assert list(reported(content)) == ["unknown-field"]
     content = job()
     content["serviceaccount"] = content.pop("serviceAccount")
-    assert list(told(content)) == ["unknown-field"]
+    assert list(reported(content)) == ["unknown-field"]
 
 
 def test_another_mistake_beside_it_does_not_hide_a_missing_field():
     content = job(region="us-central1")
     del content["serviceAccount"]
-    assert set(told(content)) == {"unknown-field", "service-account"}
+    assert set(reported(content)) == {"unknown-field", "service-account"}
 
 
-def test_mistakes_of_form_and_of_meaning_are_told_together():
+def test_mistakes_of_form_and_of_meaning_are_reported_together():
     content = job({"machineType": "n1-standard-2"}, diskSpec=1)
     content["workerPoolSpecs"][0]["replicaCount"] = "many"
-    assert set(told(content)) == {"machine-type", "wrong-type", "misplaced-field"}
+    assert set(reported(content)) == {"machine-type", "wrong-type", "misplaced-field"}
 
 
 def test_an_unreadable_strategy_leads_to_no_conclusions():
     content = job(gpu("a3-highgpu-2g", "NVIDIA_H100_80GB", 2))
     content["scheduling"]["strategy"] = "PREEMPTIBLE"
-    assert list(told(content)) == ["enum-value"]
+    assert list(reported(content)) == ["enum-value"]
 
 
 def test_a_secret_is_never_shown():
@@ -159,7 +160,7 @@ def test_a_secret_is_never_shown():
     container = content["workerPoolSpecs"][0]["containerSpec"]
     container["env"] = [{"name": "DB_PASSWORD", "value": "hunter2"}]
     container["args"] = ["--token=hf_" + "a" * 30]
-    lines = told(content)
+    lines = reported(content)
     assert {"secret-in-env", "secret-in-args"} == set(lines)
     assert not any("hunter2" in line or "hf_a" in line for line in lines.values())
 
@@ -171,7 +172,7 @@ def test_what_only_names_a_secret_is_none(value):
     content = job()
     variable = {"name": "HF_TOKEN", "value": value}
     content["workerPoolSpecs"][0]["containerSpec"]["env"] = [variable]
-    assert told(content) == {}
+    assert reported(content) == {}
 
 
 @pytest.mark.parametrize(
@@ -190,12 +191,12 @@ def test_what_only_names_a_secret_is_none(value):
         ("workerPoolSpecs: [{replicaCount: 1:30}]", "yaml-number", "is read by YAML as 90"),
     ],
 )
-def test_what_yaml_made_of_a_value_is_said(line, rule, words):
-    assert words in told(line)[rule]
+def test_what_yaml_made_of_a_value_is_reported(line, rule, words):
+    assert words in reported(line)[rule]
 
 
 def test_an_accelerator_by_another_name_is_the_one_that_was_meant():
-    lines = told(job(gpu("a2-highgpu-1g", "NVIDIA_A100_40GB", 1)))
+    lines = reported(job(gpu("a2-highgpu-1g", "NVIDIA_A100_40GB", 1)))
     assert "write NVIDIA_TESLA_A100" in lines["enum-value"]
 
 
@@ -205,8 +206,8 @@ def test_an_image_is_past_its_end_only_after_that_day():
     content["workerPoolSpecs"][0]["containerSpec"]["imageUri"] = image
     before = Context(today=datetime.date(2026, 7, 11))
     after = Context(today=datetime.date(2026, 7, 12))
-    assert told(content, context=before) == {}
-    assert list(told(content, context=after)) == ["image-age"]
+    assert reported(content, context=before) == {}
+    assert list(reported(content, context=after)) == ["image-age"]
 
 
 def test_a_mistake_in_the_one_pool_without_a_list_has_its_place():
@@ -215,7 +216,7 @@ workerPoolSpecs:
   machineSpec: {{machineType: n1-standard-2}}
   containerSpec: {{imageUri: "{IMAGE}"}}
 """
-    lines = told(text)
+    lines = reported(text)
     assert set(lines) == {"pool-list", "machine-type"}
     assert lines["machine-type"].startswith(
         "x.yaml:3:30: workerPoolSpecs[0].machineSpec.machineType"
@@ -225,6 +226,6 @@ workerPoolSpecs:
 def test_an_unknown_section_reference_is_an_unknown_reference():
     machine = gpu("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
     content = job({**machine, "reservationAffinity": "${reservations.h10}"})
-    lines = told(content, table={"reservations.h100": {}})
+    lines = reported(content, table={"reservations.h100": {}})
     assert list(lines) == ["unknown-reference"]
     assert "did you mean 'reservations.h100'?" in lines["unknown-reference"]

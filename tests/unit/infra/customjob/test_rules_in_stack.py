@@ -33,19 +33,19 @@ def file(name, output="gs://out/x", account=TRAINER, args=""):
 
 
 def errors(*files):
-    verdicts = spec.judge_all(files, {}, Context.of(STACK))
-    return {name: [str(p) for p in verdict.errors] for name, verdict in verdicts.items()}
+    results = spec.check_job_files(files, {}, Context.of(STACK))
+    return {name: [str(p) for p in result.errors] for name, result in results.items()}
 
 
-def test_two_jobs_with_one_output_directory_are_told_of_each_other():
-    told = errors(file("a"), file("b"), file("c", "gs://out/y"))
-    assert told["a"] == [
+def test_two_jobs_with_one_output_directory_are_reported_for_each_other():
+    reported = errors(file("a"), file("b"), file("c", "gs://out/y"))
+    assert reported["a"] == [
         "a.yaml:2:40: baseOutputDirectory.outputUriPrefix: job 'b' writes there too (got "
         "gs://out/x). Hint: give each job a folder, with ${job.name}; or each run, with "
         "${job.requestId}"
     ]
-    assert "job 'a' writes there too" in told["b"][0]
-    assert told["c"] == []
+    assert "job 'a' writes there too" in reported["b"][0]
+    assert reported["c"] == []
 
 
 def test_the_request_id_or_the_jobs_name_makes_a_directory_its_own():
@@ -67,17 +67,17 @@ def test_a_job_may_do_what_its_account_was_given():
 
 
 def test_missing_rights_name_the_bucket_and_the_account():
-    told = errors(file("a", "gs://data/x"))["a"]
-    assert "the job's account may not write to this bucket (got data)" in told[0]
-    assert TRAINER in told[0]
+    reported = errors(file("a", "gs://data/x"))["a"]
+    assert "the job's account may not write to this bucket (got data)" in reported[0]
+    assert TRAINER in reported[0]
 
 
-def test_of_a_foreign_account_nothing_but_that_is_told():
+def test_of_a_foreign_account_nothing_else_is_reported():
     other = "x@other-project.iam.gserviceaccount.com"
     one = file("a", "gs://data/x", account=other)
-    verdict = spec.judge_all([one], {}, Context.of(STACK))["a"]
-    assert verdict.errors == ()
-    assert [p.rule for p in verdict.warnings] == ["account-foreign"]
+    result = spec.check_job_files([one], {}, Context.of(STACK))["a"]
+    assert result.errors == ()
+    assert [p.rule for p in result.warnings] == ["account-foreign"]
 
 
 def test_buckets_of_others_are_nobodys_business():

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from infra.customjob.request import secret_patterns
-from infra.customjob.request.secret_patterns import blanked, withheld
+from infra.customjob.request.secret_patterns import masked, redacted
 from vt.cli import app
 from vt.engine.values import redact
 
@@ -29,7 +29,7 @@ def test_examples():
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_a_token_is_withheld_to_its_end(token):
-    assert withheld(f"a {token} b") in ("a [secret] b", "a [secret]")
+    assert redacted(f"a {token} b") in ("a [secret] b", "a [secret]")
     assert redact({"description": token}) == {"description": "[secret]"}
 
 
@@ -39,7 +39,7 @@ def test_a_token_is_withheld_to_its_end(token):
      "https://h/p?q=a:b@c"],
 )  # fmt: skip
 def test_an_address_without_a_password_is_shown(text):
-    assert withheld(text) == blanked(text) == text
+    assert redacted(text) == masked(text) == text
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_an_address_without_a_password_is_shown(text):
     ],
 )
 @pytest.mark.parametrize("format_", ["text", "json", "github", "sarif"])
-def test_a_refused_file_is_told_without_the_secret(tmp_path: Path, text, format_):
+def test_a_refused_file_is_reported_without_the_secret(tmp_path: Path, text, format_):
     file = tmp_path / "job.yaml"
     file.write_text(f"{text}\n")
     done = CliRunner().invoke(app, ["check", str(file), "--format", format_])

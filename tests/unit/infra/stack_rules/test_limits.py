@@ -25,7 +25,7 @@ def verdicts(root, **changes):
     (root / "job.yaml").write_text(JOB)
     jobs = {name: {"file": "job.yaml"} for name in ("one", "two")}
     found = from_raw(BASE | {"jobs": jobs} | changes, root)
-    return found, found.judge_jobs()
+    return found, found.check_jobs()
 
 
 def total(root, **given):
@@ -113,5 +113,5 @@ def test_the_timeout_a_hint_names_is_accepted(tmp_path):
     hint = judged["one"].errors[0].hint.split('"')[1]
     (tmp_path / "other.yaml").write_text(JOB.replace("36000s", hint))
     found, _ = verdicts(tmp_path, limits={"maxUsdPerJob": 1})
-    again = found.judge_other((tmp_path / "other.yaml").read_bytes(), "other.yaml", "other")
+    again = found.check_other((tmp_path / "other.yaml").read_bytes(), "other.yaml", "other")
     assert again.errors == ()

@@ -13,7 +13,7 @@ from google.api_core import exceptions
 from google.cloud import storage
 
 from infra.customjob.google.intent_store import BucketIntents
-from infra.customjob.protocol.ports import Record, State
+from infra.customjob.protocol.ports import IntentRecord, IntentState
 from localcloud.faults.front import StorageFront
 from localcloud.faults.model import Fault
 from localcloud.faults.proxy import describe
@@ -133,7 +133,7 @@ def test_a_record_whose_answer_was_lost_is_written_once(
         method="objects.insert",
         **({"when": "after"} if kind == "reset" else {}),
     )
-    record = Record("abc", State.INTENT, "me")
+    record = IntentRecord("abc", IntentState.INTENT, "me")
     with pytest.raises(PreconditionFailedError):
         intents.write(record, 0)
     stored = intents.read("abc")

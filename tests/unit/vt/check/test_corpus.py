@@ -54,7 +54,7 @@ def test_what_is_rendered_of_a_right_file_is_the_official_clients_message():
     for file in sorted((CORPUS / "right").glob("*.yaml")):
         data = file.read_bytes()
         who = placeholders.submission(file.stem)
-        request = job_file.judge(data, file.name, who, placeholders.table(data)).request
+        request = job_file.check_job_file(data, file.name, who, placeholders.table(data)).request
         assert request is not None, file.name
         from_json = parsed(json.loads(rendering.as_json(request.message)))
         assert parsed(yaml.safe_load(rendering.as_yaml(request.message))) == from_json

@@ -6,7 +6,7 @@ import pytest
 from google.cloud import storage
 
 from infra.customjob.google import intent_store
-from infra.customjob.protocol.ports import Record, State
+from infra.customjob.protocol.ports import IntentRecord, IntentState
 from infra.errors import OperatorError, PreconditionFailedError
 from localcloud.server import choose_port
 from localcloud.storage import StorageEmulator
@@ -31,13 +31,13 @@ def intents(emulator, monkeypatch, request):
     return intent_store.connect("local-x", name)
 
 
-def record(state=State.INTENT, owner="me", job_name=""):
-    return Record("id1", state, owner, job_name)
+def record(state=IntentState.INTENT, owner="me", job_name=""):
+    return IntentRecord("id1", state, owner, job_name)
 
 
 def test_a_record_is_read_as_it_was_written(intents):
     assert intents.read("id1") is None
-    written = intents.write(record(State.DONE, job_name="projects/1/x"), 0)
+    written = intents.write(record(IntentState.DONE, job_name="projects/1/x"), 0)
     assert intents.read("id1") == written
 
 
@@ -45,9 +45,9 @@ def test_a_write_without_the_current_generation_conflicts(intents):
     first = intents.write(record(), 0)
     with pytest.raises(PreconditionFailedError):
         intents.write(record(), 0)
-    second = intents.write(record(State.SENDING), first.generation)
+    second = intents.write(record(IntentState.SENDING), first.generation)
     with pytest.raises(PreconditionFailedError):
-        intents.write(record(State.SENDING, "other"), first.generation)
+        intents.write(record(IntentState.SENDING, "other"), first.generation)
     assert intents.read("id1") == second
 
 
@@ -64,16 +64,16 @@ def test_of_many_writers_at_once_one_wins(intents):
 
 
 def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
-    assert intents.turn("r/titanic") is None
-    intents.take_turn("r/titanic", "id1", 0)
-    turn = intents.turn("r/titanic")
+    assert intents.read_turn("r/titanic") is None
+    intents.write_turn("r/titanic", "id1", 0)
+    turn = intents.read_turn("r/titanic")
     with pytest.raises(PreconditionFailedError):
-        intents.take_turn("r/titanic", "id2", 0)
-    intents.take_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
+        intents.write_turn("r/titanic", "id2", 0)
+    intents.write_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
     with pytest.raises(PreconditionFailedError):
-        intents.take_turn("r/titanic", "id2", turn.generation)
-    assert intents.turn("r/titanic").request_id == "id1"
-    assert intents.turn("r/iris") is None
+        intents.write_turn("r/titanic", "id2", turn.generation)
+    assert intents.read_turn("r/titanic").request_id == "id1"
+    assert intents.read_turn("r/iris") is None
 
 
 def test_all_threads_share_one_client_of_a_project_and_address(intents, monkeypatch):
@@ -98,10 +98,10 @@ def test_what_somebody_else_put_there_is_refused(intents, emulator, content):
         intents.read("id1")
     bucket.blob("turns/r/titanic.json").upload_from_string(content)
     with pytest.raises(OperatorError, match=r"titanic\.json is no record of a job's turn; nothing"):
-        intents.turn("r/titanic")
+        intents.read_turn("r/titanic")
 
 
-def test_a_missing_bucket_is_said_and_nothing_is_sent(emulator, monkeypatch):
+def test_a_missing_bucket_is_reported_and_nothing_is_sent(emulator, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", emulator.url)
     missing = intent_store.connect("local-x", "no-such-bucket")
     with pytest.raises(OperatorError, match="no-such-bucket could not be read or written"):

@@ -1,4 +1,4 @@
-"""The official client against a server that answers as told, over real gRPC."""
+"""The official client against a server that answers as each test says, over real gRPC."""
 
 from concurrent import futures
 
@@ -86,7 +86,7 @@ def test_codes_that_prove_nothing_was_created_are_a_no(server, jobs, code):
         jobs.create(PARENT, BODY, {})
 
 
-def test_a_missing_right_is_told_from_other_refusals(server, jobs):
+def test_a_missing_permission_is_distinguished_from_other_refusals(server, jobs):
     server.replies["CreateCustomJob"] = [grpc.StatusCode.PERMISSION_DENIED]
     with pytest.raises(PermissionDeniedError):
         jobs.create(PARENT, BODY, {})
@@ -146,7 +146,7 @@ def test_reads_are_repeated_and_a_missing_job_is_none(server, jobs, code):
     assert len(sent(server, "GetCustomJob")) == 2
 
 
-def test_when_repeating_does_not_help_the_last_answer_is_told(server, jobs, monkeypatch):
+def test_when_repeating_does_not_help_the_last_answer_is_reported(server, jobs, monkeypatch):
     monkeypatch.setattr(client, "READ_DEADLINE", 0.5)
     server.replies["GetCustomJob"] = [grpc.StatusCode.UNAVAILABLE]
     with pytest.raises(OperatorError, match=r"did not answer get_custom_job: UNAVAILABLE: as told"):
@@ -201,7 +201,7 @@ def test_a_request_that_is_no_custom_job_is_not_sent(server, jobs):
     assert server.requests == []
 
 
-def test_a_deletion_that_ends_badly_is_told_in_one_line(server, jobs):
+def test_a_deletion_that_ends_badly_is_reported_in_one_line(server, jobs):
     failed = operations_pb2.Operation(
         name="operations/1", done=True, error=status_pb2.Status(code=13, message="as told")
     )

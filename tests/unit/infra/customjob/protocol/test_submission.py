@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import State
+from infra.customjob.protocol.ports import IntentState
 from infra.customjob.protocol.timing import Timing
 from infra.errors import (
     InDoubtError,
@@ -21,7 +21,7 @@ TIMING = Timing()
 
 
 def submit(process):
-    return submission.submit(REQUEST, process, process, TIMING, process.around())
+    return submission.submit(REQUEST, process, process, TIMING, process.environment())
 
 
 def world_with(*jobs):
@@ -32,7 +32,7 @@ def test_a_new_request_is_sent_exactly_once_and_recorded():
     world = World()
     found, adopted = submit(Process(world))
     assert (world.sent, adopted, found.state) == (1, False, "JOB_STATE_PENDING")
-    assert (world.stored.record.state, world.stored.record.job_name) == (State.DONE, "job-1")
+    assert (world.stored.record.state, world.stored.record.job_name) == (IntentState.DONE, "job-1")
 
 
 def test_a_second_process_adopts_what_the_record_names():
@@ -53,7 +53,7 @@ def test_a_live_or_succeeded_job_is_adopted_and_nothing_is_sent(state):
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "CANCELLING", "EXPIRED"])
-def test_an_ended_run_is_refused_and_says_how_to_run_again(state):
+def test_an_ended_run_is_refused_with_a_hint_how_to_run_again(state):
     world = world_with(job("a", state, error="exit code 1"))
     with pytest.raises(
         JobRefusedError, match=rf"run 3 of job 'titanic' is {state}.*exit code 1.*run: 4"
@@ -81,7 +81,7 @@ def test_a_certain_no_frees_the_record_for_a_corrected_try():
     world = World()
     with pytest.raises(NotSubmittedError):
         submit(Process(world, answer=NotSubmittedError("no"), lands=False))
-    assert world.stored.record.state is State.RELEASED
+    assert world.stored.record.state is IntentState.RELEASED
     began = world.time
     submit(Process(world))
     assert (world.sent, world.time) == (1, began)
@@ -121,21 +121,21 @@ def test_a_right_that_is_not_granted_is_an_error_within_a_bound():
     with pytest.raises(PermissionDeniedError):
         submit(Process(world, answer=PermissionDeniedError("no actAs"), lands=False))
     assert world.time - 1000 <= TIMING.gate
-    assert world.stored.record.state is State.RELEASED
+    assert world.stored.record.state is IntentState.RELEASED
 
 
 def test_a_lost_answer_is_settled_by_looking_and_never_by_sending_again():
     world = World(list_lag=20)
     found, adopted = submit(Process(world, answer=InDoubtError("?")))
     assert (world.sent, adopted, found.name) == (1, True, "job-1")
-    assert world.stored.record.state is State.DONE
+    assert world.stored.record.state is IntentState.DONE
 
 
 def test_a_request_that_never_shows_up_fails_closed_and_the_next_run_resolves_it():
     world = World()
     with pytest.raises(InDoubtError, match="Nothing was sent twice"):
         submit(Process(world, answer=InDoubtError("?"), lands=False))
-    assert world.stored.record.state is State.SENDING
+    assert world.stored.record.state is IntentState.SENDING
     submit(Process(world))
     assert world.sent == 1
 
@@ -169,8 +169,8 @@ def test_a_record_that_another_frees_ends_the_wait_for_its_lease():
     world = killed_after("write SENDING")
 
     def refuse_the_other(name, when):
-        if world.stored.record.state is State.SENDING and world.time >= 1010:
-            freed = replace(world.stored.record, state=State.RELEASED)
+        if world.stored.record.state is IntentState.SENDING and world.time >= 1010:
+            freed = replace(world.stored.record, state=IntentState.RELEASED)
             world.stored = replace(world.stored, record=freed, generation=99)
 
     submit(Process(world, refuse_the_other))
@@ -227,7 +227,7 @@ def test_an_orphan_does_not_begin_to_send():
     process.alive = False
     with pytest.raises(NotSubmittedError, match="engine is gone"):
         submit(process)
-    assert (world.sent, world.stored.record.state) == (0, State.RELEASED)
+    assert (world.sent, world.stored.record.state) == (0, IntentState.RELEASED)
 
 
 def test_a_process_that_slept_through_its_lease_does_not_send():
@@ -287,7 +287,7 @@ def test_a_lost_answer_to_our_own_write_is_recognised():
 
     lost = set()
     submit(Process(world, lose))
-    assert (world.sent, world.stored.record.state, world.time) == (1, State.DONE, 1000.0)
+    assert (world.sent, world.stored.record.state, world.time) == (1, IntentState.DONE, 1000.0)
     assert len(lost) == 3
 
 

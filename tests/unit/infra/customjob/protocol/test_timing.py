@@ -1,4 +1,4 @@
-"""Any bytes are judged within a second and 200 MB, and told of in a bounded number of lines."""
+"""Any bytes are checked within a second and 200 MB, and reported in a bounded number of lines."""
 
 import json
 import subprocess
@@ -55,11 +55,11 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_any_input_is_judged_within_a_second(name):
+def test_any_input_is_checked_within_a_second(name):
     data = INPUTS[name].encode()
     began = time.process_time()
-    verdict = spec.judge(data, "x.yaml", WHO, {})
-    lines = [str(problem) for problem in (*verdict.errors, *verdict.warnings)]
+    result = spec.check_job_file(data, "x.yaml", WHO, {})
+    lines = [str(problem) for problem in (*result.errors, *result.warnings)]
     assert time.process_time() - began < 1.0
     assert len(lines) <= 3 * document.MAX_PROBLEMS
     assert all(len(line) < 2_000 for line in lines)
@@ -73,7 +73,7 @@ def test_all_of_them_take_less_than_200_megabytes():
         "from pathlib import Path\n"
         "from infra.customjob.request import job_file as spec\n"
         "who = spec.Submission('p', 'us-central1', 'dev', 'job', 1)\n"
-        "for line in sys.stdin: spec.judge(json.loads(line).encode(), 'x.yaml', who, {})\n"
+        "for line in sys.stdin: spec.check_job_file(json.loads(line).encode(), 'x.yaml', who, {})\n"
         "print(Path('/proc/self/status').read_text())\n"
     )
     inputs = "".join(json.dumps(text) + "\n" for text in INPUTS.values())

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import State
+from infra.customjob.protocol.ports import IntentState
 from infra.customjob.protocol.timing import Timing
 from infra.errors import InDoubtError, JobRefusedError, NotSubmittedError, OperatorError
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
@@ -16,7 +16,7 @@ LIVE = ["QUEUED", "PENDING", "RUNNING", "PAUSED", "UPDATING"]
 
 
 def submit(process, request=REQUEST):
-    return submission.submit(request, process, process, TIMING, process.around())
+    return submission.submit(request, process, process, TIMING, process.environment())
 
 
 def killed_after(*point, request=REQUEST, lag=0.0):
@@ -42,8 +42,8 @@ def test_a_job_that_lives_for_the_request_before_is_named_with_both_ways_out(sta
     world = killed_after("create", lag=lag)
     world.jobs["job-1"] = job("projects/1/locations/r/customJobs/42", state)
     world.jobs["projects/1/locations/r/customJobs/42"] = world.jobs.pop("job-1")
-    told = rf"customJobs/42 is {state}\. Nothing was submitted.*`vt jobs cancel 42 --stack dev`"
-    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{told}.*put the job back"):
+    reported = rf"customJobs/42 is {state}\. Nothing was submitted.*`vt jobs cancel 42 --stack dev`"
+    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{reported}.*put the job back"):
         submit(Process(world), EDITED)
     assert world.sent == 1
 
@@ -52,7 +52,7 @@ def test_the_refused_request_gives_its_claim_back_and_leaves_the_turn():
     world = killed_after("create")
     with pytest.raises(JobRefusedError):
         submit(Process(world), EDITED)
-    assert world.records["id2"].record.state is State.RELEASED
+    assert world.records["id2"].record.state is IntentState.RELEASED
     assert world.turns["r/titanic"].request_id == "id1"
 
 
@@ -73,14 +73,14 @@ def test_once_that_job_is_cancelled_or_has_ended_the_new_request_is_sent(state):
     assert world.turns["r/titanic"].request_id == "id2"
 
 
-def test_a_job_that_only_its_record_tells_of_is_seen():
+def test_a_job_that_only_its_record_names_is_found():
     world = World(list_lag=10_000)
     submit(Process(world))
     with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
         submit(Process(world), EDITED)
 
 
-def test_a_job_that_only_the_list_tells_of_is_seen():
+def test_a_job_that_only_the_list_names_is_found():
     world = killed_after("create")
     del world.records["id1"]
     with pytest.raises(JobRefusedError, match="job-1 is PENDING"):
@@ -116,7 +116,7 @@ def test_a_request_that_may_be_on_its_way_is_waited_for():
     submit(Process(world), EDITED)
     assert world.sent == 1
     assert world.time >= fenced_at + TIMING.lease + TIMING.settle
-    assert world.stored.record.state is State.RELEASED
+    assert world.stored.record.state is IntentState.RELEASED
 
 
 def test_a_job_that_comes_to_be_meanwhile_is_named():
@@ -147,8 +147,8 @@ def test_a_request_whose_owner_gives_it_up_is_waited_for_no_longer():
     world = killed_after("write SENDING")
 
     def give_up(name, when):
-        if world.time >= 1010 and world.stored.record.state is State.SENDING:
-            freed = replace(world.stored.record, state=State.RELEASED)
+        if world.time >= 1010 and world.stored.record.state is IntentState.SENDING:
+            freed = replace(world.stored.record, state=IntentState.RELEASED)
             world.stored = replace(world.stored, record=freed, generation=99)
 
     submit(Process(world, give_up), EDITED)
@@ -156,14 +156,16 @@ def test_a_request_whose_owner_gives_it_up_is_waited_for_no_longer():
 
 
 def test_a_claim_that_nobody_sends_is_taken_away():
-    world = killed_after("take turn")
-    assert world.stored.record.state is State.INTENT
+    world = killed_after("turn write")
+    assert world.stored.record.state is IntentState.INTENT
     submit(Process(world), EDITED)
     assert (world.sent, world.time) == (1, 1000.0)
-    assert world.stored.record.state is State.RELEASED
+    assert world.stored.record.state is IntentState.RELEASED
 
 
-@pytest.mark.parametrize(("call", "nth"), [("turn", 1), ("read", 2), ("find", 2), ("take turn", 1)])
+@pytest.mark.parametrize(
+    ("call", "nth"), [("turn read", 1), ("read", 2), ("find", 2), ("turn write", 1)]
+)
 def test_a_look_that_fails_sends_nothing_and_gives_the_claim_back(call, nth):
     world, counter = killed_after("create"), itertools.count(1)
     world.jobs["job-1"] = job("job-1", "CANCELLED")
@@ -174,7 +176,7 @@ def test_a_look_that_fails_sends_nothing_and_gives_the_claim_back(call, nth):
 
     with pytest.raises(OperatorError, match="503"):
         submit(Process(world, fail), EDITED)
-    assert (world.sent, world.records["id2"].record.state) == (1, State.RELEASED)
+    assert (world.sent, world.records["id2"].record.state) == (1, IntentState.RELEASED)
 
 
 def calls_before_sending(request):
@@ -196,13 +198,13 @@ def test_the_old_file_run_at_any_moment_of_the_new_ones_run_leaves_one_living_jo
         try:
             submit(process, request)
         except (JobRefusedError, NotSubmittedError) as error:
-            told.append(str(error))
+            reported.append(str(error))
 
-    told = []
+    reported = []
     attempt(Process(world, interrupt), EDITED)
     assert world.sent == 1
     [one] = living(world)
-    assert any(one in text or "held up" in text for text in told)
+    assert any(one in text or "held up" in text for text in reported)
 
 
 @pytest.mark.parametrize("request_id", ["id1", "id2"])
@@ -224,7 +226,7 @@ def test_an_ended_job_is_not_adopted_while_the_one_sent_after_it_lives(request_i
 def test_adopting_a_living_job_asks_for_no_turn():
     world, made = killed_after("create"), []
     submit(Process(world, lambda name, when: made.append(name)))
-    assert not {"turn", "take turn"} & set(made)
+    assert not {"turn read", "turn write"} & set(made)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,13 @@ import threading
 
 import pytest
 
-from infra.customjob.protocol.waiting import Outlook, Pace, Wait, readable, wait
+from infra.customjob.protocol.waiting import (
+    PollBackoff,
+    Wait,
+    WaitPorts,
+    format_duration,
+    wait_for_job,
+)
 from infra.errors import OperatorError, WaitDeadlineError, WaitError
 from tests.unit.infra.customjob.fakes import job
 
@@ -24,7 +30,7 @@ class Clock:
         self.time += seconds
 
 
-def waited(states, goal="succeeded", deadline=3600.0, error="", tail=lambda *_: [], **pace):
+def waited(states, goal="succeeded", deadline=3600.0, error="", tail=lambda *_: [], **backoff):
     """What was said, the clock, and the outcome; each look sees the next state, then the last."""
     clock, said, seen = Clock(), [], list(states)
 
@@ -33,9 +39,11 @@ def waited(states, goal="succeeded", deadline=3600.0, error="", tail=lambda *_: 
         state = seen.pop(0) if len(seen) > 1 else seen[0]
         return state and job(NAME, state, error=error)
 
-    outlook = Outlook(look, tail, said.append, clock.sleep, clock.now)
+    ports = WaitPorts(look, tail, said.append, clock.sleep, clock.now)
     try:
-        outcome = asyncio.run(wait(Wait("train", 2, goal, deadline), NAME, outlook, Pace(**pace)))
+        outcome = asyncio.run(
+            wait_for_job(Wait("train", 2, goal, deadline), NAME, ports, PollBackoff(**backoff))
+        )
     except OperatorError as raised:
         outcome = raised
     return said, clock, outcome
@@ -58,7 +66,7 @@ def test_a_wait_ends_when_the_goal_is_reached(goal, states):
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "EXPIRED"])
 @pytest.mark.parametrize("goal", ["running", "succeeded"])
-def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_log(goal, state):
+def test_a_job_that_ended_otherwise_is_reported_with_its_error_and_the_end_of_its_log(goal, state):
     asked = []
 
     def tail(name, count):
@@ -75,7 +83,7 @@ def test_a_job_that_ended_otherwise_is_told_with_its_error_and_the_end_of_its_lo
     assert asked == [(NAME, 20)]
 
 
-def test_a_log_that_cannot_be_read_is_said_and_hides_nothing():
+def test_a_log_that_cannot_be_read_is_reported_and_hides_nothing():
     def tail(name, count):
         raise OperatorError("PERMISSION_DENIED")
 
@@ -103,9 +111,9 @@ def test_a_service_that_does_not_answer_ends_the_wait_with_its_words():
         raise OperatorError("UNAVAILABLE: try later")
 
     clock = Clock()
-    outlook = Outlook(look, lambda *_: [], print, clock.sleep, clock.now)
+    ports = WaitPorts(look, lambda *_: [], print, clock.sleep, clock.now)
     with pytest.raises(OperatorError, match=r"'train' \(.*goes on; .*UNAVAILABLE: try later"):
-        asyncio.run(wait(Wait("train", 1, "running", 60), NAME, outlook))
+        asyncio.run(wait_for_job(Wait("train", 1, "running", 60), NAME, ports))
 
 
 def test_looking_slows_down_to_a_limit_and_silence_has_one_too():
@@ -124,8 +132,8 @@ def test_several_waits_go_on_side_by_side():
             meeting.wait()
             return job(NAME, "SUCCEEDED")
 
-        outlook = Outlook(look, lambda *_: [], lambda _: None)
-        return await wait(Wait(name, 1, "succeeded", 60), NAME, outlook)
+        ports = WaitPorts(look, lambda *_: [], lambda _: None)
+        return await wait_for_job(Wait(name, 1, "succeeded", 60), NAME, ports)
 
     async def all_():
         return await asyncio.gather(one("a"), one("b"), one("c"))
@@ -137,4 +145,4 @@ def test_several_waits_go_on_side_by_side():
     ("seconds", "text"), [(0.4, "0s"), (59, "59s"), (60, "1m"), (125, "2m 5s"), (7500, "2h 5m")]
 )
 def test_durations_read_as_people_say_them(seconds, text):
-    assert readable(seconds) == text
+    assert format_duration(seconds) == text

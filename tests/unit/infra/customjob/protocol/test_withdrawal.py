@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import Record, State, Stored
+from infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
 from infra.errors import JobRefusedError, OperatorError
 from tests.unit.infra.customjob.fakes import REQUEST, Process, World, job
 
@@ -13,7 +13,7 @@ def world_with(*jobs):
 
 
 def submit(process):
-    return submission.submit(REQUEST, process, process, around=process.around())
+    return submission.submit(REQUEST, process, process, environment=process.environment())
 
 
 def test_withdrawing_cancels_waits_keeps_the_record_and_is_repeatable():
@@ -50,7 +50,10 @@ def test_a_withdrawn_job_frees_its_record_once():
     withdrawal.release(Process(world), "id1", "job-1")
     generation = world.stored.generation
     withdrawal.release(Process(world), "id1", "job-1")
-    assert (world.stored.record.state, world.stored.generation) == (State.RELEASED, generation)
+    assert (world.stored.record.state, world.stored.generation) == (
+        IntentState.RELEASED,
+        generation,
+    )
 
 
 def test_a_withdrawn_and_deleted_job_may_be_submitted_again():
@@ -77,14 +80,16 @@ def test_a_record_that_names_another_job_by_now_is_left_alone():
     world = World()
     submit(Process(world))
     withdrawal.release(Process(world), "id1", "an-earlier-job")
-    assert world.stored.record.state is State.DONE
+    assert world.stored.record.state is IntentState.DONE
 
 
 def test_only_a_finished_submission_is_freed():
     world = World()
-    world.stored = Stored(Record("id1", State.SENDING, "other", "job-1"), 1, 1000.0)
+    world.stored = StoredIntent(
+        IntentRecord("id1", IntentState.SENDING, "other", "job-1"), 1, 1000.0
+    )
     withdrawal.release(Process(world), "id1", "job-1")
-    assert world.stored.record.state is State.SENDING
+    assert world.stored.record.state is IntentState.SENDING
 
 
 def test_a_record_claimed_meanwhile_is_no_longer_ours_to_free():
@@ -96,4 +101,4 @@ def test_a_record_claimed_meanwhile_is_no_longer_ours_to_free():
             world.stored = replace(world.stored, generation=99)
 
     withdrawal.release(Process(world, claim), "id1", "job-1")
-    assert world.stored.record.state is State.DONE
+    assert world.stored.record.state is IntentState.DONE

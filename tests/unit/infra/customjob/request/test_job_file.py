@@ -100,12 +100,12 @@ def test_a_section_reference_becomes_the_section():
     assert pool["machineSpec"]["reservationAffinity"] == TABLE["reservations.h100"]
 
 
-def test_three_mistakes_are_told_with_file_line_and_column():
+def test_three_mistakes_are_reported_with_file_line_and_column():
     text = GCLOUD.replace("replicaCount: 1", "replicas: 1").replace(
         "${buckets.data}", "${bucket.data}"
     )
-    told = problems("scheduling: {timeout: 24h}\n" + text)
-    assert [line.split(" ")[0] for line in told] == [
+    reported = problems("scheduling: {timeout: 24h}\n" + text)
+    assert [line.split(" ")[0] for line in reported] == [
         "jobs/x.yaml:1:23:",
         "jobs/x.yaml:4:5:",
         "jobs/x.yaml:8:14:",
@@ -163,9 +163,9 @@ def test_a_label_of_the_stack_cannot_be_taken():
     rest = "labels: {request-id: x, Team: y}\njobSpec:\n" + "".join(
         f"  {line}\n" for line in GCLOUD.splitlines()
     )
-    told = problems(rest)
-    assert "the stack sets this label itself" in told[0]
-    assert "label key 'Team'" in told[1]
+    reported = problems(rest)
+    assert "the stack sets this label itself" in reported[0]
+    assert "label key 'Team'" in reported[1]
 
 
 def test_every_request_is_what_the_official_parser_takes():

@@ -20,7 +20,7 @@ def test_references_are_replaced_inside_of_text():
 )
 def test_text_without_a_dotted_name_is_not_ours(text):
     assert references.resolve(text, TABLE) == text
-    assert references.used_in(text) == []
+    assert references.names_in(text) == []
 
 
 def test_an_unknown_name_suggests_one_of_its_kind():
@@ -29,7 +29,7 @@ def test_an_unknown_name_suggests_one_of_its_kind():
     assert unknown.value.hint == "did you mean 'buckets.data'?"
 
 
-def test_a_kind_the_stack_declares_none_of_says_where_to():
+def test_a_kind_the_stack_declares_none_of_hints_where_to():
     with pytest.raises(UnknownReferenceError) as unknown:
         references.resolve("${images.trainer}", TABLE)
     assert unknown.value.hint == (
@@ -46,4 +46,4 @@ def test_an_unknown_kind_suggests_among_all():
 def test_a_whole_section_cannot_stand_inside_of_text():
     with pytest.raises(UnknownReferenceError, match="reservations"):
         references.resolve("x ${reservations.h100}", TABLE)
-    assert references.whole("${reservations.h100}", TABLE) == {"key": "k"}
+    assert references.message_of("${reservations.h100}", TABLE) == {"key": "k"}

@@ -1,10 +1,12 @@
-"""What stands around the protocol, with one guard left out at a time."""
+"""Adoption, withdrawal, provider and adapters with one guard left out at a time."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from tests.chaos.mutant import of
 
-ADOPT = of(
+ADOPT: Final = of(
     "protocol.adoption",
     "adopt",
     ("digests are not compared", "    if other:", "    if other is None:"),
@@ -12,18 +14,18 @@ ADOPT = of(
     ("a run being cancelled is adopted", " and job.state != CANCELLING", ""),
     ("the newest job is adopted", "    return min(found", "    return max(found"),
 )
-WITHDRAW = of(
+WITHDRAW: Final = of(
     "protocol.withdrawal",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
-    ("its end is not waited for", "    while record is not None and", "    while False and"),
+    ("its end is not waited for", "    while job is not None and", "    while False and"),
     (
         "a job that does not end is given up silently",
         "        if waited >= bound:\n",
         "        if waited >= bound:\n            return\n",
     ),
-    ("records are deleted unasked", "record is not None and delete_record:", "record is not None:"),
-    ("a record in use is freed", "record.state is not State.DONE", "record is None"),
+    ("records are deleted unasked", "job is not None and delete_record:", "job is not None:"),
+    ("a record in use is freed", "record.state is not IntentState.DONE", "record is None"),
     (
         "another job's record is freed",
         "    if stored.record.job_name != name:",
@@ -31,8 +33,8 @@ WITHDRAW = of(
     ),
     (
         "a freed record forgets its job",
-        "state=State.RELEASED, owner",
-        "state=State.RELEASED, job_name='', owner",
+        "state=IntentState.RELEASED, owner",
+        "state=IntentState.RELEASED, job_name='', owner",
     ),
     (
         "who loses the write fails",
@@ -40,7 +42,7 @@ WITHDRAW = of(
         "    except PreconditionFailedError:\n        raise  #",
     ),
 )
-PROVIDER = of(
+PROVIDER: Final = of(
     "provider",
     "provider",
     (
@@ -57,13 +59,13 @@ PROVIDER = of(
     ),
     (
         "nobody asks for the engine",
-        "Surroundings(engine_is_alive=_engine_is_alive)",
-        "Surroundings()",
+        "ProcessEnvironment(engine_is_alive=is_engine_alive)",
+        "ProcessEnvironment()",
     ),
     (
         "a forgotten job leaves the stack",
         "        return dynamic.ReadResult(id_, {",
-        "        if record is None:\n            return dynamic.ReadResult('', {})\n"
+        "        if job is None:\n            return dynamic.ReadResult('', {})\n"
         "        return dynamic.ReadResult(id_, {",
     ),
     (
@@ -73,7 +75,7 @@ PROVIDER = of(
     ),
     (
         "a stack file chooses by what its jobs are found",
-        '        "stack": place["stack"],\n        REQUEST',
+        '        "stack": submission["stack"],\n        REQUEST',
         "        REQUEST",
     ),
     (
@@ -82,7 +84,7 @@ PROVIDER = of(
         '            replaces = [] and ["submission',
     ),
 )
-CLIENT = of(
+CLIENT: Final = of(
     "google.job_service",
     "error classes",
     (
@@ -101,7 +103,7 @@ CLIENT = of(
         "NotSubmittedError",
     ),
 )
-STORE = of(
+STORE: Final = of(
     "google.intent_store",
     "compare-and-swap",
     (
@@ -112,4 +114,4 @@ STORE = of(
 )
 
 #: All of them.
-AROUND = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)
+ADAPTER_MUTANTS: Final = (*ADOPT, *WITHDRAW, *PROVIDER, *CLIENT, *STORE)

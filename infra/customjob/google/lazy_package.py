@@ -1,8 +1,11 @@
-"""Packages whose own code runs only when a name is asked of them that is not one of their modules.
+"""Packages whose own code runs only when a name is read that is not one of their modules.
 
-``google.cloud.aiplatform_v1`` loads forty services when it is first imported: four seconds, of
-which the one that is used here takes less than one. It lists them as ``__lazy_modules__``, and
-Python 3.15 obeys (PEP 810); this does it for earlier versions.
+``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services.
+That takes four seconds, of which the one client used here takes less than one. The package lists
+its modules as ``__lazy_modules__``, which Python 3.15 obeys (PEP 810). This module does the same
+for earlier versions: it puts a module of a class of its own into ``sys.modules``.
+
+``tests/unit/infra/customjob/google/test_lazy_package.py`` fails when the client's layout changes.
 """
 
 from __future__ import annotations
@@ -12,21 +15,21 @@ import importlib.util
 import sys
 import threading
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
-#: The Python that does it by itself.
-NATIVE = (3, 15)
-_RAN = "__ran_on_demand__"
-_one_at_a_time = threading.RLock()
+#: The first Python version that loads such packages lazily by itself.
+NATIVE: Final = (3, 15)
+_RAN: Final = "__lazy_package_ran__"
+_lock: Final = threading.RLock()
 
 
-class _Package(ModuleType):
+class _LazyPackage(ModuleType):
     """A package whose own code has not run yet."""
 
     def __getattr__(self, name: str) -> Any:
         if importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
             return importlib.import_module(f"{self.__name__}.{name}")
-        with _one_at_a_time:  # others wait until every name is there
+        with _lock:  # other threads wait until every name is defined
             if _RAN not in vars(self):
                 self._run()
         try:
@@ -36,9 +39,9 @@ class _Package(ModuleType):
 
     def _run(self) -> None:
         spec = self.__spec__
-        assert spec is not None  # `load` gave it one,
+        assert spec is not None  # set by `register`,
         assert spec.loader is not None  # with the loader of a package of files
-        vars(self)[_RAN] = True  # first: its code asks for names of its own
+        vars(self)[_RAN] = True  # first: its code reads names of its own
         try:
             spec.loader.exec_module(self)
         except BaseException:
@@ -46,22 +49,22 @@ class _Package(ModuleType):
             raise
 
 
-def load(name: str) -> None:
-    """Make a package importable without running its code; nothing if it runs or ran already.
+def register(name: str) -> None:
+    """Make a package importable without running its code. Does nothing if it was imported before.
 
     Raises:
         ModuleNotFoundError: there is no such package.
     """
     if sys.version_info >= NATIVE:
         return
-    with _one_at_a_time:
+    with _lock:
         if name in sys.modules:
             return
         spec = importlib.util.find_spec(name)
         if spec is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         package = importlib.util.module_from_spec(spec)
-        package.__class__ = _Package
+        package.__class__ = _LazyPackage
         sys.modules[name] = package
         parent, _, own = name.rpartition(".")
         if parent:

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from infra.customjob.google import on_demand, vertex_api
+from infra.customjob.google import lazy_package, vertex_api
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in [name for name in sys.modules if name.partition(".")[0] == "outer"]:
         monkeypatch.delitem(sys.modules, name)
-    on_demand.load("outer.eager")
+    lazy_package.register("outer.eager")
     return "outer.eager"
 
 
@@ -71,13 +71,13 @@ def test_one_that_fails_is_run_again(package: str) -> None:
 
 def test_one_that_runs_already_is_left_alone(package: str) -> None:
     eager = importlib.import_module(package)
-    on_demand.load(package)
+    lazy_package.register(package)
     assert sys.modules[package] is eager
 
 
-def test_one_that_is_not_there_is_told() -> None:
+def test_a_missing_package_is_an_error() -> None:
     with pytest.raises(ModuleNotFoundError, match="No module named 'outer_not_there'"):
-        on_demand.load("outer_not_there")
+        lazy_package.register("outer_not_there")
 
 
 def printed(code: str) -> str:

@@ -1,67 +1,72 @@
-"""Runs the rules over a request and says where in the file each finding stands."""
+"""Check a request against the rules, and find the place of each finding in the file."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Final
 
 from infra.customjob import rules
 from infra.customjob.request import hints
-from infra.customjob.request import message as shape
-from infra.customjob.request.secret_patterns import withheld
+from infra.customjob.request.message import to_camel_case
+from infra.customjob.request.secret_patterns import redacted
 from infra.customjob.rules import Finding, Job
 from infra.errors import Path, Problem, nearest
 from infra.located_yaml.document import MAX_PROBLEMS, Document
 
-#: Characters of a hint; the longest of our own names all regions.
-MAX_HINT = 700
+#: Longest hint in characters. The longest one of a rule names all regions.
+MAX_HINT: Final = 700
 
 
 def findings(parsed: Document, job: Job) -> Iterator[Problem]:
-    """What the rules find in ``job``, which was read from ``parsed``; the first hundred.
+    """Findings of the rules in ``job``, which was read from ``parsed``; at most ``MAX_PROBLEMS``.
 
-    Nothing is said about a place that could not be read: a misspelt field is one mistake, not
-    also a missing one.
+    Reports nothing at a path that could not be read: a misspelt field is one mistake, and not a
+    missing field as well.
     """
     return itertools.islice(_findings(parsed, job), MAX_PROBLEMS)
 
 
 def _findings(parsed: Document, job: Job) -> Iterator[Problem]:
     if "jobSpec" not in job.request:
-        if not job.damaged:
+        if not job.unreadable:
             location = parsed.location(())
             hint = "beside displayName and labels, REST's form has everything else in jobSpec"
             yield Problem("jobSpec is missing", "", hint, location=location, rule="job-spec")
         return
-    gcloud_form = not any(shape.camel(key) == "jobSpec" for key in parsed.root.content)
+    gcloud_form = not any(to_camel_case(key) == "jobSpec" for key in parsed.root.content)
     for rule in rules.RULES:
         if rule.check is None:
             continue
         for finding in rule.check(job):
-            if _hidden(finding, job.damaged):
+            if _is_unreadable(finding, job.unreadable):
                 continue
             path = finding.path
             if gcloud_form and path[:1] == ("jobSpec",):
                 path = path[1:]
-            location = parsed.location(_as_written(parsed, path))
-            hint = withheld(finding.hint)[:MAX_HINT]  # it may quote a value of any length
-            value = withheld(finding.value)
+            location = parsed.location(_path_in_file(parsed, path))
+            hint = redacted(finding.hint)[:MAX_HINT]  # it may quote a value of any length
+            value = redacted(finding.value)
             yield Problem(finding.what, value, hint, path, location, rule.id, rule.level)
 
 
-def _hidden(finding: Finding, damaged: tuple[Path, ...]) -> bool:
+def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
     place = (*finding.path, finding.missing) if finding.missing else finding.path
-    for path in damaged:
+    for path in unreadable:
         shared = min(len(path), len(place))
         if path[:shared] == place[:shared]:
             return True
-        if finding.missing and path[:-1] == finding.path and _meant(str(path[-1]), finding.missing):
+        if (
+            finding.missing
+            and path[:-1] == finding.path
+            and _may_stand_for(str(path[-1]), finding.missing)
+        ):
             return True
     return False
 
 
-def _meant(field: str, missing: str) -> bool:
-    """Whether an unreadable ``field`` is the missing one misspelt, or belongs inside of it."""
+def _may_stand_for(field: str, missing: str) -> bool:
+    """Whether an unreadable ``field`` is the missing one misspelt, or a field of it."""
     inside = (
         hints.messages()[row["message"]]
         for fields in hints.messages().values()
@@ -70,15 +75,15 @@ def _meant(field: str, missing: str) -> bool:
     return nearest(field, [missing]) is not None or any(field in fields for fields in inside)
 
 
-def _as_written(parsed: Document, path: Path) -> Path:
-    """``path`` with the keys of the file, which may be snake_case."""
+def _path_in_file(parsed: Document, path: Path) -> Path:
+    """``path`` with the keys as the file spells them: they may be snake_case."""
     value, written = parsed.root, list[str | int]()
     for part in path:
         content = value.content
         if isinstance(content, dict) and part == 0:
             continue  # one worker pool, written without a list
         if isinstance(content, dict):
-            key = next((k for k in content if part in (k, shape.camel(k))), None)
+            key = next((k for k in content if part in (k, to_camel_case(k))), None)
             if key is None:
                 break
             written.append(key)
