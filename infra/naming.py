@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 #: Key in a stack file: what becomes part of names everywhere. Starts with a letter (RFC 1035).
 KEY = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
@@ -32,6 +33,9 @@ MEMBER_KINDS = ("user:", "group:", "serviceAccount:", "principal://", "principal
 STAGING = "staging"
 #: Bucket for the records that make a submission happen once. Jobs have no right on it.
 CONTROL = "control"
+
+#: How the ids of projects of the local cloud begin.
+LOCAL_PREFIX: Final = "local-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +117,8 @@ def label_problem(key: str, value: str) -> str | None:
     if not LABEL_VALUE.match(value):
         return f"value of label '{key}' must be at most 63 lowercase letters, digits, '_' and '-'"
     return None
+
+
+def is_local(project: str) -> bool:
+    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    return project.startswith(LOCAL_PREFIX)

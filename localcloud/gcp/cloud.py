@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from infra.naming import LOCAL_PREFIX, is_local
 from localcloud.gcp.plan import Settings
 from localcloud.gcp.schema import ResourceType
 from localcloud.inventory.store import Store, project_number
 
-LOCAL_PREFIX: Final = "local-"
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 
 # Names of the services in the cloud's own message.
@@ -83,7 +83,7 @@ class Cloud:
                 f"{self.type.token}: project: required field is not set. "
                 "Hint: pulumi config set gcp:project"
             )
-        if not project.startswith(LOCAL_PREFIX):
+        if not is_local(project):
             raise RefusedError(
                 f"project '{project}' is not a local project (its id does not begin with "
                 f"'{LOCAL_PREFIX}'); the stand-in for the gcp plugin previews it but refuses to "

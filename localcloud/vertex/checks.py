@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from infra.naming import LOCAL_PREFIX, is_local
 from localcloud.inventory import links
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import placement
@@ -38,10 +39,10 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     project, region = links.project_id(store, match["project"]), match["region"]
     if not _REGION.match(region):
         raise invalid(f"Unsupported region for Vertex AI: {region!r}.")
-    if project is None or not project.startswith("local-"):
+    if project is None or not is_local(project):
         raise denied(
             f"Permission denied on resource project {match['project']}. "
-            "(The local cloud has only projects whose id begins with 'local-'.)"
+            f"(The local cloud has only projects whose id begins with '{LOCAL_PREFIX}'.)"
         )
     if not store.service_enabled(project, API):
         raise denied(

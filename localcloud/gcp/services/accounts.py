@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.naming import is_local
 from localcloud.gcp.cloud import Cloud, CloudError, text
 from localcloud.gcp.codec import has_unknown, plain
 from localcloud.gcp.diff import UPDATE, Change
@@ -132,7 +133,7 @@ def missing_account(cloud: Cloud, member: str) -> str | None:
         return None
     local, _, domain = email.partition("@")
     project = domain.removesuffix(".iam.gserviceaccount.com")
-    if project.startswith("local-"):
+    if is_local(project):
         return None if cloud.store.account(email) else email
     if local.startswith("service-") and local.removeprefix("service-") in _local_numbers(cloud):
         # Vertex makes the custom code agent together with its service agent's identity here.
@@ -144,4 +145,4 @@ def missing_account(cloud: Cloud, member: str) -> str | None:
 
 def _local_numbers(cloud: Cloud) -> set[str]:
     projects = {r.project for r in cloud.store.list()} | {cloud.settings.project}
-    return {project_number(p) for p in projects if p.startswith("local-")}
+    return {project_number(p) for p in projects if is_local(p)}

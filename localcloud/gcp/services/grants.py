@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from infra.naming import is_local
 from localcloud.gcp.cloud import Cloud, CloudError, normal_project, text
 from localcloud.gcp.codec import plain, stored
 from localcloud.gcp.plan import created
@@ -92,7 +93,7 @@ class Grant(Service):
     def _bucket_project(self, cloud: Cloud, path: str) -> str:
         # A bucket's name does not say whose it is. Ask the store only when that cannot matter
         # to the guard: outside a local project there is no store to ask.
-        if not cloud.settings.project.startswith("local-"):
+        if not is_local(cloud.settings.project):
             return cloud.settings.project
         owner = cloud.store.get("gcp:storage/bucket:Bucket", path.removeprefix("b/"))
         return owner.project if owner else cloud.settings.project
@@ -153,13 +154,19 @@ class Grant(Service):
         role, member = text(values, "role"), text(values, "member")
         if not _ROLE.match(role):
             raise CloudError(doing, 400, f"Invalid role name: {role}", "badRequest")
-        if role.startswith("projects/local-") and cloud.store.get(CUSTOM_ROLE, role) is None:
+        if _is_local_role(role) and cloud.store.get(CUSTOM_ROLE, role) is None:
             text_ = f"Role {role} is not supported for this resource."
             raise CloudError(doing, 400, text_, "badRequest")
         missing = missing_account(cloud, member)
         if missing:
             text_ = f"Service account {missing} does not exist."
             raise CloudError(doing, 400, text_, "badRequest")
+
+
+def _is_local_role(role: str) -> bool:
+    """Whether this is a custom role of a local project."""
+    collection, _, path = role.partition("/")
+    return collection == "projects" and is_local(path)
 
 
 def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from infra.naming import is_local
 from localcloud.gcp.cloud import Cloud, CloudError, RefusedError, text
 from localcloud.gcp.codec import Asset, base64_of, plain
 from localcloud.gcp.diff import UPDATE, Change
@@ -48,7 +49,7 @@ class BucketObject(Service):
         return f"{text(dict(inputs), 'bucket')}-{text(dict(inputs), 'name')}"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        if not cloud.settings.project.startswith("local-"):
+        if not is_local(cloud.settings.project):
             return cloud.settings.project
         bucket = cloud.store.get(BUCKET, text(dict(values), "bucket"))
         return bucket.project if bucket else cloud.settings.project

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
+from infra.naming import is_local
 from localcloud.gcp.cloud import Cloud, CloudError, OperationError, text
 from localcloud.gcp.services.base import Found, Service
 from localcloud.gcp.services.network.compute import Compute, in_use, invalid, own_network
@@ -136,7 +137,7 @@ class Connection(Service):
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         given, home = text(dict(values), "network"), cloud.settings.project
-        if not home.startswith("local-"):  # a preview, or what the guard is about to refuse
+        if not is_local(home):  # a preview, or what the guard is about to refuse
             return given if given.startswith("projects/") else f"projects/{home}/{given}"
         return links.resolve(cloud.store, given, "networks", project=home)
 
