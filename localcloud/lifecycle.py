@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from infra.errors import LocalCloudError
 from localcloud import processes, storage
 from localcloud.home import Home
-from localcloud.orphans import end_orphans
+from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.server import ServerInfo
 from localcloud.tools import install_tools
 
@@ -71,10 +71,10 @@ def stop(home: Home) -> bool:
         ran = _locked(home)
         if ran:
             _end_server(home)
-        left = processes.end_leftovers(home.children)
-        orphans = end_orphans(home)
+        children = processes.end_orphaned_children(home.children)
+        plugins = end_orphaned_plugins(home)
         home.server_file.unlink(missing_ok=True)
-    return ran or bool(left) or bool(orphans)
+    return ran or bool(children) or bool(plugins)
 
 
 def check_removable(home: Home) -> bool:
@@ -132,7 +132,7 @@ def _wait_ready(home: Home) -> ServerInfo | None:
 def _say_what_is_healed(home: Home, say: Say) -> None:
     if before := ServerInfo.read(home.server_file):
         say(f"the server (process {before.pid}) was killed; starting a new one")
-    for child in processes.leftovers(home.children):
+    for child in processes.live_children(home.children):
         say(f"ending process {child.pid} ({child.role}), which it left behind")
 
 
@@ -186,14 +186,14 @@ def _end_server(home: Home) -> None:
                 f"end the process that has {home.server_lock} open.",
             )
         return
-    server = processes.Child(info.pid, processes.start_time(info.pid) or "gone", "server")
+    server = processes.ChildProcess(info.pid, processes.start_time(info.pid) or "gone", "server")
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.kill(info.pid, number)
         except ProcessLookupError:
             return
         deadline = time.monotonic() + _STOP_SECONDS
-        while server.alive() and time.monotonic() < deadline:
+        while server.is_alive() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        if not server.alive():
+        if not server.is_alive():
             return

@@ -86,7 +86,7 @@ def run(home: Home) -> None:
     # First of all: a command that finds the lock held would take the dead server's id for ours.
     before = ServerInfo.read(home.server_file)
     home.server_file.unlink(missing_ok=True)
-    for child in processes.end_leftovers(home.children):
+    for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
     faults = FaultTable(home.faults)
     faults.forget_held()

@@ -68,7 +68,7 @@ class StorageEmulator:
         self.notes = notes
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._child: processes.Child | None = None
+        self._child: processes.ChildProcess | None = None
 
     @property
     def url(self) -> str:
@@ -96,7 +96,7 @@ class StorageEmulator:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._child = processes.register(self.notes, self._process.pid, "storage")
+        self._child = processes.register_child(self.notes, self._process.pid, "storage")
         self.port = port
         deadline = time.monotonic() + _START_SECONDS
         while not answers(port):
@@ -122,5 +122,5 @@ class StorageEmulator:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        processes.forget(self.notes, self._child)
+        processes.unregister_child(self.notes, self._child)
         self._process = None

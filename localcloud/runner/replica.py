@@ -73,19 +73,19 @@ def run(
             )
         except OSError as error:
             raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
-    child = processes.register(notes, process.pid, "job")
+    child = processes.register_child(notes, process.pid, "job")
     try:
         ending = _watch(process, child, cancelled, timeout_seconds, tick, preempted)
     finally:
         child.end(0)
-        processes.forget(notes, child)
+        processes.unregister_child(notes, child)
     code = process.wait()
     return Outcome(ending, code if code >= 0 else 128 - code)
 
 
 def _watch(
     process: subprocess.Popen[bytes],
-    child: processes.Child,
+    child: processes.ChildProcess,
     cancelled: threading.Event,
     timeout_seconds: float | None,
     tick: Callable[[], None],

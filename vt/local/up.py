@@ -7,7 +7,7 @@ from collections.abc import Callable
 from localcloud import lifecycle
 from localcloud.environment import environment
 from localcloud.home import Home
-from localcloud.orphans import end_orphans
+from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.vertex.records import JobRecord, JobTable, State
 from vt.engine import stack_state, stacks
 from vt.engine.stack_state import StackJob, StackState
@@ -31,7 +31,7 @@ def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
     # No preview first: this is a rehearsal, and the preview would take as long again.
     # After a kill, a plugin of that run could go on beside the next one: `cleared` ends it.
     arguments = ["--yes", "--skip-preview"]
-    if code := bring_up(target, arguments, say, cleared=lambda: end_orphans(home)):
+    if code := bring_up(target, arguments, say, cleared=lambda: end_orphaned_plugins(home)):
         return code
     state = stack_state.read(home, where.pulumi_project, where.stack)
     jobs = JobTable(home.database)

@@ -55,6 +55,6 @@ def _end_orphans(where: Place) -> None:
     """A plugin of a killed run in the local cloud could go on beside the next one."""
     if where.is_local:
         from localcloud.home import Home
-        from localcloud.orphans import end_orphans
+        from localcloud.orphaned_plugins import end_orphaned_plugins
 
-        end_orphans(Home.find(cwd=where.root))
+        end_orphaned_plugins(Home.find(cwd=where.root))
