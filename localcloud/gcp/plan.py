@@ -18,13 +18,10 @@ LABEL_OUTPUTS: Final = ("effectiveLabels", "pulumiLabels")
 _PROJECT_LATER: Final = frozenset(
     {
         "gcp:storage/bucket:Bucket",
-        "gcp:secretmanager/secretVersion:SecretVersion",
         "gcp:secretmanager/secretIamMember:SecretIamMember",
     }
 )
-_DELETION_POLICY_LATER: Final = frozenset(
-    {"gcp:secretmanager/secretVersion:SecretVersion", "gcp:billing/budget:Budget"}
-)
+_DELETION_POLICY_LATER: Final = frozenset({"gcp:billing/budget:Budget"})
 
 
 @dataclass(frozen=True)

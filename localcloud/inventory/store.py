@@ -24,7 +24,6 @@ BUSY_SECONDS = 30.0
 SERVICE = "gcp:projects/service:Service"
 ACCOUNT = "gcp:serviceaccount/account:Account"
 BUCKET = "gcp:storage/bucket:Bucket"
-SECRET = "gcp:secretmanager/secret:Secret"
 
 _SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -157,11 +156,6 @@ class Store:
         """Outputs of the bucket, or None. Names are unique over all projects."""
         found = self.get(BUCKET, name)
         return found.outputs if found else None
-
-    def secret(self, resource_name: str) -> dict[str, Any] | None:
-        """Outputs of the secret `projects/P/secrets/S` (P: id or number), or None."""
-        found = self.get(SECRET, resource_name)
-        return found.outputs if found else self._outputs_where(SECRET, "$.name", resource_name)
 
     def roles(self, resource: str, member: str) -> set[str]:
         """Roles that `member` (`serviceAccount:…`) holds on exactly this resource.

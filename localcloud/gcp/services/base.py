@@ -97,7 +97,7 @@ class Service:
         id_ = self.id(cloud, values)
         made = self.make(cloud, project, id_, values)
         outputs = created(cloud.type, inputs, cloud.settings, made)
-        record = cloud.type.token, id_, project, self.kept(values), self.kept(outputs)
+        record = cloud.type.token, id_, project, stored(values), stored(outputs)
         if self.overwrites:
             cloud.store.put(*record)
         elif not cloud.store.insert(*record):
@@ -123,7 +123,7 @@ class Service:
             raise CloudError(doing, 404, f"{id_} does not exist", "notFound")
         made = self.remake(cloud, project, id_, values, before)
         outputs = updated(cloud.type, inputs, olds, cloud.settings, made, planning=False)
-        cloud.store.put(cloud.type.token, id_, project, self.kept(values), self.kept(outputs))
+        cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return outputs
 
     def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
@@ -142,10 +142,6 @@ class Service:
         cloud.store.delete(cloud.type.token, id_)
 
     # -- what services fill in ------------------------------------------------------------------
-
-    def kept(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Inputs or outputs as they are written to the store."""
-        return stored(values)
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         """The project a resource id belongs to."""

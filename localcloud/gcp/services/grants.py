@@ -244,16 +244,6 @@ GRANTS: Final[dict[str, Service]] = {
         api="storage.googleapis.com",
         target=Target("bucket", "b/{name}", "storage bucket", "gcp:storage/bucket:Bucket"),
     ),
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": Grant(
-        api="artifactregistry.googleapis.com",
-        target=Target(
-            "repository",
-            "projects/{project}/locations/{location}/repositories/{name}",
-            "artifactregistry repository",
-            "gcp:artifactregistry/repository:Repository",
-            returns_project=True,
-        ),
-    ),
     "gcp:secretmanager/secretIamMember:SecretIamMember": Grant(
         api="secretmanager.googleapis.com",
         target=Target(

@@ -109,8 +109,6 @@ def _clear(row: dict[str, Any]) -> dict[str, Any]:
         "effectiveLabels": labels,
         "pulumiLabels": labels,
         "content": CONTENT,
-        "secretData": "first",
-        "secretDataWo": "",
         "customerEncryption": None,
     }
 

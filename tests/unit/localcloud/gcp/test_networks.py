@@ -23,7 +23,6 @@ ATTACHMENT = "gcp:compute/networkAttachment:NetworkAttachment"
 FIREWALL = "gcp:compute/firewall:Firewall"
 ROUTER = "gcp:compute/router:Router"
 NAT = "gcp:compute/routerNat:RouterNat"
-ZONE = "gcp:dns/managedZone:ManagedZone"
 SUBNET_GRANT = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
 
 VPC = "projects/local-p1/global/networks/vpc"
@@ -71,8 +70,6 @@ def test_a_network_needs_its_api(local: Plugin, missing: str) -> None:
                       "reservedPeeringRanges": ["training"]}),
         (NAT, {"router": "none", "natIpAllocateOption": "AUTO_ONLY",
                "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}),
-        (ZONE, {"dnsName": "corp.example.com.", "visibility": "private",
-                "privateVisibilityConfig": {"networks": [{"networkUrl": "none"}]}}),
         (ROUTES, {"network": "vpc", "peering": "servicenetworking-googleapis-com",
                   "exportCustomRoutes": True, "importCustomRoutes": False}),
         (SUBNET_GRANT, {"subnetwork": "none", "role": "roles/compute.networkUser",
@@ -282,12 +279,6 @@ def test_a_firewall_rule_that_cannot_be_is_refused(
     rule = {"network": "vpc", "allows": [{"protocol": "tcp"}], "sourceRanges": ["10.0.0.0/8"]}
 
     assert message in refused(lambda: vpc.create(FIREWALL, {**rule, **changes}))
-
-
-def test_a_dns_name_ends_with_a_dot(vpc: Plugin) -> None:
-    text = refused(lambda: vpc.create(ZONE, {"dnsName": "corp.example.com"}))
-
-    assert "Invalid value for 'entity.managedZone.dnsName': 'corp.example.com'" in text
 
 
 def _subnet(name: str, cidr: str) -> dict[str, Any]:
