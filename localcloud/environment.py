@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from localcloud.home import Home
 
 # Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
-_REMOVED = (
+_REMOVED: Final = (
     "PULUMI_CONFIG_PASSPHRASE_FILE",
     "PULUMI_ACCESS_TOKEN",
     "GOOGLE_APPLICATION_CREDENTIALS",

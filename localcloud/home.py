@@ -11,13 +11,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 
-PASSPHRASE = "local"
-"""Encrypts the state of the local stack, which holds no secret of value."""
+#: Encrypts the state of the local stack, which holds no secret of value.
+PASSPHRASE: Final = "local"
 
-_MARKER = ".vt-local-home"
+_MARKER: Final = ".vt-local-home"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes, storage
@@ -24,10 +25,10 @@ from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.server import ServerInfo
 from localcloud.tools import install_tools
 
-_START_SECONDS = 60.0
-_STOP_SECONDS = 30.0
-_POLL_SECONDS = 0.03
-_ERROR = "error: "
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.03
+_ERROR: Final = "error: "
 
 Say = Callable[[str], None]
 

@@ -18,7 +18,7 @@ import time
 import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from infra.errors import LocalCloudError
 from localcloud import processes
@@ -27,9 +27,14 @@ from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.storage import StorageEmulator
 
-_LOCK_SECONDS = 3.0
-_WATCH_SECONDS = 0.5
-_STOP_GRACE_SECONDS = 1.0
+if TYPE_CHECKING:
+    from localcloud.inventory.store import Store
+    from localcloud.runner.scheduler import LocalScheduler
+    from localcloud.vertex.records import JobTable
+
+_LOCK_SECONDS: Final = 3.0
+_WATCH_SECONDS: Final = 0.5
+_STOP_GRACE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -111,16 +116,30 @@ def _serve(
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from localcloud.faults.calls import CallFaults
-    from localcloud.faults.jobs import JobFaults
     from localcloud.inventory.store import Store
-    from localcloud.runner.job import JobRun
-    from localcloud.runner.scheduler import LocalScheduler
     from localcloud.vertex.grpc_front import serve
     from localcloud.vertex.log_entries import LogService, handler
     from localcloud.vertex.records import JobTable
     from localcloud.vertex.service import JobService
 
     store, jobs = Store(home.database), JobTable(home.database)
+    scheduler = _scheduler(home, storage, faults, store, jobs)
+    scheduler.start()
+    logs = handler(LogService(home, store, jobs))
+    hook = CallFaults(faults, jobs, stop)
+    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
+    _live(home, storage, bound, lock, stop)
+    server.stop(_STOP_GRACE_SECONDS).wait()
+    scheduler.stop()
+    print("stopped")
+
+
+def _scheduler(
+    home: Home, storage: StorageFront, faults: FaultTable, store: Store, jobs: JobTable
+) -> LocalScheduler:
+    from localcloud.faults.jobs import JobFaults
+    from localcloud.runner.job import JobRun
+    from localcloud.runner.scheduler import LocalScheduler
 
     def make_run(
         job_id: str, cancelled: threading.Event, stopping: threading.Event
@@ -137,15 +156,7 @@ def _serve(
             stopping=stopping,
         )
 
-    scheduler = LocalScheduler(jobs, make_run)
-    scheduler.start()
-    logs = handler(LogService(home, store, jobs))
-    hook = CallFaults(faults, jobs, stop)
-    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
-    _live(home, storage, bound, lock, stop)
-    server.stop(_STOP_GRACE_SECONDS).wait()
-    scheduler.stop()
-    print("stopped")
+    return LocalScheduler(jobs, make_run)
 
 
 def _live(

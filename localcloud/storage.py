@@ -16,13 +16,14 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes
 
-_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_START_SECONDS = 15.0
-_POLL_SECONDS = 0.02
+_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_START_SECONDS: Final = 15.0
+_POLL_SECONDS: Final = 0.02
 
 
 def find_binary() -> Path:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Final
 
 from localcloud.home import Home
 
-_PACKAGE_PARENT = Path(__file__).resolve().parents[1]
+_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
 
 
 def install_tools(home: Home) -> None:

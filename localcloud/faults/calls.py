@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import grpc
 
 from infra.customjob.google import vertex_api
+from localcloud.errors import ApiError
 from localcloud.faults.connection import cut
 from localcloud.faults.lists import rewrite
 from localcloud.faults.model import LISTS, OF_JOBS, Fault, Kind, Service
 from localcloud.faults.table import Entry, FaultTable
-from localcloud.vertex.errors import ApiError, not_found
-from localcloud.vertex.grpc_front import Call, Cut
+from localcloud.vertex.api_errors import not_found
+from localcloud.vertex.grpc_front import Call, TruncatedResponse
 from localcloud.vertex.records import JobRecord, JobTable
 
 Proceed = Callable[[], Any]
-_BY_NAME = ("GetCustomJob", "CancelCustomJob", "DeleteCustomJob")
+_BY_NAME: Final = ("GetCustomJob", "CancelCustomJob", "DeleteCustomJob")
 
 
 class CallFaults:
@@ -51,7 +52,7 @@ class CallFaults:
         if fault.kind is Kind.LOST_RECORD:
             return self._without_record(fault, call, inner)
         if fault.kind is Kind.TRUNCATE:
-            return Cut(inner())
+            return TruncatedResponse(inner())
         if fault.when == "before":
             self._happen(first, call)
             return inner()

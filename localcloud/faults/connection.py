@@ -6,10 +6,11 @@ import os
 import socket
 import struct
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote
 
 #: l_onoff, l_linger: closing throws away what was not sent, and the other side hears RST.
-_NO_LINGER = struct.pack("ii", 1, 0)
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 def cut(peer: str) -> bool:

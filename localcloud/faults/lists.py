@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from infra.customjob.google import vertex_api
 from localcloud.faults.model import Fault, Kind
 
-_BEGINNING = "beginning"
-"""Token of the page after an empty first one."""
+#: Token of the page after an empty first one.
+_BEGINNING: Final = "beginning"
 
 
 def rewrite(

@@ -6,14 +6,14 @@ import random
 from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from infra.errors import LocalCloudError, nearest
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
-GRPC_CODES = frozenset(
+GRPC_CODES: Final = frozenset(
     {
         *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
         *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
@@ -22,7 +22,7 @@ GRPC_CODES = frozenset(
     }
 )
 #: Short names of the methods faults apply to, as the APIs name them.
-METHODS = {
+METHODS: Final = {
     "jobs": frozenset(
         {
             *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
@@ -74,15 +74,15 @@ class Kind(StrEnum):
     """A running job with strategy SPOT loses its machine after `seconds` and is restarted."""
 
 
-LISTS = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
+LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
 #: Kinds that apply to jobs that run rather than to calls.
-OF_JOBS = frozenset({Kind.STOCKOUT, Kind.PREEMPT})
-_ONLY_ON_JOBS = LISTS | OF_JOBS | {Kind.LOST_RECORD}
-_HAS_WHEN = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
-_NEEDS_SECONDS = frozenset({Kind.DELAY, Kind.STALE})
-_TAKES_SECONDS = _NEEDS_SECONDS | OF_JOBS
+OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT})
+_ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
+_HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
+_NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
+_TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
 #: Kinds that describe a condition, not an event: they last until they are cleared.
-_LASTING = LISTS | {Kind.LOST_RECORD}
+_LASTING: Final = LISTS | {Kind.LOST_RECORD}
 
 
 class Fault(BaseModel):
@@ -156,7 +156,7 @@ class Fault(BaseModel):
         return self
 
 
-_HINT = "`vt local fault add --help` lists kinds and options; docs/faults.md has examples."
+_HINT: Final = "`vt local fault add --help` lists kinds and options; docs/faults.md has examples."
 
 
 def _place_problems(fault: Fault) -> Iterable[str]:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.inventory.store import BUSY_SECONDS
 
-_POLL_SECONDS = 0.02
-_SCHEMA = """
+_POLL_SECONDS: Final = 0.02
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS faults (
     id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
     fired INTEGER NOT NULL DEFAULT 0, released INTEGER NOT NULL DEFAULT 0

@@ -9,8 +9,9 @@ import os
 import signal
 import threading
 from types import FrameType
+from typing import Final
 
-_WATCH_SECONDS = 1.0
+_WATCH_SECONDS: Final = 1.0
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from infra.naming import LOCAL_PREFIX, is_local
+from localcloud.errors import CloudError, RefusedError
 from localcloud.gcp.plan import Settings
 from localcloud.gcp.schema import ResourceType
 from localcloud.inventory.store import Store, project_number
@@ -32,29 +33,6 @@ _TITLES: Final = {
     "servicenetworking.googleapis.com": "Service Networking API",
     "storage.googleapis.com": "Cloud Storage API",
 }
-
-
-class CloudError(Exception):
-    """An answer of the cloud that is an error, in the words of the official plugin.
-
-    `code` is the HTTP status, `status` the reason Google puts behind the text.
-    """
-
-    def __init__(self, doing: str, code: int, text: str, status: str) -> None:
-        self.code = code
-        super().__init__(f"{doing}: googleapi: Error {code}: {text}, {status}")
-
-
-class OperationError(CloudError):
-    """A long-running operation that failed; `code` is that of google.rpc.Code."""
-
-    def __init__(self, doing: str, code: int, text: str) -> None:
-        self.code = code
-        Exception.__init__(self, f"{doing}: Error code {code}, message: {text}")
-
-
-class RefusedError(Exception):
-    """The stand-in itself, not the cloud it stands for, refuses: one plain line."""
 
 
 @dataclass

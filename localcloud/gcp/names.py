@@ -7,6 +7,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
+from localcloud.errors import NameTooLongError
+
 RANDOM_LENGTH: Final = 7
 
 # Longest name of each type (default: 63, in lower case, as Compute Engine wants it).
@@ -22,10 +24,6 @@ _AS_GIVEN: Final = frozenset(
     }
 )
 _LONGEST: Final = {"gcp:serviceaccount/account:Account": 30}
-
-
-class NameTooLongError(Exception):
-    """No name of legal length can be made from the resource's name."""
 
 
 @dataclass(frozen=True)

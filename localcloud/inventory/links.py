@@ -6,9 +6,11 @@ in it may be named by id or by number.
 
 from __future__ import annotations
 
+from typing import Final
+
 from localcloud.inventory.store import Store, project_number
 
-SELF_LINK = "https://www.googleapis.com/compute/v1/"
+SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 
 
 def project_id(store: Store, id_or_number: str) -> str | None:

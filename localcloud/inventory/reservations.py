@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import machines
 from localcloud.inventory import links
 from localcloud.inventory.store import Store, StoredResource, project_number
 
-RESERVATION = "gcp:compute/reservation:Reservation"
+RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-BUSY_SECONDS = 30.0
+from localcloud.errors import PolicyConflictError
 
-SERVICE = "gcp:projects/service:Service"
-ACCOUNT = "gcp:serviceaccount/account:Account"
-BUCKET = "gcp:storage/bucket:Bucket"
+BUSY_SECONDS: Final = 30.0
 
-_SCHEMA_VERSION = 1
-_SCHEMA = """
+SERVICE: Final = "gcp:projects/service:Service"
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+
+_SCHEMA_VERSION: Final = 1
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS resources (
     type TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL,
     inputs TEXT NOT NULL, outputs TEXT NOT NULL,
@@ -36,20 +38,6 @@ CREATE TABLE IF NOT EXISTS policies (
     resource TEXT PRIMARY KEY, etag TEXT NOT NULL, bindings TEXT NOT NULL
 ) WITHOUT ROWID;
 """
-
-
-class PolicyConflictError(Exception):
-    """An IAM policy was changed since it was read: HTTP 409, status ABORTED, as in the cloud."""
-
-    code = 409
-    status = "ABORTED"
-
-    def __init__(self, resource: str) -> None:
-        self.resource = resource
-        super().__init__(
-            "There were concurrent policy changes. Please retry the whole read-modify-write with "
-            "exponential backoff. The request's ETag did not match the current policy's ETag."
-        )
 
 
 @dataclass(frozen=True)
@@ -80,8 +68,8 @@ class Policy:
     bindings: tuple[Binding, ...] = field(default=())
 
 
-EMPTY_POLICY = Policy(etag="ACAB")
-"""What the cloud answers for a resource nobody was granted anything on."""
+#: What the cloud answers for a resource nobody was granted anything on.
+EMPTY_POLICY: Final = Policy(etag="ACAB")
 
 
 class Store:

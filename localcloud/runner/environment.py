@@ -17,11 +17,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-_REFERENCE = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
-_MOUNT = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
-_PORT = 2222
+_REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
+_MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
+_PORT: Final = 2222
 
 
 @dataclass(frozen=True)

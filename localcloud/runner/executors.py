@@ -19,23 +19,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import yaml
 from packaging.specifiers import SpecifierSet
 
 from infra.errors import LocalCloudError
+from localcloud.errors import ExecutorError
 from localcloud.home import cache_dir
 
-_TABLE = Path(__file__).with_name("executors.yaml")
-_IMAGE_PYTHON = "3.10"
-_PROBE_SECONDS = 12.0
-"""How long the index of CPU wheels may take to answer before the default wheels are used."""
+_TABLE: Final = Path(__file__).with_name("executors.yaml")
+_IMAGE_PYTHON: Final = "3.10"
+#: How long the index of CPU wheels may take to answer before the default wheels are used.
+_PROBE_SECONDS: Final = 12.0
 
 Say = Callable[[str], None]
-
-
-class ExecutorError(Exception):
-    """The environment cannot be had; the text says why."""
 
 
 @dataclass(frozen=True)

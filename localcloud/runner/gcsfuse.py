@@ -15,8 +15,8 @@ from typing import Any
 
 from localcloud.vertex.admission import Access
 
+#: Modification time in nanoseconds, size in bytes.
 Stamp = tuple[int, int]
-"""Modification time in nanoseconds, size in bytes."""
 
 
 class Mount:

@@ -12,15 +12,12 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from localcloud.errors import PackageError
 from localcloud.runner.gcsfuse import storage_client
 from localcloud.runner.joblog import JobLog
 
+#: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Install = Callable[[list[str], Mapping[str, str]], int]
-"""Runs a command with an environment and returns its exit code; ends early when cancelled."""
-
-
-class PackageError(Exception):
-    """A package cannot be fetched or installed; the text says which and why."""
 
 
 def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:

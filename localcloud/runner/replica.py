@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from localcloud import processes
+from localcloud.errors import CommandNotFoundError
 from localcloud.runner.joblog import JobLog
 
-GRACE_SECONDS = 10.0
-"""Between SIGTERM and SIGKILL of a process that must end."""
+#: Between SIGTERM and SIGKILL of a process that must end.
+GRACE_SECONDS: Final = 10.0
 
-_POLL_SECONDS = 0.05
-_TICK_SECONDS = 2.0
+_POLL_SECONDS: Final = 0.05
+_TICK_SECONDS: Final = 2.0
 
 
 class Ending(Enum):
@@ -35,10 +37,6 @@ class Outcome:
     ending: Ending
     code: int
     """Exit code as a container reports it: 128 + N for signal N."""
-
-
-class CommandNotFoundError(Exception):
-    """The program cannot be started on this machine."""
 
 
 def run(

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from infra.naming import LOCAL_PREFIX, is_local
+from localcloud.errors import ApiError
 from localcloud.inventory import links
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import placement
-from localcloud.vertex.errors import ApiError, denied, field_errors, invalid
+from localcloud.vertex.api_errors import invalid_argument, invalid_fields, permission_denied
 from localcloud.vertex.records import JobTable
 
-API = "aiplatform.googleapis.com"
-_PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
-_REGION = re.compile(r"[a-z]+-[a-z]+\d+$")
-_LABEL_KEY = re.compile(r"[^\W_A-Z][\w-]{0,62}$")
-_LABEL_VALUE = re.compile(r"[\w-]{0,63}$")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-_MAX_POOLS = 4
-Found = Iterator[tuple[str, str]]
+API: Final = "aiplatform.googleapis.com"
+_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
+_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+$")
+_LABEL_KEY: Final = re.compile(r"[^\W_A-Z][\w-]{0,62}$")
+_LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}$")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_MAX_POOLS: Final = 4
+FieldErrors = Iterator[tuple[str, str]]
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
@@ -35,17 +36,19 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
     """
     match = _PARENT.match(parent)
     if match is None:
-        raise invalid(f"Invalid resource name: {parent!r}; expected projects/P/locations/L.")
+        raise invalid_argument(
+            f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
+        )
     project, region = links.project_id(store, match["project"]), match["region"]
     if not _REGION.match(region):
-        raise invalid(f"Unsupported region for Vertex AI: {region!r}.")
+        raise invalid_argument(f"Unsupported region for Vertex AI: {region!r}.")
     if project is None or not is_local(project):
-        raise denied(
+        raise permission_denied(
             f"Permission denied on resource project {match['project']}. "
             f"(The local cloud has only projects whose id begins with '{LOCAL_PREFIX}'.)"
         )
     if not store.service_enabled(project, API):
-        raise denied(
+        raise permission_denied(
             f"Vertex AI API has not been used in project {project_number(project)} before or it is "
             f"disabled. Enable it ({API}) then retry."
         )
@@ -57,7 +60,7 @@ def check_custom_job(
 ) -> None:
     """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form)."""
     if found := [*_fields(job), *placement.fields(job, region)]:
-        raise field_errors(found)
+        raise invalid_fields(found)
     placement.check(store, jobs, job, project, region)
     account = job["jobSpec"].get("serviceAccount")
     if account and store.account(account) is None:
@@ -66,12 +69,12 @@ def check_custom_job(
 
 def no_act_as(account: str) -> ApiError:
     """The account is missing, or the caller may not use it: the service does not say which."""
-    return denied(
+    return permission_denied(
         f"You do not have permission to act as service_account: {account}. (or it may not exist)."
     )
 
 
-def _fields(job: dict[str, Any]) -> Found:
+def _fields(job: dict[str, Any]) -> FieldErrors:
     name = job.get("displayName", "")
     if not name:
         yield "display_name", "Required field is not set."
@@ -97,7 +100,7 @@ def _fields(job: dict[str, Any]) -> Found:
         yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
 
 
-def _labels(labels: dict[str, str]) -> Found:
+def _labels(labels: dict[str, str]) -> FieldErrors:
     if len(labels) > 64:
         yield "labels", "No more than 64 labels can be associated with one resource."
     for key, value in labels.items():
@@ -106,7 +109,7 @@ def _labels(labels: dict[str, str]) -> Found:
             yield "labels", f"Label {key}={value} is not valid: lowercase letters, digits, _ and -."
 
 
-def _pool(at: str, pool: dict[str, Any]) -> Found:
+def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
     machine = pool.get("machineSpec", {})
     if not machine.get("machineType"):
         yield f"{at}.machine_spec.machine_type", "Required field is not set."
@@ -134,13 +137,13 @@ def _pool(at: str, pool: dict[str, Any]) -> Found:
         yield at, "One of `container_spec` and `python_package_spec` must be set."
 
 
-def _required(at: str, message: dict[str, Any], **fields: str) -> Found:
+def _required(at: str, message: dict[str, Any], **fields: str) -> FieldErrors:
     for json_name, field in fields.items():
         if not message.get(json_name):
             yield f"{at}.{field}", "Required field is not set."
 
 
-def _env(at: str, message: dict[str, Any]) -> Found:
+def _env(at: str, message: dict[str, Any]) -> FieldErrors:
     names = [variable.get("name", "") for variable in message.get("env", [])]
     for name in names:
         if not _ENV_NAME.match(name):

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from localcloud.errors import FilterError
 from localcloud.vertex.records import JobRecord
 
 Predicate = Callable[[JobRecord], bool]
 
-_TOKEN = re.compile(
+_TOKEN: Final = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|!=|[=<>:()])|(?P<word>[^\s"()=<>:!]+))"""
 )
-_TIMES = ("create_time", "start_time", "end_time", "update_time")
-_ORDER = ("<", "<=", ">", ">=")
-_FIELDS = ("display_name", "state", *_TIMES)
-
-
-class FilterError(ValueError):
-    """The filter is not valid; the text says where."""
+_TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
+_ORDER: Final = ("<", "<=", ">", ">=")
+_FIELDS: Final = ("display_name", "state", *_TIMES)
 
 
 class _Token(NamedTuple):

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from localcloud.inventory.store import BUSY_SECONDS
 
-_SCHEMA = """
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS custom_jobs (
     job_id TEXT PRIMARY KEY,
     project TEXT NOT NULL, number TEXT NOT NULL, region TEXT NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS custom_jobs (
 """
 # Machines of reservations that jobs hold. Triggers give them back together with the change that
 # ends the job, so that no crash comes in between.
-_CLAIMS = """
+_CLAIMS: Final = """
 CREATE TABLE IF NOT EXISTS reservation_claims (
     job_id TEXT NOT NULL, reservation TEXT NOT NULL, machines INTEGER NOT NULL,
     PRIMARY KEY (job_id, reservation)
@@ -43,10 +43,10 @@ CREATE TRIGGER IF NOT EXISTS machines_of_a_job_gone AFTER DELETE ON custom_jobs
 BEGIN DELETE FROM reservation_claims WHERE job_id = OLD.job_id; END;
 """
 
-_HAS_CLAIMS = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
+_HAS_CLAIMS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """The states a job takes here, as the API names them (google.cloud.aiplatform.v1.JobState)."""
 
     QUEUED = "JOB_STATE_QUEUED"
@@ -64,10 +64,10 @@ class State(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
-LIVE = tuple(state for state in State if not state.terminal)
+LIVE_STATES: Final = tuple(state for state in JobState if not state.terminal)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class JobRecord:
     labels: dict[str, str]
     request: dict[str, Any]
     """The CustomJob as it was sent, in the API's JSON form."""
-    state: State
+    state: JobState
     create_time: str
     start_time: str | None
     end_time: str | None
@@ -145,9 +145,9 @@ class JobTable:
     def move(
         self,
         job_id: str,
-        to: State,
+        to: JobState,
         *,
-        only_from: builtins.list[State] | tuple[State, ...] = LIVE,
+        only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
         """Change the state if it is one of `only_from`; sets the times. False if it was another.
@@ -157,7 +157,7 @@ class JobTable:
         time = now()
         code, message = error or (None, None)
         sources = ", ".join("?" * len(only_from))
-        begins, ends = to is State.RUNNING, to.terminal
+        begins, ends = to is JobState.RUNNING, to.terminal
         values = (to, time, begins, time, ends, time, code, message, job_id, *only_from)
         with self._connect() as db:
             cursor = db.execute(
@@ -235,5 +235,5 @@ def _record(row: sqlite3.Row) -> JobRecord:
     values = dict(row)
     values["labels"] = json.loads(values["labels"])
     values["request"] = json.loads(values["request"])
-    values["state"] = State(values["state"])
+    values["state"] = JobState(values["state"])
     return JobRecord(**values)

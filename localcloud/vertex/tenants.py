@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from localcloud.inventory import links
 from localcloud.inventory.store import Store
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 
-HOLDING = (State.PENDING, State.RUNNING, State.CANCELLING)
-"""States in which a job may have machines. A QUEUED one has none yet."""
+#: States in which a job may have machines. A QUEUED one has none yet.
+HOLDING: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING)
 
 
 def network(store: Store, job: JobRecord) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -14,7 +14,7 @@ fault = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_ADD = """Add a fault; prints its id.
+_ADD: Final = """Add a fault; prints its id.
 
 SERVICE is jobs (Vertex AI) or storage (Cloud Storage). KIND, on both:
 

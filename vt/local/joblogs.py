@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
 from vt.engine.stack_state import job_ids_named
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS: Final = 0.2
 
 
 def find_job(jobs: list[JobRecord], wanted: str | None, in_stack: Collection[str]) -> JobRecord:

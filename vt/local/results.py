@@ -6,17 +6,19 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any
+from typing import Any, Final
 
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord
 
-FIRST = ("validation_accuracy", "test_accuracy")
-"""Numbers that are shown before the others."""
+#: Numbers that are shown before the others.
+FIRST: Final = ("validation_accuracy", "test_accuracy")
 
-NOTHING_THERE = "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+NOTHING_THERE: Final = (
+    "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+)
 
-_TIMEOUT_SECONDS = 10
+_TIMEOUT_SECONDS: Final = 10
 
 
 def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:

@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Final
 
 from localcloud.environment import environment
 from localcloud.home import Home
 from localcloud.pulumi_shim import find_project, make_stack
 
-DEFAULT_STACK = "local"
+DEFAULT_STACK: Final = "local"
 
 
 def _select_local(home: Home, env: dict[str, str]) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from localcloud import lifecycle
 from localcloud.home import Home
-from localcloud.vertex.records import LIVE, JobRecord, JobTable, State
+from localcloud.rpc_code import RpcCode
+from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable
 from vt.engine import locks
 
-_CANCELLED = (1, "The job was cancelled: the local cloud was taken down.")
-"""google.rpc.Code.CANCELLED"""
+_CANCELLED: Final = (
+    RpcCode.CANCELLED,
+    "The job was cancelled: the local cloud was taken down.",
+)
 
 
 def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
@@ -29,11 +33,11 @@ def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
             live = [job for job in jobs.list() if not job.state.terminal]
         for job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
-            jobs.move(job.job_id, State.CANCELLING, only_from=LIVE)
+            jobs.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
     stopped = lifecycle.stop(home)
     with _records_if_possible(say):
         for job in live:
-            if jobs.move(job.job_id, State.CANCELLED, error=_CANCELLED):
+            if jobs.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
                 say(f"job {job.display_name} ({job.job_id}) was cancelled")
     say("stopped" if stopped else "nothing was running")
     if clean and _check_removable(home) and lifecycle.remove(home):

@@ -8,7 +8,7 @@ from localcloud import lifecycle
 from localcloud.environment import environment
 from localcloud.home import Home
 from localcloud.orphaned_plugins import end_orphaned_plugins
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from vt.engine import stack_state, stacks
 from vt.engine.stack_state import StackJob, StackState
 from vt.local import results
@@ -51,7 +51,7 @@ def _summary(home: Home, stack: str, state: StackState, jobs: JobTable, storage_
         record = jobs.get(job.job_id)
         out.print()
         show_facts(out, ("JOB", job.name), _job_rows(home, job, record, storage_port))
-        if record and record.state.terminal and record.state is not State.SUCCEEDED:
+        if record and record.state.terminal and record.state is not JobState.SUCCEEDED:
             failed += 1
     return 1 if failed else 0
 
@@ -64,7 +64,7 @@ def _job_rows(
     rows = [("state", record.state.word), ("id", record.job_id)]
     if record.error_message:
         rows.append(("error", record.error_message))
-    if record.state is State.SUCCEEDED:
+    if record.state is JobState.SUCCEEDED:
         numbers = results.metrics(record, storage_port)
         rows += [(name, f"{value:.6g}") for name, value in numbers.items()]
         if where := results.artifacts(home, record):

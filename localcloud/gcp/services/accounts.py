@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.naming import is_local
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError, PolicyConflictError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import has_unknown, plain
 from localcloud.gcp.diff import UPDATE, Change
-from localcloud.gcp.services.base import Found, Service
-from localcloud.inventory.store import Binding, PolicyConflictError, project_number
+from localcloud.gcp.services.base import ExistingResource, Service
+from localcloud.inventory.store import Binding, project_number
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
 # https://cloud.google.com/iam/docs/service-agents; otherwise gcp-sa-NAME of NAME.googleapis.com.
@@ -78,7 +79,7 @@ class Account(Service):
             else (f"projects/{cloud.settings.project}/serviceAccounts/{given.rpartition('/')[2]}")
         )
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         try:
             return super().create(cloud, inputs)
         except CloudError as error:

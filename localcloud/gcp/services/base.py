@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.gcp.cloud import Cloud, CloudError, RefusedError, normal_project, text
+from localcloud.errors import CloudError, RefusedError
+from localcloud.gcp.cloud import Cloud, normal_project, text
 from localcloud.gcp.codec import plain, stored
 from localcloud.gcp.diff import Change
 from localcloud.gcp.plan import created, updated
 
 
 @dataclass(frozen=True)
-class Found:
+class ExistingResource:
     """A resource that exists: its id, outputs, and the inputs that would make it."""
 
     id: str
@@ -86,7 +87,7 @@ class Service:
 
     # -- life -----------------------------------------------------------------------------------
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         """Make the resource. Raises CloudError or RefusedError."""
         values = plain(inputs)
         project = self.project(cloud, values)
@@ -102,13 +103,13 @@ class Service:
             cloud.store.put(*record)
         elif not cloud.store.insert(*record):
             raise CloudError(doing, 409, self.exists(id_), "alreadyExists")
-        return Found(id_, inputs, outputs)
+        return ExistingResource(id_, inputs, outputs)
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         """The resource as it is now, or None if it is gone."""
         cloud.guard(self.owner(cloud, id_))
         found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
-        return Found(found.id, found.inputs, found.outputs) if found else None
+        return ExistingResource(found.id, found.inputs, found.outputs) if found else None
 
     def update(
         self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]

@@ -14,18 +14,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.naming import is_local
-from localcloud.gcp.cloud import Cloud, CloudError, normal_project, text
+from localcloud.errors import CloudError, PolicyConflictError
+from localcloud.gcp.cloud import Cloud, normal_project, text
 from localcloud.gcp.codec import plain, stored
 from localcloud.gcp.plan import created
 from localcloud.gcp.services.accounts import missing_account
-from localcloud.gcp.services.base import Found, Service
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.gcp.services.keys import CRYPTO_KEY
 from localcloud.gcp.services.roles import CUSTOM_ROLE
-from localcloud.inventory.store import ACCOUNT, Binding, Policy, PolicyConflictError
+from localcloud.inventory.store import ACCOUNT, Binding, Policy
 from localcloud.inventory.vpc import SUBNETWORK
 
 ATTEMPTS: Final = 60
-_ROLE = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
+_ROLE: Final = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
 
 Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
@@ -98,7 +99,7 @@ class Grant(Service):
         owner = cloud.store.get("gcp:storage/bucket:Bucket", path.removeprefix("b/"))
         return owner.project if owner else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
@@ -113,9 +114,9 @@ class Grant(Service):
         policy = rewrite(cloud, path, doing, lambda b: with_member(b, role, member, wanted))
         outputs = created(cloud.type, inputs, cloud.settings, self._made(path, values, policy))
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
-        return Found(id_, inputs, outputs)
+        return ExistingResource(id_, inputs, outputs)
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         found = super().read(cloud, id_)
         if found is None:
             return None
@@ -125,7 +126,7 @@ class Grant(Service):
         holders = next((b.members for b in policy.bindings if _same_role(b, binding)), ())
         if text(found.inputs, "member") not in holders:
             return None
-        return Found(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
+        return ExistingResource(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         path = self.target.resolve(cloud, olds)

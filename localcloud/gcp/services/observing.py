@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, now, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.services.base import Service
 from localcloud.gcp.services.network.compute import new_number
 from localcloud.inventory.store import project_number
@@ -30,7 +31,7 @@ class Metric(Service):
 
 
 @dataclass(frozen=True)
-class Numbered(Service):
+class ServerNamedService(Service):
     """A resource of a project whose number the service chooses; `collection` is its folder."""
 
     collection: str = ""
@@ -48,7 +49,7 @@ class Numbered(Service):
 
 
 @dataclass(frozen=True)
-class NotificationChannel(Numbered):
+class NotificationChannel(ServerNamedService):
     """Where alerts are sent (`gcp.monitoring.NotificationChannel`)."""
 
     title: str = "NotificationChannel"
@@ -57,7 +58,7 @@ class NotificationChannel(Numbered):
 
 
 @dataclass(frozen=True)
-class AlertPolicy(Numbered):
+class AlertPolicy(ServerNamedService):
     """When an alert is sent (`gcp.monitoring.AlertPolicy`)."""
 
     title: str = "AlertPolicy"

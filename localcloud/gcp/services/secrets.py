@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, RefusedError, now, text
+from localcloud.errors import CloudError, RefusedError
+from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.services.base import Service
 from localcloud.inventory.store import project_number
 

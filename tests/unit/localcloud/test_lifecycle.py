@@ -19,7 +19,7 @@ from infra.errors import CommandError, LocalCloudError
 from localcloud import lifecycle, processes
 from localcloud.home import Home
 from localcloud.server import ServerInfo, choose_port
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
 from vt.local.shutdown import down
 
@@ -35,7 +35,7 @@ def silent(_text: str) -> None:
     return
 
 
-def job(state: State) -> JobRecord:
+def job(state: JobState) -> JobRecord:
     time = "2026-11-21T10:00:00.000000Z"
     return JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, state, time, None, None,
                      time, None, None)  # fmt: skip
@@ -66,7 +66,7 @@ def test_starts_at_once_give_one_server_and_stop_leaves_nothing(stopped: Home) -
 def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     before = lifecycle.start(stopped, silent)
     storage = processes.live_children(stopped.children)
-    JobTable(stopped.database).insert(job(State.RUNNING))
+    JobTable(stopped.database).insert(job(JobState.RUNNING))
     os.kill(before.pid, signal.SIGKILL)
     wait_until(lambda: lifecycle.running(stopped) is None)
 
@@ -78,7 +78,7 @@ def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     assert said[0] == f"the server (process {before.pid}) was killed; starting a new one"
     settled = JobTable(stopped.database).get("1")
     assert settled is not None
-    assert settled.state is State.FAILED
+    assert settled.state is JobState.FAILED
 
 
 def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
@@ -172,11 +172,11 @@ def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) ->
 
 def test_down_cancels_jobs_and_clean_removes_the_files(home: Home) -> None:
     table = JobTable(home.database)
-    table.insert(job(State.QUEUED))
+    table.insert(job(JobState.QUEUED))
     down(home, clean=False, say=silent)
     found = table.get("1")
     assert found is not None
-    assert found.state is State.CANCELLED
+    assert found.state is JobState.CANCELLED
     down(home, clean=True, say=silent)
     assert not home.root.exists()
     said: list[str] = []

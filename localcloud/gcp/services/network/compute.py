@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, now, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.codec import plain
-from localcloud.gcp.services.base import Found, Service
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.inventory import links
 from localcloud.inventory.store import Store, StoredResource
 from localcloud.inventory.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
@@ -37,7 +38,7 @@ class Compute(Service):
         part = super()._part(cloud, inputs, tf)
         return links.last(part) if tf in _IN_REGIONS else part
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         with self._alone(cloud, inputs):
             return super().create(cloud, inputs)
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import plain
 from localcloud.gcp.rules import firewall_needs_a_source
 from localcloud.gcp.services.network.compute import NAT, ROUTER, Compute, invalid, own_network
 from localcloud.inventory import links
 from localcloud.inventory.vpc import SUBNETWORK
 
-_HIGHEST_PRIORITY = 65_535
+_HIGHEST_PRIORITY: Final = 65_535
 
 
 @dataclass(frozen=True)

@@ -13,28 +13,29 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from infra.naming import is_local
-from localcloud.gcp.cloud import Cloud, CloudError, OperationError, text
-from localcloud.gcp.services.base import Found, Service
+from localcloud.errors import CloudError, OperationError
+from localcloud.gcp.cloud import Cloud, text
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.gcp.services.network.compute import Compute, in_use, invalid, own_network
 from localcloud.inventory import links
-from localcloud.inventory.addresses import Block, allocated_range, conflict, free_block
+from localcloud.inventory.addresses import Block, find_overlap, find_peering_range, free_block
 from localcloud.inventory.vpc import CONNECTION, NETWORK, in_network, network_of
+from localcloud.rpc_code import RpcCode
 from localcloud.vertex import tenants
 
-_STILL_USED = (
+_STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
     "still using this connection."
 )
-_TAKEN = (
+#: google.rpc.Code
+_TAKEN: Final = (
     "Cannot modify allocated ranges in CreateConnection. Please use UpdateConnection. "
     "Existing allocated IP ranges: [{}]."
 )
-_FAILED_PRECONDITION, _NOT_FOUND = 9, 5
-"""google.rpc.Code"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class GlobalAddress(Compute):
         if block is None:
             reason = f"There is no unused /{prefix} in network '{network}'."
             raise CloudError(doing, 400, reason, "ipSpaceExhausted")
-        held = conflict(cloud.store, network, block)
+        held = find_overlap(cloud.store, network, block)
         if held:
             reason = f"The range {block} conflicts with {held.owner}."
             raise invalid(doing, "address", inputs.get("address"), reason)
@@ -103,7 +104,7 @@ class Connection(Service):
         match = re.match(r"projects/([^/]+)/", path)
         return match[1] if match else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         if inputs.get("updateOnCreationFail") and not self.overwrites:
             return dataclasses.replace(self, overwrites=True).create(cloud, inputs)
         return super().create(cloud, inputs)
@@ -116,7 +117,7 @@ class Connection(Service):
         held = cloud.store.get(CONNECTION, self.id(cloud, inputs))
         if held and not self.overwrites:
             ranges = ", ".join(held.inputs.get("reservedPeeringRanges", []))
-            raise OperationError(doing, _FAILED_PRECONDITION, _TAKEN.format(ranges))
+            raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
         _need_ranges(cloud, network, inputs, doing)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class Connection(Service):
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         if tenants.on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
-            raise OperationError(doing, _FAILED_PRECONDITION, _STILL_USED)
+            raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
@@ -181,13 +182,13 @@ def release(cloud: Cloud, network: str) -> None:
 
 def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: str) -> None:
     names = [str(name) for name in inputs.get("reservedPeeringRanges") or []]
-    missing = [name for name in names if allocated_range(cloud.store, network, name) is None]
+    missing = [name for name in names if find_peering_range(cloud.store, network, name) is None]
     if missing:
         reason = f"Allocated IP range not found in network '{network}': {', '.join(missing)}."
-        raise OperationError(doing, _NOT_FOUND, reason)
+        raise OperationError(doing, RpcCode.NOT_FOUND, reason)
     if not names:
         reason = "At least one allocated IP range is needed."
-        raise OperationError(doing, _FAILED_PRECONDITION, reason)
+        raise OperationError(doing, RpcCode.FAILED_PRECONDITION, reason)
 
 
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.gcp.codec import plain
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex.records import JobTable, State
+from localcloud.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.vertex.rows import job_row
 
@@ -222,14 +222,14 @@ def test_a_connection_that_a_job_runs_on_is_not_deleted(
 ) -> None:
     network = VPC.replace("local-p1", project_number("local-p1"))
     jobs = JobTable(tmp_path / "cloud.sqlite")
-    jobs.insert(job_row("1", {"network": network}, state=State.RUNNING, project="local-p1"))
+    jobs.insert(job_row("1", {"network": network}, state=JobState.RUNNING, project="local-p1"))
     id_ = "projects%2Flocal-p1%2Fglobal%2Fnetworks%2Fvpc:servicenetworking.googleapis.com"
     olds = {"network": VPC, **policy}
 
     text = refused(lambda: peered.delete(CONNECTION, id_, olds))
     assert text.startswith("Unable to remove Service Networking Connection, err: ")
     assert "Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are still using this" in text
-    jobs.move("1", State.CANCELLED)
+    jobs.move("1", JobState.CANCELLED)
     peered.delete(CONNECTION, id_, olds)
 
     assert peered.read(CONNECTION, id_).id == ""
@@ -239,11 +239,11 @@ def test_an_attachment_that_a_job_uses_is_not_deleted(vpc: Plugin, tmp_path: Pat
     vpc.create(ATTACHMENT, _attachment())
     jobs = JobTable(tmp_path / "cloud.sqlite")
     spec = {"pscInterfaceConfig": {"networkAttachment": "a"}}
-    jobs.insert(job_row("7", spec, state=State.PENDING, project="local-p1"))
+    jobs.insert(job_row("7", spec, state=JobState.PENDING, project="local-p1"))
     path = "projects/local-p1/regions/us-central1/networkAttachments/a"
 
     assert "/customJobs/7'" in refused(lambda: vpc.delete(ATTACHMENT, path, {}))
-    jobs.move("7", State.CANCELLED)
+    jobs.move("7", JobState.CANCELLED)
     vpc.delete(ATTACHMENT, path, {})
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.errors import PolicyConflictError
 from localcloud.inventory.store import (
     ACCOUNT,
     BUCKET,
     EMPTY_POLICY,
     SERVICE,
     Binding,
-    PolicyConflictError,
     Store,
     project_number,
 )
