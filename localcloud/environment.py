@@ -16,6 +16,6 @@ _REMOVED: Final = (
 
 
 def environment(home: Home, ports: tuple[int, int] | None) -> dict[str, str]:
-    """This process's environment with that of the local cloud on top; see `Home.environment`."""
+    """This process's environment with that of the local cloud on top; see ``Home.environment``."""
     kept = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     return kept | home.environment(ports)

@@ -1,7 +1,7 @@
 """The local cloud's one server process: object storage, the job service and the runner.
 
-`python -m localcloud.server --home DIR --repo DIR` runs until SIGTERM. Its lock file is held as
-long as it lives, and `server.json` is there while it is ready.
+``python -m localcloud.server --home DIR --repo DIR`` runs until SIGTERM. Its lock file is held as
+long as it lives, and ``server.json`` is there while it is ready.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STOP_GRACE_SECONDS: Final = 1.0
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """Contents of `server.json`."""
+    """Contents of ``server.json``."""
 
     pid: int
     vertex_port: int
@@ -68,7 +68,7 @@ class ServerInfo:
 
 
 def choose_port(wanted: int, service: str) -> int:
-    """`wanted` (0: none) if it is free, so that open shells go on; else any free port."""
+    """``wanted`` (0: none) if it is free, so that open shells go on; else any free port."""
     for port in (wanted, 0) if wanted else (0,):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -170,7 +170,7 @@ def _live(
     while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
         if ServerInfo.read(home.server_file) != info:
             info.write(home.server_file)  # damaged by hand: only this process knows its contents
-        storage.tend()
+        storage.reconcile()
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
 
@@ -191,7 +191,9 @@ def _lock(home: Home) -> TextIO:
 
 
 def _is_ours(lock: TextIO, home: Home) -> bool:
-    """Is our lock still in the folder? Else it was removed (`rm -rf`, `git clean`) with all state.
+    """Whether this server's lock is still in the folder.
+
+    If not, the folder was removed (``rm -rf``, ``git clean``) with all state.
 
     Nobody could find this server any more, and another may already run in a folder of that name.
     """
@@ -202,7 +204,7 @@ def _is_ours(lock: TextIO, home: Home) -> bool:
 
 
 def main() -> int:
-    """Exit code 1 and a line `error: …` if the server cannot start."""
+    """Exit code 1 and a line ``error: …`` if the server cannot start."""
     parser = argparse.ArgumentParser(prog="python -m localcloud.server")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--repo", type=Path, required=True)

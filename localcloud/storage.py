@@ -1,9 +1,9 @@
 """Cloud Storage on this machine: fake-gcs-server, an existing emulator, as a child process.
 
-It keeps objects as plain files (`ROOT/BUCKET/OBJECT`) with their metadata in an extended attribute
-(`user.metadata`). A file without that attribute makes the listing of its whole bucket fail with
-404, so nobody may write into the folder but the emulator: `/gcs` goes through its API
-(`localcloud.runner.gcsfuse`).
+It keeps objects as plain files (``ROOT/BUCKET/OBJECT``) with their metadata in an extended
+attribute (``user.metadata``). A file without that attribute makes the listing of its whole bucket
+fail with 404, so only the emulator may write into the folder: ``/gcs`` goes through its API
+(``localcloud.runner.gcsfuse``).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def answers(port: int) -> bool:
 
 
 class StorageEmulator:
-    """One emulator process over the folder `root`."""
+    """One emulator process over the folder ``root``."""
 
     def __init__(self, root: Path, log: Path, notes: Path) -> None:
         self.root = root
@@ -76,9 +76,9 @@ class StorageEmulator:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, port: int, public_port: int | None = None) -> None:
-        """Start on `port` and return when it answers. Raises LocalCloudError if it does not.
+        """Start on ``port`` and return when it answers. Raises LocalCloudError if it does not.
 
-        `public_port` is where clients reach it, if that is another.
+        ``public_port`` is where clients reach it, if that is another.
         """
         address = f"127.0.0.1:{public_port or port}"
         self.root.mkdir(parents=True, exist_ok=True)

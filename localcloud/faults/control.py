@@ -30,7 +30,7 @@ def inject(home: Home, fault: Fault) -> int:
 def clear(home: Home, fault_id: int | None = None) -> int:
     """Remove one fault or all, and return how many once they are out of force.
 
-    Raises LocalCloudError as `inject`, and if there is no fault of this id.
+    Raises LocalCloudError as ``inject``, and if there is no fault of this id.
     """
     table = FaultTable(home.faults)
     cleared = table.clear(fault_id)

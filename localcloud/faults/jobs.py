@@ -39,5 +39,5 @@ class JobFaults:
 
     def _take(self, job: JobRecord, accept: Callable[[Fault], bool]) -> Fault | None:
         subjects = [job.job_id, job.display_name, *job.labels.values()]
-        taken = self._table.take(Service.JOBS, "", lambda _: subjects, accept)
+        taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
         return taken[0].fault if taken else None

@@ -16,7 +16,7 @@ _BEGINNING: Final = "beginning"
 def rewrite(
     fault: Fault, request: vertex_api.ListCustomJobsRequest, answer: Callable[[], object]
 ) -> object:
-    """The answer to a ListCustomJobs request as the fault has it; `answer` gives the true one."""
+    """The answer to a ListCustomJobs request as the fault has it; ``answer`` gives the true one."""
     if fault.kind is Kind.SHORT_PAGES:
         return _short_pages(request, answer)
     if fault.kind is Kind.LOST_PAGE:

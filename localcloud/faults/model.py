@@ -49,11 +49,11 @@ class Kind(StrEnum):
     """What goes wrong."""
 
     ERROR = "error"
-    """The call is answered with `code`."""
+    """The call is answered with ``code``."""
     DROP = "drop"
     """No answer ever comes: the caller runs into its own deadline."""
     DELAY = "delay"
-    """The call takes `seconds` longer."""
+    """The call takes ``seconds`` longer."""
     RESET = "reset"
     """The caller's connection is closed."""
     TRUNCATE = "truncate"
@@ -61,7 +61,7 @@ class Kind(StrEnum):
     HOLD = "hold"
     """The call stops here until it is released."""
     STALE = "stale"
-    """Lists do not show jobs younger than `seconds`."""
+    """Lists do not show jobs younger than ``seconds``."""
     SHORT_PAGES = "short-pages"
     """The first page of a list is empty and each further one has one job, as the API may do."""
     LOST_PAGE = "lost-page"
@@ -69,9 +69,9 @@ class Kind(StrEnum):
     LOST_RECORD = "lost-record"
     """The record of a job is gone: 404, and in no list."""
     STOCKOUT = "stockout"
-    """There is no machine: the job waits `seconds`, or fails if none are given."""
+    """There is no machine: the job waits ``seconds``, or fails if none are given."""
     PREEMPT = "preempt"
-    """A running job with strategy SPOT loses its machine after `seconds` and is restarted."""
+    """A running job with strategy SPOT loses its machine after ``seconds`` and is restarted."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
@@ -88,9 +88,9 @@ _LASTING: Final = LISTS | {Kind.LOST_RECORD}
 class Fault(BaseModel):
     """One fault and the calls or jobs it applies to. Raises ValidationError if it makes no sense.
 
-    A call that fits is counted; the fault happens from the `nth` on, `times` times (0: until it
+    A call that fits is counted; the fault happens from the ``nth`` on, ``times`` times (0: until it
     is cleared; None: once, or until cleared for stale lists and lost pages and records), each
-    time with `probability`. The same `seed` gives the same choices.
+    time with ``probability``. The same ``seed`` gives the same choices.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,7 +98,7 @@ class Fault(BaseModel):
     service: Service
     kind: Kind
     method: str = "*"
-    """Short name of the method, or a pattern (`objects.*`)."""
+    """Short name of the method, or a pattern (``objects.*``)."""
     match: str = ""
     """Text within the job's name, labels, id or list filter; or within BUCKET/OBJECT."""
     when: Literal["before", "after"] = "before"
@@ -127,12 +127,12 @@ class Fault(BaseModel):
         return 0 if self.kind in _LASTING else 1
 
     def describe(self) -> str:
-        """One line, in the words of `vt local fault add`."""
+        """One line, in the words of ``vt local fault add``."""
         given = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
-        """Does it apply to this call? `subjects` are the texts `match` is looked for in."""
+        """Does it apply to this call? ``subjects`` are the texts ``match`` is looked for in."""
         return (
             self.service is service
             and (self.kind not in LISTS or method == "ListCustomJobs")
@@ -141,7 +141,7 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Does it happen to the `seen`-th call that fits, having happened `fired` times?"""
+        """Does it happen to the ``seen``-th call that fits, having happened ``fired`` times?"""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return self.probability >= 1 or random.Random(f"{self.seed}:{seen}").random() < (

@@ -1,6 +1,6 @@
 """Cloud Storage with faults: a proxy that forwards HTTP to the emulator, but for what goes wrong.
 
-It stands before the emulator only while there is a fault for storage (`front`).
+It stands before the emulator only while there is a fault for storage (``front``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from localcloud.errors import ExchangeEndedError
-from localcloud.faults.connection import reset
+from localcloud.faults.connection import reset_connection
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.faults.table import Entry, FaultTable
 
@@ -37,7 +37,7 @@ _PATH: Final = re.compile(
 
 
 class FaultProxy(ThreadingHTTPServer):
-    """Listens on 127.0.0.1:`port`; `target` gives the emulator's port at the time of a call."""
+    """Listens on 127.0.0.1:``port``; ``target`` gives the emulator's port at the time of a call."""
 
     daemon_threads = True
     block_on_close = False
@@ -78,14 +78,14 @@ class _Exchange(BaseHTTPRequestHandler):
             body = b"".join(self._body())
             method, place = describe(self.command, self.path, body)
             table = self.server.table
-            taken = table.take(Service.STORAGE, method, lambda _: [place], lambda _: True)
+            taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
             for entry in taken:
                 if entry.fault.when == "before":
-                    self._happen(entry, f"{method} {place}")
+                    self._apply_fault(entry, f"{method} {place}")
             status, headers, answer = self._forward(body)
             for entry in reversed(taken):
                 if entry.fault.when == "after":
-                    self._happen(entry, f"{method} {place}")
+                    self._apply_fault(entry, f"{method} {place}")
             cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
             self._answer(status, headers, answer, cut=cut)
         except ExchangeEndedError:
@@ -93,7 +93,7 @@ class _Exchange(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
 
-    def _happen(self, entry: Entry, call: str) -> None:
+    def _apply_fault(self, entry: Entry, call: str) -> None:
         """Apply the fault to the exchange; return if the exchange goes on.
 
         Raises ExchangeEndedError, after the answer if there is one.
@@ -106,10 +106,10 @@ class _Exchange(BaseHTTPRequestHandler):
             case Kind.DELAY:
                 self.server.stopping.wait(fault.seconds)
             case Kind.DROP:
-                self._until_the_caller_gives_up()
+                self._wait_until_caller_gives_up()
                 raise ExchangeEndedError
             case Kind.RESET:
-                reset(self.connection)
+                reset_connection(self.connection)
                 raise ExchangeEndedError
             case Kind.HOLD:
                 if not self.server.table.hold(entry.id, call, self.server.stopping):
@@ -117,7 +117,7 @@ class _Exchange(BaseHTTPRequestHandler):
             case _:
                 return  # of the answer: see there
 
-    def _until_the_caller_gives_up(self) -> None:
+    def _wait_until_caller_gives_up(self) -> None:
         while not self.server.stopping.is_set():
             readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
@@ -180,7 +180,7 @@ class _Exchange(BaseHTTPRequestHandler):
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
-    """Name of the API's method, and BUCKET/OBJECT as far as the request tells them."""
+    """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
     parts = urlsplit(path)
     query = parse_qs(parts.query)
     found = _PATH.match(parts.path)

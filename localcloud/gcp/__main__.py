@@ -1,4 +1,4 @@
-"""`python -m localcloud.gcp [ENGINE_ADDRESS]`: the plugin as the Pulumi engine starts it.
+"""``python -m localcloud.gcp [ENGINE_ADDRESS]``: the plugin as the Pulumi engine starts it.
 
 Prints the port on stdout, as the engine expects, and serves until the engine ends it.
 """
@@ -16,8 +16,8 @@ _WATCH_SECONDS: Final = 1.0
 
 def main() -> None:
     """Serve until SIGINT, SIGTERM, or the end of the engine; what runs then is finished."""
-    # An engine that was killed tells nobody: its plugins are then children of another process.
-    # Asked for first: once the port is printed, the engine may be gone at any time.
+    # A killed engine does not end its plugins: init or another reaper becomes their parent.
+    # Read before the port is printed: after that, the engine may be gone at any time.
     engine = os.getppid()
     from localcloud.gcp.server import serve
 

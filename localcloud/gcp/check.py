@@ -53,7 +53,7 @@ class CheckedInputs:
 def check(
     type_: ResourceType, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
 ) -> CheckedInputs:
-    """Fill in and validate the inputs `news` of the resource called `name`.
+    """Fill in and validate the inputs ``news`` of the resource called ``name``.
 
     Raises NameTooLongError if no name can be made.
     """

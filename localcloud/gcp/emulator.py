@@ -25,7 +25,7 @@ _OPENER: Final = build_opener(ProxyHandler({}))
 
 @dataclass(frozen=True)
 class Emulator:
-    """Buckets and objects; `None` and `False` mean: not there."""
+    """Buckets and objects; ``None`` and ``False`` mean: not there."""
 
     base: str
 
@@ -100,7 +100,7 @@ class Emulator:
         *,
         absent: int = 404,
     ) -> dict[str, Any] | None:
-        """The decoded answer; None for the status `absent`. Raises RefusedError."""
+        """The decoded answer; None for the status ``absent``. Raises RefusedError."""
         request = Request(self.base + path, body, {"Content-Type": content_type}, method=method)
         try:
             with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:

@@ -36,7 +36,7 @@ class Naming:
 
 
 def auto_name(token: str, name: str, naming: Naming) -> str | None:
-    """A name for the resource called `name`; None if the stack forbids making one.
+    """A name for the resource called ``name``; None if the stack forbids making one.
 
     Raises NameTooLongError.
     """

@@ -1,7 +1,7 @@
 """Rules of single properties that the schema alone does not state, with the plugin's own words.
 
 Each rule takes the value and returns what is wrong, or None. Measured: the fixture
-`gcp-invalid-inputs.txt` lists the refusals, and what passes here though the cloud refuses it.
+``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud refuses it.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 inputs = decode(request.inputs)
                 inputs = wire.drifted(call.type, inputs, outputs, self._settings)
             else:
-                inputs = {k: v for k, v in found.inputs.items() if not wire.only_noted(v)}
+                inputs = {k: v for k, v in found.inputs.items() if not wire.is_placeholder(v)}
                 inputs = wire.mark_secrets(call.type, inputs)
             outputs = wire.mark_secrets(call.type, outputs)
             return provider_pb2.ReadResponse(

@@ -1,6 +1,6 @@
-"""Which addresses of a network are taken, by whom, and where there is room.
+"""Allocated address ranges of a network, their owners, and free blocks.
 
-Everything here reads the store; the gcp plugin and the Vertex job service both ask.
+The gcp plugin and the Vertex job service both use it; it only reads the store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, StoredResource
 from localcloud.inventory.vpc import ADDRESS, NETWORK, SUBNETWORK, in_network, network_of
 
@@ -25,11 +25,11 @@ _POOLS: Final = (Block("10.0.0.0/8"), Block("192.168.0.0/16"))
 
 @dataclass(frozen=True)
 class AllocatedRange:
-    """A block of addresses that is somebody's."""
+    """A block of addresses that a resource of the network holds."""
 
     block: Block
     owner: str
-    """As a message names it: `existing subnetwork 'a' in region 'b'`."""
+    """As a message names it: ``existing subnetwork 'a' in region 'b'``."""
     path: str
 
 
@@ -37,7 +37,7 @@ def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
     """Blocks in use in the network with this path: subnetworks and allocated ranges."""
     for subnet in in_network(store, SUBNETWORK, network):
         values = subnet.outputs
-        region = links.last(values.get("region") or "")
+        region = resource_paths.short_name(values.get("region") or "")
         owner = f"existing subnetwork '{values['name']}' in region '{region}'"
         secondary = values.get("secondaryIpRanges") or []
         for cidr in (values.get("ipCidrRange"), *(each.get("ipCidrRange") for each in secondary)):
@@ -52,13 +52,13 @@ def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
 
 
 def find_overlap(store: Store, network: str, block: Block, own: str = "") -> AllocatedRange | None:
-    """Who has addresses of this block already; `own` is the path of the one that asks."""
+    """The first range that overlaps the block, except that of the resource ``own``."""
     others = (each for each in allocated_ranges(store, network) if each.path != own)
     return next((each for each in others if each.block.overlaps(block)), None)
 
 
 def free_block(store: Store, network: str, prefix: int) -> Block | None:
-    """A block nobody has, or None if there is no room."""
+    """A free block, or None if there is no room."""
     held = [each.block for each in allocated_ranges(store, network)]
     for pool in _POOLS:
         if prefix < pool.prefixlen:
@@ -71,7 +71,7 @@ def free_block(store: Store, network: str, prefix: int) -> Block | None:
 
 def find_peering_range(store: Store, network: str, name: str) -> StoredResource | None:
     """The range allocated for services of this name in the network, or None."""
-    path = f"projects/{links.project_of(network)}/global/addresses/{name}"
+    path = f"projects/{resource_paths.project_of(network)}/global/addresses/{name}"
     found = store.get(ADDRESS, path)
     return found if found and peering_block(found) and network_of(store, found) == network else None
 

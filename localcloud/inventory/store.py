@@ -1,9 +1,10 @@
 """State of the local cloud: resources and IAM policies in one SQLite file.
 
 The gcp plugin writes what it created here, and the other control planes (the Vertex job service,
-`vt local status`) ask their questions of it. Several processes use the file at the same time:
-every call opens a connection of its own in WAL mode and waits up to `BUSY_SECONDS` for a writer.
-The file may vanish between two calls (`vt local down --clean`); the next call starts an empty one.
+``vt local status``) ask their questions of it. Several processes use the file at the same time:
+every call opens a connection of its own in WAL mode and waits up to ``BUSY_SECONDS`` for a writer.
+The file may vanish between two calls (``vt local down --clean``); the next call starts an empty
+one.
 """
 
 from __future__ import annotations
@@ -62,21 +63,21 @@ class Binding:
 
 @dataclass(frozen=True)
 class Policy:
-    """IAM policy of one resource. `etag` names the version that was read."""
+    """IAM policy of one resource. ``etag`` names the version that was read."""
 
     etag: str
     bindings: tuple[Binding, ...] = field(default=())
 
 
-#: What the cloud answers for a resource nobody was granted anything on.
+#: The policy of a resource without grants.
 EMPTY_POLICY: Final = Policy(etag="ACAB")
 
 
 class Store:
     """Resources and policies of all local projects.
 
-    Paths of IAM policies: `b/BUCKET`, `projects/P`, `projects/P/serviceAccounts/EMAIL`,
-    `projects/P/secrets/S`, `projects/P/locations/L/repositories/R`.
+    Paths of IAM policies: ``b/BUCKET``, ``projects/P``, ``projects/P/serviceAccounts/EMAIL``,
+    ``projects/P/secrets/S``, ``projects/P/locations/L/repositories/R``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -133,7 +134,7 @@ class Store:
             return {row[0] for row in db.execute("SELECT DISTINCT project FROM resources")}
 
     def service_enabled(self, project: str, service: str) -> bool:
-        """Is the API (`aiplatform.googleapis.com`) enabled in the project (id, not number)?"""
+        """Is the API (``aiplatform.googleapis.com``) enabled in the project (id, not number)?"""
         return self.get(SERVICE, f"{project}/{service}") is not None
 
     def account(self, email: str) -> dict[str, Any] | None:
@@ -146,7 +147,7 @@ class Store:
         return found.outputs if found else None
 
     def roles(self, resource: str, member: str) -> set[str]:
-        """Roles that `member` (`serviceAccount:…`) holds on exactly this resource.
+        """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.
 
         Conditional bindings count: their expressions are not evaluated here.
         """
@@ -160,7 +161,7 @@ class Store:
         return _policy(row) if row else EMPTY_POLICY
 
     def policies(self, prefix: str = "") -> dict[str, Policy]:
-        """All non-empty policies whose path begins with `prefix`, by path."""
+        """All non-empty policies whose path begins with ``prefix``, by path."""
         with self._connect() as db:
             rows = db.execute("SELECT * FROM policies ORDER BY resource").fetchall()
         return {row["resource"]: _policy(row) for row in rows if row["resource"].startswith(prefix)}
@@ -168,7 +169,7 @@ class Store:
     def set_policy(
         self, resource: str, bindings: tuple[Binding, ...], *, expected_etag: str
     ) -> Policy:
-        """Replace a policy that is still at `expected_etag`; returns the new version.
+        """Replace a policy that is still at ``expected_etag``; returns the new version.
 
         Raises PolicyConflictError if another writer came first: read again and retry.
         A policy left without bindings is removed.

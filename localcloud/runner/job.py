@@ -1,7 +1,7 @@
-"""One job from PENDING to its end: prepare, run the replica, say how it went.
+"""One job from PENDING to its end: prepare, run the replica, set the final state.
 
 Runs one worker pool with one replica: more would begin at
-`machines.only_pool` and get a `Placement` each. A worker that exits
+``machines.only_pool`` and get a ``Placement`` each. A worker that exits
 with an error is not restarted (the service restarts it up to five times, which only repeats a
 mistake here), so its first exit decides. Preemption and stock-outs happen as faults only.
 """
@@ -35,7 +35,7 @@ from localcloud.vertex.records import JobRecord, JobState, JobTable
 
 STOPPED: Final = "The local cloud was stopped while the job ran; submit it again (a new run)."
 
-#: Default of `scheduling.timeout` (T:custom_job): the maximum time in RUNNING, in seconds.
+#: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
 _DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 
 
@@ -48,7 +48,7 @@ class Program:
 
 
 class JobRun:
-    """Runs one job in the calling thread; `cancelled` may be set by any other."""
+    """Runs one job in the calling thread; ``cancelled`` may be set by any other."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class JobRun:
             admit(self.store, self.record)
             self._wait_for_machines()
             pool = machines.only_pool(self.record)
-            if not machines.take(self.store, self.jobs, self.record, self.log.say):
+            if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
                 return False
             for folder in (self.folders.work, self.folders.tmp, self.folders.gcs):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class JobRun:
         text = stockout_message(self.record.region)
         if fault.seconds is None:
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
-        self.log.say(f"{text} Waiting.")
+        self.log.append(f"{text} Waiting.")
         if self.cancelled.wait(fault.seconds):
             raise JobCancelledError
 
@@ -128,10 +128,10 @@ class JobRun:
         found: list[Mount] = []
         for bucket in environment.mounted_buckets(task):
             if self.store.bucket(bucket) is None:
-                self.log.say(f"/gcs/{bucket}: there is no such bucket.")
+                self.log.append(f"/gcs/{bucket}: there is no such bucket.")
                 continue
             folder = self.folders.gcs / bucket
-            mount = Mount(folder, bucket, access, self.storage_url, self.log.say)
+            mount = Mount(folder, bucket, access, self.storage_url, self.log.append)
             mount.fill(self.home.storage / bucket)
             found.append(mount)
         return found
@@ -146,8 +146,8 @@ class JobRun:
             known = ", ".join(row.image.replace("\\", "") for row in executors.table())
             text = f"the executor image {image} has no stand-in here (there are: {known})."
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self.log.say(f"{image} is stood in for by an environment with torch {executor.torch}")
-        base = executors.environment(executor, self._say)
+        self.log.append(f"{image} is stood in for by an environment with torch {executor.torch}")
+        base = executors.environment(executor, self._log_step)
         uris = list(package["packageUris"])
         files = packages.fetch(uris, self.folder / "packages", self.storage_url)
         python = packages.layer(base, self.folder / "venv")
@@ -166,14 +166,14 @@ class JobRun:
         path = os.environ.get("PATH", os.defpath)
         executor = executors.for_image(image)
         if executor:
-            base = executors.environment(executor, self._say)
+            base = executors.environment(executor, self._log_step)
             path = os.pathsep.join([str(base / "bin"), path])
-        self.log.say(f"no container: the command runs on this host in place of {image}")
+        self.log.append(f"no container: the command runs on this host in place of {image}")
         return Program([*container["command"], *container.get("args", [])], path)
 
-    def _say(self, text: str) -> None:
+    def _log_step(self, text: str) -> None:
         """Log a line of the preparation; ends it if the job was cancelled meanwhile."""
-        self.log.say(text)
+        self.log.append(text)
         if self.cancelled.is_set():
             raise JobCancelledError
 
@@ -198,7 +198,7 @@ class JobRun:
             if outcome.ending is not replica.Ending.PREEMPTED:
                 return outcome
             _sync_all(mounts)
-            self.log.say(f"preempted: {self.placement.name} lost its machine ({restart + 1})")
+            self.log.append(f"preempted: {self.placement.name} lost its machine ({restart + 1})")
             self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
             for folder in (self.folders.work, self.folders.tmp):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -271,7 +271,9 @@ class JobRun:
         # A cancel that arrived when the work was already done loses, as in the service
         # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED).
         self.jobs.move(self.record.job_id, state, error=error)
-        self.log.say(f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else ""))
+        self.log.append(
+            f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
+        )
 
 
 def log_path(home: Home, job_id: str, replica_name: str) -> Path:

@@ -25,13 +25,15 @@ def only_pool(job: JobRecord) -> dict[str, Any]:
     return pools[0]
 
 
-def take(store: Store, jobs: JobTable, job: JobRecord, say: Callable[[str], None]) -> bool:
+def claim_machines(
+    store: Store, jobs: JobTable, job: JobRecord, report: Callable[[str], None]
+) -> bool:
     """Take machines of the reservations the job may use; False if it has to wait for some."""
     plan = capacity.plan(store, jobs, job)
     if plan.short or not jobs.claim(job.job_id, plan.wanted, plan.limits):
         if job.state is JobState.QUEUED:  # said once, not at every try
-            say(f"waiting for machines, the reservation is used up: {plan.short}")
+            report(f"waiting for machines, the reservation is used up: {plan.short}")
         return False
     for note in plan.notes:
-        say(note)
+        report(note)
     return True

@@ -53,8 +53,8 @@ def run(
 ) -> Outcome:
     """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
-    Its output goes straight into the log file. `tick` is called every other second. When the
-    first process is over, what it left in its group is ended too. `preempted` is asked all the
+    Its output goes straight into the log file. ``tick`` is called every other second. When the
+    first process is over, what it left in its group is ended too. ``preempted`` is asked all the
     time, with the seconds it ran.
     Raises CommandNotFoundError.
     """
@@ -106,7 +106,7 @@ def _watch(
 
 
 def signal_name(code: int) -> str:
-    """`SIGKILL` for 137; empty if the code stands for no signal."""
+    """``SIGKILL`` for 137; empty if the code stands for no signal."""
     try:
         return signal.Signals(code - 128).name if code > 128 else ""
     except ValueError:

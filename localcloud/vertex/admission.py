@@ -88,7 +88,7 @@ def admit(store: Store, job: JobRecord) -> None:
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
     """Buckets that arguments and variables name: the job's code would be answered 403.
 
-    The storage emulator asks nobody who they are, so what the cloud would refuse in the middle of
+    The storage emulator does not authenticate, so what the cloud would refuse in the middle of
     the run is refused before it. A bucket this cloud does not have is left to the code.
     """
     for text in _words(spec):

@@ -10,7 +10,7 @@ NETWORK_ADMIN: Final = frozenset({"roles/compute.networkAdmin", "roles/compute.a
 NETWORK_USER: Final = NETWORK_ADMIN | {"roles/compute.networkUser"}
 VIEWER: Final = frozenset({"roles/compute.viewer", "roles/compute.admin", "roles/viewer"})
 DNS_PEER: Final = frozenset({"roles/dns.peer", "roles/dns.admin"})
-# Held by whoever was made owner or editor of everything.
+# These contain the permissions of all the others.
 _PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 
 
@@ -19,7 +19,7 @@ def service_agent(project: str) -> str:
     return f"service-{project_number(project)}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
 
-def holds(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
+def has_role(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
     """Does the account hold one of the roles on one of these resources?"""
     member = f"serviceAccount:{email}"
     wanted = roles | _PRIMITIVE

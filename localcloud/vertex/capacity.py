@@ -102,7 +102,7 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
             text = f"{at}: the reservation {value} does not exist (or cannot be seen)."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
         agent = agents.service_agent(job.project)
-        if not agents.holds(store, agent, agents.VIEWER, f"projects/{found.project}"):
+        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{found.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant it "
                 f"roles/compute.viewer in project {found.project}."

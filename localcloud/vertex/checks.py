@@ -1,8 +1,8 @@
 """What the service refuses at once, at CreateCustomJob.
 
 Required fields are those marked Required in google-cloud-aiplatform 2.7.0
-(`aiplatform_v1/types/custom_job.py`, `machine_resources.py`, `io.py`, `env_var.py`). What the
-service finds out only when the job starts is in `localcloud.vertex.admission`.
+(``aiplatform_v1/types/custom_job.py``, ``machine_resources.py``, ``io.py``, ``env_var.py``). What
+the service finds out only when the job starts is in ``localcloud.vertex.admission``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from infra.naming import LOCAL_PREFIX, is_local
 from localcloud.errors import ApiError
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import placement
 from localcloud.vertex.api_errors import invalid_argument, invalid_fields, permission_denied
@@ -30,7 +30,7 @@ FieldErrors = Iterator[tuple[str, str]]
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
-    """(project id, region) of `projects/{id or number}/locations/{region}`.
+    """(project id, region) of ``projects/{id or number}/locations/{region}``.
 
     Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
     """
@@ -39,7 +39,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
         raise invalid_argument(
             f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
         )
-    project, region = links.project_id(store, match["project"]), match["region"]
+    project, region = resource_paths.project_id(store, match["project"]), match["region"]
     if not _REGION.match(region):
         raise invalid_argument(f"Unsupported region for Vertex AI: {region!r}.")
     if project is None or not is_local(project):

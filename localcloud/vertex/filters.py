@@ -1,8 +1,8 @@
-"""The filter of ListCustomJobs: `labels.k=v`, `labels.k:*`, `display_name="x"`, `state="…"`.
+"""The filter of ListCustomJobs: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
 
 Grammar (AIP-160, the part the service documents for jobs: T:job_service.ListCustomJobsRequest):
-terms joined by AND, or by OR, which binds tighter; NOT or `-` before a term; parentheses.
-Operators = != and, for times, < <= > >=; `:` asks for presence (`*`) or a part of the value.
+terms joined by AND, or by OR, which binds tighter; NOT or ``-`` before a term; parentheses.
+Operators = != and, for times, < <= > >=; ``:`` asks for presence (``*``) or a part of the value.
 """
 
 from __future__ import annotations

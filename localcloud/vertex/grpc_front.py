@@ -1,6 +1,6 @@
 """The job service on gRPC: generic handlers, because the library brings client stubs only.
 
-`Hook` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
+``Hook`` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
 before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
 """
 
@@ -26,7 +26,7 @@ _WORKERS: Final = 16
 
 @dataclass(frozen=True)
 class Call:
-    """One call on its way; `method` is the short name (`CreateCustomJob`)."""
+    """One call on its way; ``method`` is the short name (``CreateCustomJob``)."""
 
     method: str
     request: Any

@@ -1,4 +1,4 @@
-"""Cloud Logging's `ListLogEntries` over the log files of jobs: what the official client asks for.
+"""Cloud Logging's ``ListLogEntries`` over the log files of jobs: what the official client asks for.
 
 Processes write their logs by themselves and say no time, so an entry's timestamp is made: the
 job's creation and a millisecond a line. It orders the lines of a replica, and nothing else.
@@ -36,7 +36,7 @@ class _Query:
 
 
 class LogService:
-    """`google.logging.v2.LoggingServiceV2` as far as reading a job's log needs it."""
+    """``google.logging.v2.LoggingServiceV2`` as far as reading a job's log needs it."""
 
     def __init__(self, home: Home, store: Store, jobs: JobTable) -> None:
         self.home, self.store, self.jobs = home, store, jobs

@@ -1,8 +1,8 @@
-"""What a job on a peered network (`jobSpec.network`) needs when it starts.
+"""What a job on a peered network (``jobSpec.network``) needs when it starts.
 
 Sources: doc:general/vpc-peering and doc:training/using-private-ip. The error names
-`RANGES_EXHAUSTED` and `NETWORK_NOT_PEERED` are the service's; the sentences around them are ours,
-and so is that these jobs end FAILED rather than being refused at once: no source says which.
+``RANGES_EXHAUSTED`` and ``NETWORK_NOT_PEERED`` are the service's; the sentences around them are
+ours, and so is that these jobs end FAILED rather than being refused at once: no source says which.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from localcloud.errors import StartRefusedError
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.addresses import (
     Block,
     allocated_ranges,
@@ -20,7 +20,7 @@ from localcloud.inventory.addresses import (
 from localcloud.inventory.store import Store
 from localcloud.inventory.vpc import CONNECTION, NETWORK, SUBNETWORK, attached, in_network
 from localcloud.rpc_code import RpcCode
-from localcloud.vertex import agents, tenants
+from localcloud.vertex import agents, job_networks
 from localcloud.vertex.records import JobRecord, JobState
 
 #: Training's own addresses: doc:general/vpc-peering.
@@ -35,7 +35,7 @@ _NODES_OF_A_UNIT: Final = 8
 
 def admit(store: Store, job: JobRecord) -> None:
     """Raise StartRefusedError if the job's network cannot take it."""
-    network = tenants.network(store, job)
+    network = job_networks.network_of(store, job)
     if network is None:
         return
     given = job.spec["network"]
@@ -62,7 +62,7 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def _shared(store: Store, job: JobRecord, network: str) -> None:
-    host = links.project_of(network)
+    host = resource_paths.project_of(network)
     if host == job.project:
         return
     if not attached(store, host, job.project):
@@ -73,7 +73,7 @@ def _shared(store: Store, job: JobRecord, network: str) -> None:
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     agent = agents.service_agent(job.project)
     places = [f"projects/{host}", *(each.id for each in in_network(store, SUBNETWORK, network))]
-    if not agents.holds(store, agent, agents.NETWORK_USER, *places):
+    if not agents.has_role(store, agent, agents.NETWORK_USER, *places):
         text = (
             f"{agent} does not have compute.subnetworks.use in the host project {host}. "
             "Grant it roles/compute.networkUser there."
@@ -98,7 +98,7 @@ def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None
     own = _units(job)
     used = sum(
         _units(other)
-        for other in tenants.on_network(store, network)
+        for other in job_networks.jobs_on_network(store, network)
         if _before(other, job) and _shares(other, ranges)
     )
     if used + own > total - own:

@@ -1,8 +1,8 @@
 """What CreateCustomJob refuses about networks and reservations: what the request alone shows.
 
-Whether the things it names exist and fit is found out when the job starts (`peering`, `interface`,
-`capacity`). Which of the two the service does is documented for neither; docs/local-stack.md lists
-what was chosen.
+Whether the things it names exist and fit is found out when the job starts (``peering``,
+``interface``, ``capacity``). Which of the two the service does is documented for neither;
+docs/local-stack.md lists what was chosen.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from infra.catalog import machines
 from localcloud.errors import ApiError
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex import tenants
+from localcloud.vertex import job_networks
 from localcloud.vertex.api_errors import failed_precondition, permission_denied
 from localcloud.vertex.capacity import ANY, SPECIFIC
 from localcloud.vertex.records import JobTable
@@ -54,20 +54,20 @@ def fields(job: dict[str, Any], region: str) -> FieldErrors:
 
 
 def check(store: Store, jobs: JobTable, job: dict[str, Any], project: str, region: str) -> None:
-    """Raise ApiError for a network of nobody, or a second one in the region."""
+    """Raise ApiError for a network of an unknown project, or a second one in the region."""
     network = job["jobSpec"].get("network")
     if not network:
         return
     number = network.split("/")[1]
-    if links.project_id(store, number) is None:
+    if resource_paths.project_id(store, number) is None:
         raise permission_denied(
             f"Permission denied on resource project {number} (or it may not exist)."
         )
-    path = links.by_id(store, network)
+    path = resource_paths.canonical(store, network)
     for other in jobs.list(project_number(project), region):
         if other.state.terminal:
             continue
-        if (used := tenants.network(store, other)) and used != path:
+        if (used := job_networks.network_of(store, other)) and used != path:
             raise _second_network(network, other.name, other.spec["network"], region)
 
 

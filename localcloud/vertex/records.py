@@ -1,7 +1,7 @@
 """Custom jobs as rows of SQLite: they outlive the server, and are read without Google's library.
 
-Importing `google.cloud.aiplatform_v1` takes more than a second, so `vt local status`, `logs` and
-`up` read this table; only the server turns rows into API messages.
+Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``, ``logs``
+and ``up`` read this table; only the server turns rows into API messages.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class JobState(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state as people say it: `RUNNING`."""
+        """The state as people say it: ``RUNNING``."""
         return self.value.removeprefix("JOB_STATE_")
 
     @property
@@ -100,13 +100,13 @@ class JobRecord:
 
     @property
     def output_prefix(self) -> str | None:
-        """`baseOutputDirectory` without a slash at the end, or None."""
+        """``baseOutputDirectory`` without a slash at the end, or None."""
         prefix = self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
         return prefix.rstrip("/") or None
 
 
 class JobTable:
-    """The table `custom_jobs`; safe across threads and processes (a connection for each call)."""
+    """The table ``custom_jobs``; safe across threads and processes (a connection for each call)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -150,7 +150,7 @@ class JobTable:
         only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
-        """Change the state if it is one of `only_from`; sets the times. False if it was another.
+        """Change the state if it is one of ``only_from``; sets the times. False if it was another.
 
         This is the one place a state changes, so a job that was cancelled cannot succeed later.
         """
@@ -173,7 +173,7 @@ class JobTable:
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Take machines of reservations (path -> number), all or none; False if too few are free.
 
-        `limits`: how many machines each reservation has.
+        ``limits``: how many machines each reservation has.
         """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes

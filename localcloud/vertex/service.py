@@ -1,4 +1,4 @@
-"""The methods of `google.cloud.aiplatform.v1.JobService` this cloud has, on the API's own types.
+"""The methods of ``google.cloud.aiplatform.v1.JobService`` this cloud has, on the API's own types.
 
 States move as the service's: QUEUED, PENDING while the replica is prepared, RUNNING while its
 code runs, then SUCCEEDED, FAILED or CANCELLED; cancelling is asynchronous. Names carry the project
@@ -36,7 +36,7 @@ _MAX_PAGE: Final = 100
 
 
 class Scheduler(Protocol):
-    """Runs jobs; see `localcloud.runner.scheduler`."""
+    """Runs jobs; see ``localcloud.runner.scheduler``."""
 
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...

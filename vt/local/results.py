@@ -22,9 +22,9 @@ _TIMEOUT_SECONDS: Final = 10
 
 
 def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
-    """Numbers at the top of the job's metrics.json, `FIRST` first; empty if it wrote none.
+    """Numbers at the top of the job's metrics.json, ``FIRST`` first; empty if it wrote none.
 
-    Any object of that name below `baseOutputDirectory` counts; the one nearest to it is taken.
+    Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
     """
     if job.output_prefix is None:
         return {}
@@ -42,8 +42,8 @@ def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
 def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
     """Where the job's output is: (gs:// URI, folder of the emulator), or None.
 
-    Where nothing is, the second says so. A job outlives its buckets: after `pulumi destroy` the
-    next `up` adopts it as the run it was asked for.
+    Where nothing is, the second says so. A job outlives its buckets: after ``pulumi destroy`` the
+    next ``up`` adopts it as the run it was asked for.
     """
     if job.output_prefix is None:
         return None

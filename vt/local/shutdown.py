@@ -1,4 +1,4 @@
-"""`vt local down`: nothing of the local cloud is left running, with `--clean` nothing at all."""
+"""``vt local down``: ends everything of the local cloud; ``--clean`` removes its files too."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CANCELLED: Final = (
 )
 
 
-def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
-    """Cancel all jobs, stop the server, and remove the files with `clean`. Repeatable.
+def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
+    """Cancel all jobs, stop the server, and remove the files with ``clean``. Repeatable.
 
     Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
     """
@@ -28,20 +28,20 @@ def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
         _check_removable(home)  # before anything is stopped that pulumi works with
     jobs = JobTable(home.database)
     live: list[JobRecord] = []
-    with _records_if_possible(say):
+    with _records_if_possible(report):
         if home.database.exists():
             live = [job for job in jobs.list() if not job.state.terminal]
         for job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
             jobs.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
     stopped = lifecycle.stop(home)
-    with _records_if_possible(say):
+    with _records_if_possible(report):
         for job in live:
             if jobs.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
-                say(f"job {job.display_name} ({job.job_id}) was cancelled")
-    say("stopped" if stopped else "nothing was running")
+                report(f"job {job.display_name} ({job.job_id}) was cancelled")
+    report("stopped" if stopped else "nothing was running")
     if clean and _check_removable(home) and lifecycle.remove(home):
-        say(f"removed {home.root}")
+        report(f"removed {home.root}")
 
 
 def _check_removable(home: Home) -> bool:
@@ -54,7 +54,7 @@ def _check_removable(home: Home) -> bool:
 
 
 @contextmanager
-def _records_if_possible(say: Callable[[str], None]) -> Iterator[None]:
+def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
     """With a full disk or a damaged file no record can be changed; the rest must end all the same.
 
     A job left as it was is settled by the next server.
@@ -62,4 +62,4 @@ def _records_if_possible(say: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        say(f"the records of the jobs cannot be changed: {error}")
+        report(f"the records of the jobs cannot be changed: {error}")

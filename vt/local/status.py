@@ -1,4 +1,4 @@
-"""`vt local status`."""
+"""``vt local status``."""
 
 from __future__ import annotations
 

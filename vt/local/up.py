@@ -1,4 +1,4 @@
-"""`vt local up`: start, `pulumi up`, wait for the stack's jobs, and a table at the end."""
+"""``vt local up``: start, ``pulumi up``, wait for the stack's jobs, and a table at the end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from vt.local.console import console, show_facts, table
 from vt.local.watch import watch
 from vt.up.flow import Target, bring_up
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
+def run(home: Home, stack: str, *, wait: bool, report: Report) -> int:
     """The exit code: pulumi's if it failed, 1 if a job did not succeed, else 0.
 
     Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
     use.
     """
     where = stacks.place(stack, home.repo)
-    info = lifecycle.start(home, say)
+    info = lifecycle.start(home, report)
     target = Target(where, environment(home, info.ports))
     # No preview first: this is a rehearsal, and the preview would take as long again.
-    # After a kill, a plugin of that run could go on beside the next one: `cleared` ends it.
+    # After a kill, a plugin of that run could go on beside the next one: ``cleared`` ends it.
     arguments = ["--yes", "--skip-preview"]
-    if code := bring_up(target, arguments, say, cleared=lambda: end_orphaned_plugins(home)):
+    if code := bring_up(target, arguments, report, cleared=lambda: end_orphaned_plugins(home)):
         return code
     state = stack_state.read(home, where.pulumi_project, where.stack)
     jobs = JobTable(home.database)

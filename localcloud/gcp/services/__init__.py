@@ -1,7 +1,23 @@
-"""The services of the local cloud, by resource type.
+"""The Google services of the stand-in: ids, computed values, and what each service refuses.
 
-Every type of `schema.json` has one. Adding a type: its properties there, and a class (or an
-instance of `Service`, if its schema says everything) in this table.
+================  ====================================================================
+``base``          ``Service``: behaviour that most resource types share
+``projects``      enabled APIs
+``accounts``      service accounts and service agents
+``roles``         custom roles
+``grants``        IAM grants: one member, one role, one resource
+``federation``    workload identity pools and their providers
+``buckets``       Cloud Storage buckets
+``objects``       Cloud Storage objects
+``registry``      Artifact Registry repositories
+``secrets``       Secret Manager secrets
+``keys``          Cloud KMS key rings and keys
+``observing``     metrics, alerts, budgets, TensorBoard
+``network``       Compute Engine: networks, Shared VPC, reservations
+================  ====================================================================
+
+``SERVICES`` maps each resource type of ``schema.json`` to its service. To add a type, add its
+properties there, and a class (or an instance of ``Service``, if its schema says everything) here.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _CUSTOM_CODE: Final = "@gcp-sa-aiplatform-cc."
 
 @dataclass(frozen=True)
 class ServiceIdentity(Service):
-    """Makes a service agent exist (`gcp.projects.ServiceIdentity`); repeatable."""
+    """Makes a service agent exist (``gcp.projects.ServiceIdentity``); repeatable."""
 
     title: str = "Service Identity"
     overwrites: bool = True
@@ -48,7 +48,7 @@ class ServiceIdentity(Service):
 
 @dataclass(frozen=True)
 class Account(Service):
-    """A service account (`gcp.serviceaccount.Account`)."""
+    """A service account (``gcp.serviceaccount.Account``)."""
 
     title: str = "service account"
     api: str | None = "iam.googleapis.com"
@@ -103,7 +103,7 @@ class Account(Service):
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         """The account's grants go with it: an account made anew under its name has none.
 
-        The cloud keeps them as `deleted:serviceAccount:…`, which grants nothing either.
+        The cloud keeps them as ``deleted:serviceAccount:…``, which grants nothing either.
         """
         cloud.store.delete_policy(id_)
         member = f"serviceAccount:{text(olds, 'email')}"
@@ -128,7 +128,7 @@ def _remove_member(cloud: Cloud, resource: str, member: str) -> None:
 
 
 def missing_account(cloud: Cloud, member: str) -> str | None:
-    """The address of a local service account that `member` names and that does not exist."""
+    """The address of a local service account that ``member`` names and that does not exist."""
     kind, _, email = member.partition(":")
     if kind != "serviceAccount" or not email.endswith(".iam.gserviceaccount.com"):
         return None

@@ -75,7 +75,7 @@ class Service:
         return str(given)
 
     def import_id(self, cloud: Cloud, given: str) -> str:
-        """The id for what a person may write after `pulumi import`."""
+        """The id for what a person may write after ``pulumi import``."""
         given = normal_project(given, cloud.settings.project)
         for template in cloud.type.import_ids:
             pattern = re.sub(r"{{(\w+)}}", r"(?P<\1>[^/]+)", template)

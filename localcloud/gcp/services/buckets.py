@@ -29,7 +29,10 @@ _WEEK: Final = 604_800
 
 @dataclass(frozen=True)
 class Bucket(Service):
-    """A bucket (`gcp.storage.Bucket`). Versioning, soft delete and lifecycle are only recorded."""
+    """A bucket (``gcp.storage.Bucket``).
+
+    Versioning, soft delete and lifecycle are only recorded.
+    """
 
     title: str = "Bucket"
     api: str | None = "storage.googleapis.com"

@@ -16,7 +16,7 @@ POOL: Final = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
 
 @dataclass(frozen=True)
 class Pool(Service):
-    """A workload identity pool (`gcp.iam.WorkloadIdentityPool`)."""
+    """A workload identity pool (``gcp.iam.WorkloadIdentityPool``)."""
 
     title: str = "WorkloadIdentityPool"
     api: str | None = "iam.googleapis.com"
@@ -30,7 +30,7 @@ class Pool(Service):
 
 @dataclass(frozen=True)
 class Provider(Service):
-    """A provider of a pool (`gcp.iam.WorkloadIdentityPoolProvider`)."""
+    """A provider of a pool (``gcp.iam.WorkloadIdentityPoolProvider``)."""
 
     title: str = "WorkloadIdentityPoolProvider"
     api: str | None = "iam.googleapis.com"

@@ -1,4 +1,4 @@
-"""IAM grants: one member, one role, on one resource (`…IAMMember`).
+"""IAM grants: one member, one role, on one resource (``…IAMMember``).
 
 Each grant is a read-modify-write of the resource's whole policy, guarded by its etag, because that
 is how the official plugin and the cloud do it: two at the same time must not lose one.
@@ -60,7 +60,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Grant(Service):
-    """A grant (`gcp.*.…IAMMember`); `target` says on what."""
+    """A grant (``gcp.*.…IAMMember``); ``target`` says on what."""
 
     target: Target = Target("project", "projects/{name}", "project", None)
 
@@ -75,7 +75,7 @@ class Grant(Service):
         return "/".join(parts)
 
     def import_id(self, cloud: Cloud, given: str) -> str:
-        """People write `RESOURCE ROLE MEMBER`."""
+        """People write ``RESOURCE ROLE MEMBER``."""
         resource, _, rest = given.partition(" ")
         role, _, member = rest.partition(" ")
         return f"{resource}/{role}/{member}" if member and role.startswith("roles/") else given
@@ -105,13 +105,13 @@ class Grant(Service):
         cloud.guard(project)
         path, id_ = self.target.resolve(cloud, values), self.id(cloud, values)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
-        # A project's own policy is a matter of the Resource Manager API of whoever asks.
+        # The policy of a project needs the Resource Manager API in the caller's project.
         asking = project if self.target.resource else cloud.settings.project or project
         cloud.need_api(asking, self.api, doing)
         self._verify(cloud, path, values, doing)
         role, member = text(values, "role"), text(values, "member")
         wanted = _condition(values)
-        policy = rewrite(cloud, path, doing, lambda b: with_member(b, role, member, wanted))
+        policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, wanted))
         outputs = created(cloud.type, inputs, cloud.settings, self._made(path, values, policy))
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return ExistingResource(id_, inputs, outputs)
@@ -132,7 +132,7 @@ class Grant(Service):
         path = self.target.resolve(cloud, olds)
         role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
-        rewrite(cloud, path, doing, lambda b: without_member(b, role, member, condition))
+        rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
     def _made(self, path: str, values: dict[str, Any], policy: Policy) -> dict[str, Any]:
         made: dict[str, Any] = {"etag": policy.etag}
@@ -171,7 +171,7 @@ def _is_local_role(role: str) -> bool:
 
 
 def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
-    """Read, change and write a policy until nobody else came in between. Raises CloudError 409."""
+    """Read, change and write a policy; retry on conflicting writes. Raises CloudError 409."""
     for _ in range(ATTEMPTS):
         policy = cloud.store.policy(path)
         bindings = change(policy.bindings)
@@ -184,10 +184,10 @@ def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
     raise CloudError(doing, 409, "There were concurrent policy changes.", "aborted")
 
 
-def with_member(
+def add_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """The bindings with `member` in the one for this role and condition."""
+    """The bindings with ``member`` in the one for this role and condition."""
     wanted = Binding(role, (member,), condition)
     for index, binding in enumerate(bindings):
         if _same_role(binding, wanted):
@@ -197,10 +197,10 @@ def with_member(
     return (*bindings, wanted)
 
 
-def without_member(
+def remove_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """The bindings without `member` in the one for this role and condition."""
+    """The bindings without ``member`` in the one for this role and condition."""
     wanted = Binding(role, (member,), condition)
     left = (
         Binding(b.role, tuple(m for m in b.members if m != member), b.condition)

@@ -31,7 +31,7 @@ _METADATA: Final = (
 
 @dataclass(frozen=True)
 class BucketObject(Service):
-    """An object (`gcp.storage.BucketObject`) made of `content` or of a `source` asset."""
+    """An object (``gcp.storage.BucketObject``) made of ``content`` or of a ``source`` asset."""
 
     title: str = "object"
     api: str | None = "storage.googleapis.com"

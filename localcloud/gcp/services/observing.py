@@ -21,7 +21,7 @@ CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
 
 @dataclass(frozen=True)
 class Metric(Service):
-    """A metric counted from log entries (`gcp.logging.Metric`)."""
+    """A metric counted from log entries (``gcp.logging.Metric``)."""
 
     title: str = "Metric"
     api: str | None = "logging.googleapis.com"
@@ -32,7 +32,7 @@ class Metric(Service):
 
 @dataclass(frozen=True)
 class ServerNamedService(Service):
-    """A resource of a project whose number the service chooses; `collection` is its folder."""
+    """A resource of a project whose number the service chooses; ``collection`` is its folder."""
 
     collection: str = ""
 
@@ -50,7 +50,7 @@ class ServerNamedService(Service):
 
 @dataclass(frozen=True)
 class NotificationChannel(ServerNamedService):
-    """Where alerts are sent (`gcp.monitoring.NotificationChannel`)."""
+    """Where alerts are sent (``gcp.monitoring.NotificationChannel``)."""
 
     title: str = "NotificationChannel"
     api: str | None = "monitoring.googleapis.com"
@@ -59,7 +59,7 @@ class NotificationChannel(ServerNamedService):
 
 @dataclass(frozen=True)
 class AlertPolicy(ServerNamedService):
-    """When an alert is sent (`gcp.monitoring.AlertPolicy`)."""
+    """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
 
     title: str = "AlertPolicy"
     api: str | None = "monitoring.googleapis.com"
@@ -78,7 +78,7 @@ class AlertPolicy(ServerNamedService):
 
 @dataclass(frozen=True)
 class Budget(Service):
-    """A budget of a billing account (`gcp.billing.Budget`), asked for from the stack's project."""
+    """A budget of a billing account (``gcp.billing.Budget``), created by the stack's project."""
 
     title: str = "Budget"
     api: str | None = "billingbudgets.googleapis.com"
@@ -96,7 +96,7 @@ class Budget(Service):
 
 @dataclass(frozen=True)
 class Tensorboard(Service):
-    """A TensorBoard instance (`gcp.vertex.AiTensorboard`)."""
+    """A TensorBoard instance (``gcp.vertex.AiTensorboard``)."""
 
     title: str = "Tensorboard"
     api: str | None = "aiplatform.googleapis.com"

@@ -19,7 +19,7 @@ _FORMATS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Repository(Service):
-    """A repository (`gcp.artifactregistry.Repository`); its packages are not kept here."""
+    """A repository (``gcp.artifactregistry.Repository``); its packages are not kept here."""
 
     title: str = "Repository"
     api: str | None = "artifactregistry.googleapis.com"

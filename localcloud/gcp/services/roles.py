@@ -21,7 +21,7 @@ _PERMISSION: Final = re.compile(r"^[a-z0-9-]+(\.[a-zA-Z0-9]+){2}$")
 
 @dataclass(frozen=True)
 class CustomRole(Service):
-    """A role of a project (`gcp.projects.IAMCustomRole`)."""
+    """A role of a project (``gcp.projects.IAMCustomRole``)."""
 
     title: str = "Custom Project Role"
     api: str | None = "iam.googleapis.com"

@@ -16,7 +16,7 @@ _ID: Final = re.compile(r"^[a-zA-Z0-9_-]{1,255}$")
 
 @dataclass(frozen=True)
 class Secret(Service):
-    """A secret (`gcp.secretmanager.Secret`)."""
+    """A secret (``gcp.secretmanager.Secret``)."""
 
     title: str = "Secret"
     api: str | None = "secretmanager.googleapis.com"

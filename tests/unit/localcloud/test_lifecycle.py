@@ -151,7 +151,7 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
     with pytest.raises(LocalCloudError, match="was not made by `vt local`"):
         lifecycle.start(foreign, silent)
     with pytest.raises(LocalCloudError, match="nothing was removed"):
-        down(foreign, clean=True, say=silent)
+        down(foreign, clean=True, report=silent)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, na
 def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) -> None:
     home.database.write_text("no database, as a full disk can leave it")
     said: list[str] = []
-    down(home, clean=True, say=said.append)
+    down(home, clean=True, report=said.append)
     assert said[0] == "the records of the jobs cannot be changed: file is not a database"
     assert said[1:] == ["nothing was running", f"removed {home.root}"]
 
@@ -173,14 +173,14 @@ def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) ->
 def test_down_cancels_jobs_and_clean_removes_the_files(home: Home) -> None:
     table = JobTable(home.database)
     table.insert(job(JobState.QUEUED))
-    down(home, clean=False, say=silent)
+    down(home, clean=False, report=silent)
     found = table.get("1")
     assert found is not None
     assert found.state is JobState.CANCELLED
-    down(home, clean=True, say=silent)
+    down(home, clean=True, report=silent)
     assert not home.root.exists()
     said: list[str] = []
-    down(home, clean=True, say=said.append)
+    down(home, clean=True, report=said.append)
     assert said == ["nothing was running"]
 
 
@@ -212,7 +212,7 @@ def test_nothing_is_removed_while_a_live_pulumi_holds_a_lock(
     info = lifecycle.start(stopped, silent)
     write_lock(stack_lock, live_pulumi)
     with pytest.raises(CommandError, match="is in use"):
-        down(stopped, clean=True, say=silent)
+        down(stopped, clean=True, report=silent)
     assert lifecycle.running(stopped) == info
 
 
@@ -220,5 +220,5 @@ def test_a_lock_whose_process_id_is_another_programs_by_now_keeps_nothing(
     home: Home, stack_lock: Path
 ) -> None:
     write_lock(stack_lock, os.getpid())
-    down(home, clean=True, say=silent)
+    down(home, clean=True, report=silent)
     assert not home.root.exists()

@@ -1,4 +1,4 @@
-"""Plugins that a killed `pulumi` leaves behind."""
+"""Plugins that a killed ``pulumi`` leaves behind."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from localcloud.gcp.codec import Unknown
 from localcloud.gcp.diff import UPDATE, Change
 from localcloud.gcp.services.network import peerings
 from localcloud.gcp.services.network.compute import Compute, invalid, new_number, own_network
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.addresses import Block, find_overlap
 
 _SMALLEST, _LARGEST = 29, 4
@@ -22,7 +22,10 @@ _SMALLEST, _LARGEST = 29, 4
 
 @dataclass(frozen=True)
 class Network(Compute):
-    """A VPC network (`gcp.compute.Network`). Its routes and its auto mode subnets are not kept."""
+    """A VPC network (``gcp.compute.Network``).
+
+    Its routes and its auto mode subnets are not kept.
+    """
 
     title: str = "Network"
     noun: str = "network"
@@ -69,7 +72,7 @@ class Subnetwork(Compute):
         return {
             **super().make(cloud, project, id_, inputs),
             **_addressing(inputs),
-            "network": links.SELF_LINK + network,
+            "network": resource_paths.SELF_LINK + network,
             "region": self._part(cloud, inputs, "region"),
             "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS",
             "purpose": inputs.get("purpose") or "PRIVATE",

@@ -2,7 +2,7 @@
 
 The connection is one for a network and a service. Google refuses to delete it while a producer
 holds something in it, which is asked of the jobs here. Its text is the one public threads quote
-(github.com/hashicorp/terraform-provider-google/issues/16275). `REMOVE_PEERING`, which takes the
+(github.com/hashicorp/terraform-provider-google/issues/16275). ``REMOVE_PEERING``, which takes the
 peering from the network without asking the producers, came with pulumi-gcp 10.2: for 9.35.0 it is a
 word like any other but ABANDON and PREVENT.
 """
@@ -21,11 +21,11 @@ from localcloud.errors import CloudError, OperationError
 from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.gcp.services.network.compute import Compute, in_use, invalid, own_network
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.addresses import Block, find_overlap, find_peering_range, free_block
 from localcloud.inventory.vpc import CONNECTION, NETWORK, in_network, network_of
 from localcloud.rpc_code import RpcCode
-from localcloud.vertex import tenants
+from localcloud.vertex import job_networks
 
 _STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
@@ -40,7 +40,7 @@ _TAKEN: Final = (
 
 @dataclass(frozen=True)
 class GlobalAddress(Compute):
-    """A global address (`gcp.compute.GlobalAddress`), above all a range for VPC peering."""
+    """A global address (``gcp.compute.GlobalAddress``), above all a range for VPC peering."""
 
     title: str = "GlobalAddress"
     noun: str = "address"
@@ -72,10 +72,12 @@ class GlobalAddress(Compute):
         return {**made, "labelFingerprint": "42WmSpB8rSM="}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        for connection in cloud.store.list(CONNECTION, links.project_of(id_)):
+        for connection in cloud.store.list(CONNECTION, resource_paths.project_of(id_)):
             # One that its owner abandons on purpose does not hold the range back either.
             kept = connection.inputs.get("deletionPolicy") == "ABANDON"
-            if not kept and links.last(id_) in connection.inputs.get("reservedPeeringRanges", []):
+            if not kept and resource_paths.short_name(id_) in connection.inputs.get(
+                "reservedPeeringRanges", []
+            ):
                 user = f"{network_of(cloud.store, connection)}:{connection.inputs['service']}"
                 raise in_use("Error deleting GlobalAddress", self.noun, id_, user)
         super().unmake(cloud, id_, olds)
@@ -83,13 +85,13 @@ class GlobalAddress(Compute):
 
 @dataclass(frozen=True)
 class Connection(Service):
-    """A private connection to a service producer (`gcp.servicenetworking.Connection`)."""
+    """A private connection to a service producer (``gcp.servicenetworking.Connection``)."""
 
     title: str = "Service Networking Connection"
     api: str | None = "servicenetworking.googleapis.com"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        return links.project_of(self._network(cloud, values))
+        return resource_paths.project_of(self._network(cloud, values))
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"{quote(self._network(cloud, inputs), safe='')}:{text(dict(inputs), 'service')}"
@@ -97,7 +99,8 @@ class Connection(Service):
     def import_id(self, cloud: Cloud, given: str) -> str:
         path, _, service = unquote(given).rpartition(":")
         home = {"project": cloud.settings.project}
-        return f"{quote(links.resolve(cloud.store, path, 'networks', **home), safe='')}:{service}"
+        network = resource_paths.resolve(cloud.store, path, "networks", **home)
+        return f"{quote(network, safe='')}:{service}"
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         path = unquote(id_)
@@ -131,7 +134,7 @@ class Connection(Service):
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        if tenants.on_network(cloud.store, self._network(cloud, olds)):
+        if job_networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
         super().unmake(cloud, id_, olds)
@@ -140,12 +143,12 @@ class Connection(Service):
         given, home = text(dict(values), "network"), cloud.settings.project
         if not is_local(home):  # a preview, or what the guard is about to refuse
             return given if given.startswith("projects/") else f"projects/{home}/{given}"
-        return links.resolve(cloud.store, given, "networks", project=home)
+        return resource_paths.resolve(cloud.store, given, "networks", project=home)
 
 
 @dataclass(frozen=True)
 class PeeringRoutes(Compute):
-    """Which routes cross the peering (`gcp.compute.NetworkPeeringRoutesConfig`).
+    """Which routes cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
@@ -175,7 +178,7 @@ class PeeringRoutes(Compute):
 def release(cloud: Cloud, network: str) -> None:
     """Forget the network's connections, as deleting a network does. Raises CloudError if used."""
     for connection in in_network(cloud.store, CONNECTION, network):
-        if jobs := tenants.on_network(cloud.store, network):
+        if jobs := job_networks.jobs_on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)
         cloud.store.delete(CONNECTION, connection.id)
 

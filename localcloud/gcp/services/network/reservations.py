@@ -11,7 +11,7 @@ from typing import Any, Final
 from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.services.base import ExistingResource
 from localcloud.gcp.services.network.compute import Compute, in_use, invalid
-from localcloud.inventory import links, reservations
+from localcloud.inventory import reservations, resource_paths
 from localcloud.vertex.records import JobTable
 
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
@@ -19,7 +19,7 @@ _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 @dataclass(frozen=True)
 class Reservation(Compute):
-    """A reservation (`gcp.compute.Reservation`); `inUseCount` is what jobs hold of it now."""
+    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` is what jobs hold of it now."""
 
     title: str = "Reservation"
     noun: str = "reservation"
@@ -51,7 +51,7 @@ class Reservation(Compute):
             made["reservationSharingPolicy"] = {"serviceShareType": "DISALLOW_ALL"}
         return {
             **made,
-            "zone": links.SELF_LINK + zone,
+            "zone": resource_paths.SELF_LINK + zone,
             "deleteAtTime": _deleted_at(inputs),
             "shareSettings": _share(inputs),
             "specificReservation": _specific(inputs, 0),

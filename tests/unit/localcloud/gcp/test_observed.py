@@ -45,7 +45,7 @@ def test_check_fills_in_the_same_defaults(abroad: Plugin, row: Any) -> None:
 
     inputs = abroad.checked(row["type"], row["name"], given)
 
-    # `detectMd5hash` is a default until the first refresh writes the real hash over it.
+    # ``detectMd5hash`` is a default until the first refresh writes the real hash over it.
     assert set(inputs["__defaults"]) - {"detectMd5hash"} == made
     nested = {k: v for k, v in inputs.items() if isinstance(v, dict | list) and k != "__defaults"}
     assert {k: plain(v) for k, v in nested.items() if not isinstance(v, Secret)} == {

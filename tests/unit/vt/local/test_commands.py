@@ -1,4 +1,4 @@
-"""What `vt local` says when the machine is at fault."""
+"""What ``vt local`` says when the machine is at fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `vt local up` and `vt local logs` read from state, records and buckets."""
+"""What ``vt local up`` and ``vt local logs`` read from state, records and buckets."""
 
 from __future__ import annotations
 
