@@ -23,7 +23,8 @@ from localcloud.inventory.store import (
 GRANT_ONE = """
 import sys
 from pathlib import Path
-from localcloud.inventory.store import Binding, PolicyConflictError, Store
+from localcloud.errors import PolicyConflictError
+from localcloud.inventory.store import Binding, Store
 
 store, name = Store(Path(sys.argv[1])), sys.argv[2]
 for index in range(20):
