@@ -1,1 +1,21 @@
-"""The local cloud: stand-ins for Google Cloud that the stack ``local`` runs against."""
+"""The local cloud: stand-ins for Google Cloud that the stack ``local`` runs against.
+
+======================  ==============================================================
+``home``                ``VT_LOCAL_HOME``: paths, and the environment for programs
+``environment``         this process's environment with that of the local cloud on top
+``lifecycle``           starts and stops the server, and cleans up after a crash
+``server``              the server process: object storage, job service and runner
+``storage``             the object storage emulator, a child process of the server
+``processes``           identity and end of child processes; their records
+``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
+``tools``               installs the two programs that come first on ``PATH``
+``pulumi_shim``         ``pulumi`` of the local shell
+``errors``              exceptions of the services, in one tree
+``rpc_code``            codes of ``google.rpc.Code``
+``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
+``vertex``              stand-in for the Vertex AI job service and the logs of jobs
+``runner``              runs jobs on this machine
+``inventory``           resources and IAM policies, shared by plugin and services
+``faults``              faults that a person adds
+======================  ==============================================================
+"""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from localcloud.home import Home
 
 # Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
-_REMOVED = (
+_REMOVED: Final = (
     "PULUMI_CONFIG_PASSPHRASE_FILE",
     "PULUMI_ACCESS_TOKEN",
     "GOOGLE_APPLICATION_CREDENTIALS",
@@ -15,6 +16,6 @@ _REMOVED = (
 
 
 def environment(home: Home, ports: tuple[int, int] | None) -> dict[str, str]:
-    """This process's environment with that of the local cloud on top; see `Home.environment`."""
+    """This process's environment with that of the local cloud on top; see ``Home.environment``."""
     kept = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     return kept | home.environment(ports)

@@ -1,7 +1,8 @@
 """Where the local cloud keeps its things, and the environment that points programs at it.
 
-Everything at run time lies below one folder, `VT_LOCAL_HOME` (default `<repository>/.vt-local`).
-Executor environments are large and shared by checkouts: they lie in the user's cache folder.
+Everything at run time lies below one folder, ``VT_LOCAL_HOME`` (default
+``<repository>/.vt-local``). Executor environments are large and shared by checkouts: they lie in
+the user's cache folder.
 """
 
 from __future__ import annotations
@@ -11,25 +12,26 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 
-PASSPHRASE = "local"
-"""Encrypts the state of the local stack, which holds no secret of value."""
+#: Encrypts the state of the local stack, which holds no secret of value.
+PASSPHRASE: Final = "local"
 
-_MARKER = ".vt-local-home"
+_MARKER: Final = ".vt-local-home"
 
 
 @dataclass(frozen=True)
 class Home:
-    """Paths below one `VT_LOCAL_HOME`. `repo` is the checkout it serves."""
+    """Paths below one ``VT_LOCAL_HOME``. ``repo`` is the checkout it serves."""
 
     root: Path
     repo: Path
 
     @classmethod
     def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
-        """The home named by `VT_LOCAL_HOME`, else `.vt-local` in the checkout around `cwd`."""
+        """The home that ``VT_LOCAL_HOME`` names, else ``.vt-local`` in the checkout of ``cwd``."""
         env = os.environ if env is None else env
         repo = _checkout((cwd or Path.cwd()).resolve())
         named = env.get("VT_LOCAL_HOME")
@@ -48,7 +50,7 @@ class Home:
 
     @property
     def storage(self) -> Path:
-        """`storage/BUCKET/OBJECT`, the files of the object storage emulator."""
+        """``storage/BUCKET/OBJECT``, the files of the object storage emulator."""
         return self.root / "storage"
 
     @property
@@ -57,7 +59,7 @@ class Home:
 
     @property
     def jobs(self) -> Path:
-        """One folder a job, named by its id: `logs/`, `work/`, `tmp/`, `gcs/`, `venv/`."""
+        """One folder a job, named by its id."""
         return self.root / "jobs"
 
     @property
@@ -81,7 +83,7 @@ class Home:
 
     @property
     def children(self) -> Path:
-        """One file for each process the server started (see `localcloud.processes`)."""
+        """One file for each process the server started (see ``localcloud.processes``)."""
         return self.root / "run"
 
     @property
@@ -96,16 +98,16 @@ class Home:
 
     @property
     def stacks(self) -> Path:
-        """Stack files as the `pulumi` shim hands them to the engine."""
+        """Stack files as the ``pulumi`` shim hands them to the engine."""
         return self.root / "stacks"
 
     @property
     def bin(self) -> Path:
-        """First on PATH in the local shell: the `pulumi` shim and the gcp stand-in."""
+        """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
         return self.root / "bin"
 
     def create(self) -> None:
-        """Make the folder and mark it as ours, so that `remove` cannot hit another one.
+        """Make the folder and mark it as ours, so that ``remove`` cannot hit another one.
 
         Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to.
         """
@@ -124,13 +126,13 @@ class Home:
             raise LocalCloudError(text, hint) from error
 
     def is_ours(self) -> bool:
-        """Was this folder made by `create`?"""
+        """Was this folder made by ``create``?"""
         return (self.root / _MARKER).is_file()
 
     def environment(self, ports: tuple[int, int] | None) -> dict[str, str]:
         """Variables that make pulumi and Google's clients use the local cloud.
 
-        `ports` are (Vertex, storage); None leaves the emulators out: previews need none.
+        ``ports`` are (Vertex, storage); None leaves the emulators out: previews need none.
         """
         tools = self.repo / ".venv" / "bin"
         if not tools.is_dir():
@@ -150,9 +152,9 @@ class Home:
 
 
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
-    """`VT_CACHE_DIR`, else `vertex-training` below the user's cache folder.
+    """``VT_CACHE_DIR``, else ``vertex-training`` below the user's cache folder.
 
-    The same place as that of `make setup` (tools/toolchain/layout.py, which runs before there are
+    The same place as that of ``make setup`` (tools/toolchain/layout.py, which runs before there are
     packages to import). Raises LocalCloudError if the user has no home, and nothing else is named.
     """
     env = os.environ if env is None else env
@@ -174,7 +176,7 @@ def _checkout(cwd: Path) -> Path:
 
 
 def _path_without(*folders: Path) -> str:
-    """PATH without `folders`, so that shells in shells do not make it grow."""
+    """PATH without ``folders``, so that shells in shells do not make it grow."""
     drop = {str(folder) for folder in folders}
     parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(part for part in parts if part and part not in drop)

@@ -1,6 +1,6 @@
-"""Start and stop of the local cloud's server, and healing of what a crash left.
+"""Starts and stops the local cloud's server, and cleans up after a crash.
 
-Whether a server runs is told by its lock, never by a file that may be stale. A start or stop holds
+A server runs if it holds its lock; no file that may be stale decides. A start or stop holds
 another lock, so two commands at once give one server.
 """
 
@@ -16,20 +16,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes, storage
 from localcloud.home import Home
-from localcloud.orphans import end_orphans
+from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.server import ServerInfo
 from localcloud.tools import install_tools
 
-_START_SECONDS = 60.0
-_STOP_SECONDS = 30.0
-_POLL_SECONDS = 0.03
-_ERROR = "error: "
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.03
+_ERROR: Final = "error: "
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def running(home: Home) -> ServerInfo | None:
@@ -46,7 +47,7 @@ def healthy(info: ServerInfo) -> bool:
     return storage.answers(info.storage_port)
 
 
-def start(home: Home, say: Say) -> ServerInfo:
+def start(home: Home, report: Report) -> ServerInfo:
     """The running server, started if there is none. Raises LocalCloudError if it does not start."""
     home.create()
     with _starting(home):
@@ -55,11 +56,11 @@ def start(home: Home, say: Say) -> ServerInfo:
             info = _wait_ready(home)
             if info and healthy(info):
                 return info
-            say("the server does not answer; starting it again")
+            report("the server does not answer; starting it again")
             _end_server(home)
-        _say_what_is_healed(home, say)
+        _report_orphaned_processes(home, report)
         info = _spawn(home)
-    say(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
+    report(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
     return info
 
 
@@ -71,14 +72,14 @@ def stop(home: Home) -> bool:
         ran = _locked(home)
         if ran:
             _end_server(home)
-        left = processes.end_leftovers(home.children)
-        orphans = end_orphans(home)
+        children = processes.end_orphaned_children(home.children)
+        plugins = end_orphaned_plugins(home)
         home.server_file.unlink(missing_ok=True)
-    return ran or bool(left) or bool(orphans)
+    return ran or bool(children) or bool(plugins)
 
 
 def check_removable(home: Home) -> bool:
-    """May `remove` delete the files? False if there are none.
+    """May ``remove`` delete the files? False if there are none.
 
     Raises LocalCloudError if the folder is not ours.
     """
@@ -93,7 +94,7 @@ def check_removable(home: Home) -> bool:
 
 
 def remove(home: Home) -> bool:
-    """Delete the files of a stopped local cloud; as `check_removable` otherwise."""
+    """Delete the files of a stopped local cloud; as ``check_removable`` otherwise."""
     if not check_removable(home):
         return False
     shutil.rmtree(home.root)
@@ -129,11 +130,11 @@ def _wait_ready(home: Home) -> ServerInfo | None:
     return None
 
 
-def _say_what_is_healed(home: Home, say: Say) -> None:
+def _report_orphaned_processes(home: Home, report: Report) -> None:
     if before := ServerInfo.read(home.server_file):
-        say(f"the server (process {before.pid}) was killed; starting a new one")
-    for child in processes.leftovers(home.children):
-        say(f"ending process {child.pid} ({child.role}), which it left behind")
+        report(f"the server (process {before.pid}) was killed; starting a new one")
+    for child in processes.live_children(home.children):
+        report(f"ending process {child.pid} ({child.role}), which it left behind")
 
 
 def _spawn(home: Home) -> ServerInfo:
@@ -186,14 +187,14 @@ def _end_server(home: Home) -> None:
                 f"end the process that has {home.server_lock} open.",
             )
         return
-    server = processes.Child(info.pid, processes.start_time(info.pid) or "gone", "server")
+    server = processes.ChildProcess(info.pid, processes.start_time(info.pid) or "gone", "server")
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.kill(info.pid, number)
         except ProcessLookupError:
             return
         deadline = time.monotonic() + _STOP_SECONDS
-        while server.alive() and time.monotonic() < deadline:
+        while server.is_alive() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        if not server.alive():
+        if not server.is_alive():
             return

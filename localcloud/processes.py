@@ -1,8 +1,8 @@
-"""Processes the server starts: told apart from others, ended as groups, found after a crash.
+"""Child processes of the server: identity, end as a group, and records for the next server.
 
-A process id alone proves nothing, because ids are used again: a process is the pair of its id and
-its start time. Each child has a file `run/<pid>.json`, so that the next server can end what a
-killed one left behind.
+A process id alone identifies nothing, because ids are reused: a process is the pair of its id and
+its start time. Each child has a file ``run/<pid>.json``, so that the next server can end the
+children of a killed one.
 """
 
 from __future__ import annotations
@@ -10,68 +10,64 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-_POLL_SECONDS = 0.02
+_POLL_SECONDS: Final = 0.02
 
 
 def start_time(pid: int) -> str | None:
-    """A value that differs between two processes of the same id; None if there is none.
+    """A value that differs between two processes of the same id; None if there is no process.
 
     A zombie counts as gone: it runs nothing and holds nothing.
     """
-    stat = Path(f"/proc/{pid}/stat")
-    if stat.parent.parent.joinpath("self").exists():  # Linux
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
+    import psutil  # imported here: it takes 30 ms, and most commands ask about no process
+
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
             return None
-        return None if fields[0] == "Z" else fields[19]
-    listed = subprocess.run(
-        ["ps", "-o", "lstart=", "-o", "stat=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    return None if not listed or listed.split()[-1].startswith("Z") else listed.rpartition(" ")[0]
+        created = process.create_time()
+    except psutil.Error:
+        return None
+    # On Linux, both times move when the system clock is set; their difference does not.
+    return f"{created - psutil.boot_time() if psutil.LINUX else created:.2f}"
 
 
 def program(pid: int) -> str | None:
     """Name of the program that a process runs; None if there is no such process."""
+    import psutil
+
     if start_time(pid) is None:
         return None
-    comm = Path(f"/proc/{pid}/comm")
     try:
-        return comm.read_text().strip()
-    except (FileNotFoundError, ProcessLookupError):  # it just ended, or this is not Linux
-        listed = subprocess.run(
-            ["ps", "-o", "comm=", "-p", str(pid)], capture_output=True, text=True, check=False
-        )
-        return Path(listed.stdout.strip()).name or None
+        return psutil.Process(pid).name() or None
+    except psutil.Error:
+        return None
 
 
 @dataclass(frozen=True)
-class Child:
+class ChildProcess:
     """A process that was started as the leader of its own session."""
 
     pid: int
     started: str
     role: str
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
+        """Whether this very process still runs."""
         return start_time(self.pid) == self.started
 
     def end(self, grace_seconds: float) -> None:
-        """SIGTERM to the whole group, SIGKILL after the grace period; returns when it is gone."""
+        """Send SIGTERM to the group, SIGKILL after the grace period, and wait for the end."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + grace_seconds
-        while self.alive() and time.monotonic() < deadline:
+        while self.is_alive() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         self._signal(signal.SIGKILL)
-        while self.alive():
+        while self.is_alive():
             time.sleep(_POLL_SECONDS)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -83,9 +79,9 @@ class Child:
             return
 
 
-def register(folder: Path, pid: int, role: str) -> Child:
-    """Write down a child that was just started."""
-    child = Child(pid, start_time(pid) or "gone", role)
+def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
+    """Record a child that was just started."""
+    child = ChildProcess(pid, start_time(pid) or "gone", role)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{pid}.json"
     partial = target.with_suffix(".tmp")
@@ -94,27 +90,27 @@ def register(folder: Path, pid: int, role: str) -> Child:
     return child
 
 
-def forget(folder: Path, child: Child) -> None:
-    """Remove the note of a child that ended."""
+def unregister_child(folder: Path, child: ChildProcess) -> None:
+    """Remove the record of a child that ended."""
     (folder / f"{child.pid}.json").unlink(missing_ok=True)
 
 
-def leftovers(folder: Path) -> list[Child]:
-    """Children that are noted and still alive; notes of dead ones are removed."""
-    alive: list[Child] = []
-    for note in sorted(folder.glob("*.json")):
-        child = Child(**json.loads(note.read_text()))
-        if child.alive():
+def live_children(folder: Path) -> list[ChildProcess]:
+    """Registered children that are alive. Removes the records of dead ones."""
+    alive: list[ChildProcess] = []
+    for record in sorted(folder.glob("*.json")):
+        child = ChildProcess(**json.loads(record.read_text()))
+        if child.is_alive():
             alive.append(child)
         else:
-            note.unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
     return alive
 
 
-def end_leftovers(folder: Path, grace_seconds: float = 3.0) -> list[Child]:
-    """End what a killed server left running; returns what was ended."""
-    found = leftovers(folder)
-    for child in found:
+def end_orphaned_children(folder: Path, grace_seconds: float = 3.0) -> list[ChildProcess]:
+    """End the registered children of a server that was killed. Returns those that were alive."""
+    orphaned = live_children(folder)
+    for child in orphaned:
         child.end(grace_seconds)
-        forget(folder, child)
-    return found
+        unregister_child(folder, child)
+    return orphaned

@@ -1,14 +1,14 @@
-"""`pulumi` of the local shell: runs the real one with a stack file that is not the committed one.
+"""``pulumi`` of the local shell: runs the real one with a stack file that is not the committed one.
 
-A committed stack file may name a cloud key (`secretsprovider`), which cannot be reached here, and
-the engine writes `encryptionsalt` into the stack file it uses. So commands that load a stack's
-config get `--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml`: the committed file
+A committed stack file may name a cloud key (``secretsprovider``), which cannot be reached here, and
+the engine writes ``encryptionsalt`` into the stack file it uses. So commands that load a stack's
+config get ``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: the committed file
 without its encryption settings and with those of the local backend. A committed stack that the
 local backend does not have yet is made first. Everything else passes through unchanged.
 
 A config value that was encrypted with the cloud key cannot be read here; the engine says so.
 
-Standard library only, and few imports: this runs at each `pulumi` command.
+Standard library only, and few imports: this runs at each ``pulumi`` command.
 """
 
 import os
@@ -68,7 +68,7 @@ class Request:
 
 
 def real_pulumi(own: str, path: str) -> str | None:
-    """The first `pulumi` on PATH that is not in the folder `own`."""
+    """The first ``pulumi`` on PATH that is not in the folder ``own``."""
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder, "pulumi")
         if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
@@ -81,7 +81,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def find_project(cwd: str) -> tuple[str, str] | None:
-    """(folder, project name) of the Pulumi.yaml in `cwd` or above it."""
+    """(folder, project name) of the Pulumi.yaml in ``cwd`` or above it."""
     folder = os.path.abspath(cwd)
     while True:
         try:
@@ -122,7 +122,7 @@ def salt_of(home: str, project: str, stack: str) -> str | None:
 def make_stack(
     pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
 ) -> str:
-    """`pulumi stack init` in a folder of its own; of two at once, one makes it.
+    """``pulumi stack init`` in a folder of its own; of two at once, one makes it.
 
     Returns what it said on stderr: why there is no stack, if there is none afterwards.
     """
@@ -142,7 +142,7 @@ def make_stack(
 
 
 def selected_stack(pulumi: str, cwd: str) -> str | None:
-    """The stack that commands without `--stack` work on, or None."""
+    """The stack that commands without ``--stack`` work on, or None."""
     import subprocess
 
     if named := os.environ.get("PULUMI_STACK"):
@@ -157,7 +157,7 @@ def selected_stack(pulumi: str, cwd: str) -> str | None:
 
 
 def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
-    """The arguments with `--config-file`, or as they are where there is nothing to do."""
+    """The arguments with ``--config-file``, or as they are where there is nothing to do."""
     request = Request(args)
     if request.command not in COMMANDS or request.has_config_file or request.asks_help:
         return args

@@ -1,7 +1,7 @@
 """The local cloud's one server process: object storage, the job service and the runner.
 
-`python -m localcloud.server --home DIR --repo DIR` runs until SIGTERM. Its lock file is held as
-long as it lives, and `server.json` is there while it is ready.
+``python -m localcloud.server --home DIR --repo DIR`` runs until SIGTERM. Its lock file is held as
+long as it lives, and ``server.json`` is there while it is ready.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from infra.errors import LocalCloudError
 from localcloud import processes
@@ -27,14 +27,19 @@ from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.storage import StorageEmulator
 
-_LOCK_SECONDS = 3.0
-_WATCH_SECONDS = 0.5
-_STOP_GRACE_SECONDS = 1.0
+if TYPE_CHECKING:
+    from localcloud.inventory.store import Store
+    from localcloud.runner.scheduler import LocalScheduler
+    from localcloud.vertex.records import JobTable
+
+_LOCK_SECONDS: Final = 3.0
+_WATCH_SECONDS: Final = 0.5
+_STOP_GRACE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """Contents of `server.json`."""
+    """Contents of ``server.json``."""
 
     pid: int
     vertex_port: int
@@ -63,7 +68,7 @@ class ServerInfo:
 
 
 def choose_port(wanted: int, service: str) -> int:
-    """`wanted` (0: none) if it is free, so that open shells go on; else any free port."""
+    """``wanted`` (0: none) if it is free, so that open shells go on; else any free port."""
     for port in (wanted, 0) if wanted else (0,):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -86,7 +91,7 @@ def run(home: Home) -> None:
     # First of all: a command that finds the lock held would take the dead server's id for ours.
     before = ServerInfo.read(home.server_file)
     home.server_file.unlink(missing_ok=True)
-    for child in processes.end_leftovers(home.children):
+    for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
     faults = FaultTable(home.faults)
     faults.forget_held()
@@ -111,16 +116,30 @@ def _serve(
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from localcloud.faults.calls import CallFaults
-    from localcloud.faults.jobs import JobFaults
     from localcloud.inventory.store import Store
-    from localcloud.runner.job import JobRun
-    from localcloud.runner.scheduler import LocalScheduler
     from localcloud.vertex.grpc_front import serve
     from localcloud.vertex.log_entries import LogService, handler
     from localcloud.vertex.records import JobTable
     from localcloud.vertex.service import JobService
 
     store, jobs = Store(home.database), JobTable(home.database)
+    scheduler = _scheduler(home, storage, faults, store, jobs)
+    scheduler.start()
+    logs = handler(LogService(home, store, jobs))
+    hook = CallFaults(faults, jobs, stop)
+    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
+    _live(home, storage, bound, lock, stop)
+    server.stop(_STOP_GRACE_SECONDS).wait()
+    scheduler.stop()
+    print("stopped")
+
+
+def _scheduler(
+    home: Home, storage: StorageFront, faults: FaultTable, store: Store, jobs: JobTable
+) -> LocalScheduler:
+    from localcloud.faults.jobs import JobFaults
+    from localcloud.runner.job import JobRun
+    from localcloud.runner.scheduler import LocalScheduler
 
     def make_run(
         job_id: str, cancelled: threading.Event, stopping: threading.Event
@@ -137,15 +156,7 @@ def _serve(
             stopping=stopping,
         )
 
-    scheduler = LocalScheduler(jobs, make_run)
-    scheduler.start()
-    logs = handler(LogService(home, store, jobs))
-    hook = CallFaults(faults, jobs, stop)
-    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
-    _live(home, storage, bound, lock, stop)
-    server.stop(_STOP_GRACE_SECONDS).wait()
-    scheduler.stop()
-    print("stopped")
+    return LocalScheduler(jobs, make_run)
 
 
 def _live(
@@ -159,7 +170,7 @@ def _live(
     while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
         if ServerInfo.read(home.server_file) != info:
             info.write(home.server_file)  # damaged by hand: only this process knows its contents
-        storage.tend()
+        storage.reconcile()
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
 
@@ -180,7 +191,9 @@ def _lock(home: Home) -> TextIO:
 
 
 def _is_ours(lock: TextIO, home: Home) -> bool:
-    """Is our lock still in the folder? Else it was removed (`rm -rf`, `git clean`) with all state.
+    """Whether this server's lock is still in the folder.
+
+    If not, the folder was removed (``rm -rf``, ``git clean``) with all state.
 
     Nobody could find this server any more, and another may already run in a folder of that name.
     """
@@ -191,7 +204,7 @@ def _is_ours(lock: TextIO, home: Home) -> bool:
 
 
 def main() -> int:
-    """Exit code 1 and a line `error: …` if the server cannot start."""
+    """Exit code 1 and a line ``error: …`` if the server cannot start."""
     parser = argparse.ArgumentParser(prog="python -m localcloud.server")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--repo", type=Path, required=True)

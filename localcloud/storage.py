@@ -1,9 +1,9 @@
 """Cloud Storage on this machine: fake-gcs-server, an existing emulator, as a child process.
 
-It keeps objects as plain files (`ROOT/BUCKET/OBJECT`) with their metadata in an extended attribute
-(`user.metadata`). A file without that attribute makes the listing of its whole bucket fail with
-404, so nobody may write into the folder but the emulator: `/gcs` goes through its API
-(`localcloud.runner.gcsfuse`).
+It keeps objects as plain files (``ROOT/BUCKET/OBJECT``) with their metadata in an extended
+attribute (``user.metadata``). A file without that attribute makes the listing of its whole bucket
+fail with 404, so only the emulator may write into the folder: ``/gcs`` goes through its API
+(``localcloud.runner.gcsfuse``).
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes
 
-_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_START_SECONDS = 15.0
-_POLL_SECONDS = 0.02
+_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_START_SECONDS: Final = 15.0
+_POLL_SECONDS: Final = 0.02
 
 
 def find_binary() -> Path:
@@ -60,7 +61,7 @@ def answers(port: int) -> bool:
 
 
 class StorageEmulator:
-    """One emulator process over the folder `root`."""
+    """One emulator process over the folder ``root``."""
 
     def __init__(self, root: Path, log: Path, notes: Path) -> None:
         self.root = root
@@ -68,16 +69,16 @@ class StorageEmulator:
         self.notes = notes
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
-        self._child: processes.Child | None = None
+        self._child: processes.ChildProcess | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, port: int, public_port: int | None = None) -> None:
-        """Start on `port` and return when it answers. Raises LocalCloudError if it does not.
+        """Start on ``port`` and return when it answers. Raises LocalCloudError if it does not.
 
-        `public_port` is where clients reach it, if that is another.
+        ``public_port`` is where clients reach it, if that is another.
         """
         address = f"127.0.0.1:{public_port or port}"
         self.root.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ class StorageEmulator:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._child = processes.register(self.notes, self._process.pid, "storage")
+        self._child = processes.register_child(self.notes, self._process.pid, "storage")
         self.port = port
         deadline = time.monotonic() + _START_SECONDS
         while not answers(port):
@@ -122,5 +123,5 @@ class StorageEmulator:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        processes.forget(self.notes, self._child)
+        processes.unregister_child(self.notes, self._child)
         self._process = None

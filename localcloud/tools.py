@@ -1,7 +1,8 @@
 """The two programs that come first on PATH in the local shell.
 
-`pulumi-resource-gcp` is the stand-in for the gcp plugin: the engine takes a plugin from PATH before
-any other. `pulumi` is a shim that keeps the checkout untouched (`localcloud.pulumi_shim`).
+``pulumi-resource-gcp`` is the stand-in for the gcp plugin: the engine takes a plugin from PATH
+before any other. ``pulumi`` is a shim that keeps the checkout untouched
+(``localcloud.pulumi_shim``).
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Final
 
 from localcloud.home import Home
 
-_PACKAGE_PARENT = Path(__file__).resolve().parents[1]
+_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
 
 
 def install_tools(home: Home) -> None:

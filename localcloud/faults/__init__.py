@@ -1,6 +1,16 @@
-"""What goes wrong on purpose: lost answers, refusals, stale lists, stock-outs, preemptions.
+"""Faults on purpose: lost answers, refusals, stale lists, stock-outs, preemptions.
 
-`model` says what a fault is, `table` holds those that were asked for, `calls` and `lists` apply
-them to the job service, `proxy` and `front` to Cloud Storage, `jobs` to jobs that run. Off unless
-asked for. docs/faults.md is the guide.
+================  ====================================================================
+``model``         what a fault is, and which calls it fits
+``table``         the faults that a person added, in SQLite
+``control``       adds and removes faults of a local cloud, running or not
+``calls``         applies faults to calls of the job service
+``lists``         applies faults to lists of jobs
+``jobs``          faults of running jobs: stock-outs and preemptions
+``proxy``         applies faults to Cloud Storage, as an HTTP proxy
+``front``         puts the proxy in front of the storage emulator
+``connection``    resets TCP connections
+================  ====================================================================
+
+Without a fault, nothing here acts. ``docs/faults.md`` is the guide.
 """

@@ -1,24 +1,25 @@
-"""Faults on the way of calls to the job service (a `grpc_front.Hook`)."""
+"""Faults on the way of calls to the job service (a ``grpc_front.Hook``)."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import grpc
 
 from infra.customjob.google import vertex_api
-from localcloud.faults.connection import cut
+from localcloud.errors import ApiError
+from localcloud.faults.connection import reset_peer
 from localcloud.faults.lists import rewrite
 from localcloud.faults.model import LISTS, OF_JOBS, Fault, Kind, Service
 from localcloud.faults.table import Entry, FaultTable
-from localcloud.vertex.errors import ApiError, not_found
-from localcloud.vertex.grpc_front import Call, Cut
+from localcloud.vertex.api_errors import not_found
+from localcloud.vertex.grpc_front import Call, TruncatedResponse
 from localcloud.vertex.records import JobRecord, JobTable
 
 Proceed = Callable[[], Any]
-_BY_NAME = ("GetCustomJob", "CancelCustomJob", "DeleteCustomJob")
+_BY_NAME: Final = ("GetCustomJob", "CancelCustomJob", "DeleteCustomJob")
 
 
 class CallFaults:
@@ -29,7 +30,7 @@ class CallFaults:
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
         """Make the call, with what goes wrong on its way. Raises ApiError."""
-        taken = self._table.take(
+        taken = self._table.count_call(
             Service.JOBS,
             call.method,
             lambda fault: self._subjects(call, fault),
@@ -51,15 +52,15 @@ class CallFaults:
         if fault.kind is Kind.LOST_RECORD:
             return self._without_record(fault, call, inner)
         if fault.kind is Kind.TRUNCATE:
-            return Cut(inner())
+            return TruncatedResponse(inner())
         if fault.when == "before":
-            self._happen(first, call)
+            self._apply_fault(first, call)
             return inner()
         response = inner()
-        self._happen(first, call)
+        self._apply_fault(first, call)
         return response
 
-    def _happen(self, entry: Entry, call: Call) -> None:
+    def _apply_fault(self, entry: Entry, call: Call) -> None:
         """Return if the call goes on; raise ApiError if it ends here."""
         fault, code = entry.fault, grpc.StatusCode
         match fault.kind:
@@ -68,10 +69,10 @@ class CallFaults:
             case Kind.DELAY:
                 self._stopping.wait(fault.seconds)
             case Kind.DROP:
-                self._until_the_caller_gives_up(call.context)
+                self._wait_until_caller_gives_up(call.context)
                 raise ApiError(code.DEADLINE_EXCEEDED, "nobody listens any more")
             case Kind.RESET:
-                cut(call.context.peer())
+                reset_peer(call.context.peer())
                 raise ApiError(code.UNAVAILABLE, "the connection is closed")
             case Kind.HOLD:
                 if not self._table.hold(entry.id, _describe(call), self._stopping):
@@ -79,7 +80,7 @@ class CallFaults:
             case _:
                 raise AssertionError(fault.kind)
 
-    def _until_the_caller_gives_up(self, context: grpc.ServicerContext) -> None:
+    def _wait_until_caller_gives_up(self, context: grpc.ServicerContext) -> None:
         over = threading.Event()
         if context.add_callback(over.set):
             over.wait()  # the end of the server ends the call, too
@@ -98,7 +99,7 @@ class CallFaults:
         return response
 
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
-        """What a fault's `match` is looked for in."""
+        """What a fault's ``match`` is looked for in."""
         request = call.request
         if call.method == "CreateCustomJob":
             return _texts(request.custom_job)
@@ -114,7 +115,7 @@ def _texts(job: JobRecord | vertex_api.CustomJob) -> list[str]:
 
 
 def _describe(call: Call) -> str:
-    """A held call as `vt local fault list` shows it."""
+    """A held call as ``vt local fault list`` shows it."""
     request = call.request
     job = getattr(request, "custom_job", None)
     named = job.display_name if job else getattr(request, "name", "") or request.filter

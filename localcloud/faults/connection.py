@@ -6,14 +6,15 @@ import os
 import socket
 import struct
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote
 
 #: l_onoff, l_linger: closing throws away what was not sent, and the other side hears RST.
-_NO_LINGER = struct.pack("ii", 1, 0)
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
-def cut(peer: str) -> bool:
-    """Close the connection of a gRPC peer (`ipv4:127.0.0.1:4711`); False if it is gone already.
+def reset_peer(peer: str) -> bool:
+    """Close the connection of a gRPC peer (``ipv4:127.0.0.1:4711``); False if it is gone already.
 
     gRPC has no call for it, so the socket is looked for among those of this process.
     """
@@ -30,14 +31,14 @@ def cut(peer: str) -> bool:
                 # gRPC listens on IPv6 sockets, which see IPv4 addresses as ::ffff:127.0.0.1.
                 if (str(host).removeprefix("::ffff:"), port) != wanted:
                     continue
-                reset(found)
+                reset_connection(found)
             except OSError:
                 continue  # not connected
             return True
     return False
 
 
-def reset(connection: socket.socket) -> None:
+def reset_connection(connection: socket.socket) -> None:
     """End a connection at once, for both sides."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     connection.shutdown(socket.SHUT_RDWR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import lifecycle
@@ -10,8 +11,8 @@ from localcloud.faults.model import Fault, Service
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 
-_POLL_SECONDS = 0.02
-_FRONT_SECONDS = 30.0
+_POLL_SECONDS: Final = 0.02
+_FRONT_SECONDS: Final = 30.0
 
 
 def inject(home: Home, fault: Fault) -> int:
@@ -29,7 +30,7 @@ def inject(home: Home, fault: Fault) -> int:
 def clear(home: Home, fault_id: int | None = None) -> int:
     """Remove one fault or all, and return how many once they are out of force.
 
-    Raises LocalCloudError as `inject`, and if there is no fault of this id.
+    Raises LocalCloudError as ``inject``, and if there is no fault of this id.
     """
     table = FaultTable(home.faults)
     cleared = table.clear(fault_id)

@@ -30,7 +30,7 @@ class StorageFront:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, port: int) -> None:
-        """Serve at `port`. Raises LocalCloudError if the emulator does not start."""
+        """Serve at ``port``. Raises LocalCloudError if the emulator does not start."""
         self.port = port
         if self._wanted():
             self._put_in_front()
@@ -38,7 +38,7 @@ class StorageFront:
             self._emulator.start(port)
             self._note(0)
 
-    def tend(self) -> None:
+    def reconcile(self) -> None:
         """Put the proxy there or take it away, and start an emulator that ended again."""
         if self._wanted() != (self._proxy is not None):
             self.stop()

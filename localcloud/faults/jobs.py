@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.faults.table import FaultTable
 from localcloud.vertex.records import JobRecord
 
-PREEMPTIONS = 6
-"""Restarts after a preemption (docs.cloud.google.com/vertex-ai/docs/training/use-spot-vms)."""
-
-RESOURCE_EXHAUSTED = 8
-"""google.rpc.Code"""
+#: Restarts after a preemption (docs.cloud.google.com/vertex-ai/docs/training/use-spot-vms).
+PREEMPTIONS: Final = 6
 
 
 def stockout_message(region: str) -> str:
@@ -41,5 +39,5 @@ class JobFaults:
 
     def _take(self, job: JobRecord, accept: Callable[[Fault], bool]) -> Fault | None:
         subjects = [job.job_id, job.display_name, *job.labels.values()]
-        taken = self._table.take(Service.JOBS, "", lambda _: subjects, accept)
+        taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
         return taken[0].fault if taken else None

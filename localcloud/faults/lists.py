@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from infra.customjob.google import vertex_api
 from localcloud.faults.model import Fault, Kind
 
-_BEGINNING = "beginning"
-"""Token of the page after an empty first one."""
+#: Token of the page after an empty first one.
+_BEGINNING: Final = "beginning"
 
 
 def rewrite(
     fault: Fault, request: vertex_api.ListCustomJobsRequest, answer: Callable[[], object]
 ) -> object:
-    """The answer to a ListCustomJobs request as the fault has it; `answer` gives the true one."""
+    """The answer to a ListCustomJobs request as the fault has it; ``answer`` gives the true one."""
     if fault.kind is Kind.SHORT_PAGES:
         return _short_pages(request, answer)
     if fault.kind is Kind.LOST_PAGE:

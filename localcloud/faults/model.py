@@ -6,14 +6,14 @@ import random
 from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from infra.errors import LocalCloudError, nearest
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
-GRPC_CODES = frozenset(
+GRPC_CODES: Final = frozenset(
     {
         *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
         *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
@@ -22,7 +22,7 @@ GRPC_CODES = frozenset(
     }
 )
 #: Short names of the methods faults apply to, as the APIs name them.
-METHODS = {
+METHODS: Final = {
     "jobs": frozenset(
         {
             *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
@@ -49,11 +49,11 @@ class Kind(StrEnum):
     """What goes wrong."""
 
     ERROR = "error"
-    """The call is answered with `code`."""
+    """The call is answered with ``code``."""
     DROP = "drop"
     """No answer ever comes: the caller runs into its own deadline."""
     DELAY = "delay"
-    """The call takes `seconds` longer."""
+    """The call takes ``seconds`` longer."""
     RESET = "reset"
     """The caller's connection is closed."""
     TRUNCATE = "truncate"
@@ -61,7 +61,7 @@ class Kind(StrEnum):
     HOLD = "hold"
     """The call stops here until it is released."""
     STALE = "stale"
-    """Lists do not show jobs younger than `seconds`."""
+    """Lists do not show jobs younger than ``seconds``."""
     SHORT_PAGES = "short-pages"
     """The first page of a list is empty and each further one has one job, as the API may do."""
     LOST_PAGE = "lost-page"
@@ -69,28 +69,28 @@ class Kind(StrEnum):
     LOST_RECORD = "lost-record"
     """The record of a job is gone: 404, and in no list."""
     STOCKOUT = "stockout"
-    """There is no machine: the job waits `seconds`, or fails if none are given."""
+    """There is no machine: the job waits ``seconds``, or fails if none are given."""
     PREEMPT = "preempt"
-    """A running job with strategy SPOT loses its machine after `seconds` and is restarted."""
+    """A running job with strategy SPOT loses its machine after ``seconds`` and is restarted."""
 
 
-LISTS = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
+LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
 #: Kinds that apply to jobs that run rather than to calls.
-OF_JOBS = frozenset({Kind.STOCKOUT, Kind.PREEMPT})
-_ONLY_ON_JOBS = LISTS | OF_JOBS | {Kind.LOST_RECORD}
-_HAS_WHEN = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
-_NEEDS_SECONDS = frozenset({Kind.DELAY, Kind.STALE})
-_TAKES_SECONDS = _NEEDS_SECONDS | OF_JOBS
+OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT})
+_ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
+_HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
+_NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
+_TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
 #: Kinds that describe a condition, not an event: they last until they are cleared.
-_LASTING = LISTS | {Kind.LOST_RECORD}
+_LASTING: Final = LISTS | {Kind.LOST_RECORD}
 
 
 class Fault(BaseModel):
     """One fault and the calls or jobs it applies to. Raises ValidationError if it makes no sense.
 
-    A call that fits is counted; the fault happens from the `nth` on, `times` times (0: until it
+    A call that fits is counted; the fault happens from the ``nth`` on, ``times`` times (0: until it
     is cleared; None: once, or until cleared for stale lists and lost pages and records), each
-    time with `probability`. The same `seed` gives the same choices.
+    time with ``probability``. The same ``seed`` gives the same choices.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,7 +98,7 @@ class Fault(BaseModel):
     service: Service
     kind: Kind
     method: str = "*"
-    """Short name of the method, or a pattern (`objects.*`)."""
+    """Short name of the method, or a pattern (``objects.*``)."""
     match: str = ""
     """Text within the job's name, labels, id or list filter; or within BUCKET/OBJECT."""
     when: Literal["before", "after"] = "before"
@@ -127,12 +127,12 @@ class Fault(BaseModel):
         return 0 if self.kind in _LASTING else 1
 
     def describe(self) -> str:
-        """One line, in the words of `vt local fault add`."""
+        """One line, in the words of ``vt local fault add``."""
         given = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
-        """Does it apply to this call? `subjects` are the texts `match` is looked for in."""
+        """Does it apply to this call? ``subjects`` are the texts ``match`` is looked for in."""
         return (
             self.service is service
             and (self.kind not in LISTS or method == "ListCustomJobs")
@@ -141,7 +141,7 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Does it happen to the `seen`-th call that fits, having happened `fired` times?"""
+        """Does it happen to the ``seen``-th call that fits, having happened ``fired`` times?"""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return self.probability >= 1 or random.Random(f"{self.seed}:{seen}").random() < (
@@ -156,7 +156,7 @@ class Fault(BaseModel):
         return self
 
 
-_HINT = "`vt local fault add --help` lists kinds and options; docs/faults.md has examples."
+_HINT: Final = "`vt local fault add --help` lists kinds and options; docs/faults.md has examples."
 
 
 def _place_problems(fault: Fault) -> Iterable[str]:

@@ -1,6 +1,6 @@
 """Cloud Storage with faults: a proxy that forwards HTTP to the emulator, but for what goes wrong.
 
-It stands before the emulator only while there is a fault for storage (`front`).
+It stands before the emulator only while there is a fault for storage (``front``).
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from localcloud.faults.connection import reset
+from localcloud.errors import ExchangeEndedError
+from localcloud.faults.connection import reset_connection
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.faults.table import Entry, FaultTable
 
-_TIMEOUT_SECONDS = 300.0
-_BLOCK = 1 << 16
-_POLL_SECONDS = 0.1
+_TIMEOUT_SECONDS: Final = 300.0
+_BLOCK: Final = 1 << 16
+_POLL_SECONDS: Final = 0.1
 #: Of one connection only (RFC 9110, 7.6.1), or written anew.
-_NOT_FORWARDED = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
+_NOT_FORWARDED: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "content-length"}
+)
 #: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
-_PATH = re.compile(
+_PATH: Final = re.compile(
     r"/(?:(?P<upload>upload|resumable/upload)/)?(?P<download>download/)?storage/v1"
     r"(?:/b(?:/(?P<bucket>[^/]+)(?:/o(?:/(?P<object>.+))?(?P<list>/?))?)?)?$"
 )
 
 
-class Ended(Exception):
-    """The exchange is over without a (whole) answer."""
-
-
 class FaultProxy(ThreadingHTTPServer):
-    """Listens on 127.0.0.1:`port`; `target` gives the emulator's port at the time of a call."""
+    """Listens on 127.0.0.1:``port``; ``target`` gives the emulator's port at the time of a call."""
 
     daemon_threads = True
     block_on_close = False
@@ -78,43 +78,46 @@ class _Exchange(BaseHTTPRequestHandler):
             body = b"".join(self._body())
             method, place = describe(self.command, self.path, body)
             table = self.server.table
-            taken = table.take(Service.STORAGE, method, lambda _: [place], lambda _: True)
+            taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
             for entry in taken:
                 if entry.fault.when == "before":
-                    self._happen(entry, f"{method} {place}")
+                    self._apply_fault(entry, f"{method} {place}")
             status, headers, answer = self._forward(body)
             for entry in reversed(taken):
                 if entry.fault.when == "after":
-                    self._happen(entry, f"{method} {place}")
+                    self._apply_fault(entry, f"{method} {place}")
             cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
             self._answer(status, headers, answer, cut=cut)
-        except Ended:
+        except ExchangeEndedError:
             self.close_connection = True
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
 
-    def _happen(self, entry: Entry, call: str) -> None:
-        """Return if the exchange goes on; else answer if there is one, and raise Ended."""
+    def _apply_fault(self, entry: Entry, call: str) -> None:
+        """Apply the fault to the exchange; return if the exchange goes on.
+
+        Raises ExchangeEndedError, after the answer if there is one.
+        """
         fault = entry.fault
         match fault.kind:
             case Kind.ERROR:
                 self._answer(int(fault.code), *_error(fault, entry.id))
-                raise Ended
+                raise ExchangeEndedError
             case Kind.DELAY:
                 self.server.stopping.wait(fault.seconds)
             case Kind.DROP:
-                self._until_the_caller_gives_up()
-                raise Ended
+                self._wait_until_caller_gives_up()
+                raise ExchangeEndedError
             case Kind.RESET:
-                reset(self.connection)
-                raise Ended
+                reset_connection(self.connection)
+                raise ExchangeEndedError
             case Kind.HOLD:
                 if not self.server.table.hold(entry.id, call, self.server.stopping):
-                    raise Ended
+                    raise ExchangeEndedError
             case _:
                 return  # of the answer: see there
 
-    def _until_the_caller_gives_up(self) -> None:
+    def _wait_until_caller_gives_up(self) -> None:
         while not self.server.stopping.is_set():
             readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
@@ -150,7 +153,7 @@ class _Exchange(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body[: len(body) // 2] if cut else body)
         if cut:
-            raise Ended
+            raise ExchangeEndedError
 
     def _body(self) -> Iterator[bytes]:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
@@ -164,20 +167,20 @@ class _Exchange(BaseHTTPRequestHandler):
             while left:
                 block = self.rfile.read(min(left, _BLOCK))
                 if not block:
-                    raise Ended
+                    raise ExchangeEndedError
                 left -= len(block)
                 yield block
 
     def _chunk_size(self) -> int:
-        """Of the next chunk; 0 for the last. Raises Ended if the client is gone."""
+        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if the client is gone."""
         try:
             return int(self.rfile.readline().split(b";")[0], 16)
         except ValueError:
-            raise Ended from None
+            raise ExchangeEndedError from None
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
-    """Name of the API's method, and BUCKET/OBJECT as far as the request tells them."""
+    """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
     parts = urlsplit(path)
     query = parse_qs(parts.query)
     found = _PATH.match(parts.path)

@@ -1,6 +1,6 @@
 """The faults that were asked for, and the calls they hold: one SQLite file in the home.
 
-Commands write it, the server reads it at every call. As long as nobody asked for a fault there is
+Commands write it, the server reads it at every call. Until the first fault is added there is
 no file, and a call costs one look for it. Faults outlive the server: a restart is one of the things
 worth rehearsing with them.
 """
@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.inventory.store import BUSY_SECONDS
 
-_POLL_SECONDS = 0.02
-_SCHEMA = """
+_POLL_SECONDS: Final = 0.02
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS faults (
     id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
     fired INTEGER NOT NULL DEFAULT 0, released INTEGER NOT NULL DEFAULT 0
@@ -49,7 +50,7 @@ class Entry:
 
     @property
     def uses(self) -> str:
-        """`1 of 3`, or `5` for one without a limit."""
+        """``1 of 3``, or ``5`` for one without a limit."""
         return f"{self.fired} of {self.fault.limit}" if self.fault.limit else str(self.fired)
 
     def as_json(self) -> dict[str, object]:
@@ -110,7 +111,7 @@ class FaultTable:
                 "DELETE FROM faults WHERE ?1 IS NULL OR id = ?1", (fault_id,)
             ).rowcount
 
-    def take(
+    def count_call(
         self,
         service: Service,
         method: str,
@@ -169,7 +170,7 @@ class FaultTable:
     def wait_held(self, fault_id: int, seconds: float) -> str:
         """The call a fault holds, as soon as there is one.
 
-        Raises LocalCloudError after `seconds`.
+        Raises LocalCloudError after ``seconds``.
         """
         deadline = time.monotonic() + seconds
         while not (held := self.get(fault_id).held):
@@ -191,7 +192,7 @@ class FaultTable:
             db.execute("INSERT INTO front VALUES (?)", (port,))
 
     def front(self) -> int:
-        """As `set_front` noted."""
+        """As ``set_front`` noted."""
         if not self.any():
             return 0
         with self._connect() as db:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from localcloud.gcp.codec import Secret, Unknown, has_unknown, plain
 from localcloud.gcp.names import Naming, auto_name, kept_name
 from localcloud.gcp.rules import rule_for
 from localcloud.gcp.schema import Property, ResourceType
 
-DEFAULTS = "__defaults"
+DEFAULTS: Final = "__defaults"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedInputs:
     """Inputs to keep, and messages for the user (none: the inputs are good)."""
 
     inputs: dict[str, Any]
@@ -52,8 +52,8 @@ class Checked:
 
 def check(
     type_: ResourceType, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
-) -> Checked:
-    """Fill in and validate the inputs `news` of the resource called `name`.
+) -> CheckedInputs:
+    """Fill in and validate the inputs ``news`` of the resource called ``name``.
 
     Raises NameTooLongError if no name can be made.
     """
@@ -68,7 +68,7 @@ def check(
     inputs = _with_defaults(type_.properties, inputs, defaulted)
     problems = _problems(type_.token, type_.properties, plain(inputs), Place())
     failures = [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
-    return Checked(inputs, failures)
+    return CheckedInputs(inputs, failures)
 
 
 def _with_defaults(

@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from infra.naming import LOCAL_PREFIX, is_local
+from localcloud.errors import CloudError, RefusedError
 from localcloud.gcp.plan import Settings
 from localcloud.gcp.schema import ResourceType
 from localcloud.inventory.store import Store, project_number
 
-LOCAL_PREFIX: Final = "local-"
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 
 # Names of the services in the cloud's own message.
@@ -32,29 +33,6 @@ _TITLES: Final = {
     "servicenetworking.googleapis.com": "Service Networking API",
     "storage.googleapis.com": "Cloud Storage API",
 }
-
-
-class CloudError(Exception):
-    """An answer of the cloud that is an error, in the words of the official plugin.
-
-    `code` is the HTTP status, `status` the reason Google puts behind the text.
-    """
-
-    def __init__(self, doing: str, code: int, text: str, status: str) -> None:
-        self.code = code
-        super().__init__(f"{doing}: googleapi: Error {code}: {text}, {status}")
-
-
-class OperationError(CloudError):
-    """A long-running operation that failed; `code` is that of google.rpc.Code."""
-
-    def __init__(self, doing: str, code: int, text: str) -> None:
-        self.code = code
-        Exception.__init__(self, f"{doing}: Error code {code}, message: {text}")
-
-
-class RefusedError(Exception):
-    """The stand-in itself, not the cloud it stands for, refuses: one plain line."""
 
 
 @dataclass
@@ -83,7 +61,7 @@ class Cloud:
                 f"{self.type.token}: project: required field is not set. "
                 "Hint: pulumi config set gcp:project"
             )
-        if not project.startswith(LOCAL_PREFIX):
+        if not is_local(project):
             raise RefusedError(
                 f"project '{project}' is not a local project (its id does not begin with "
                 f"'{LOCAL_PREFIX}'); the stand-in for the gcp plugin previews it but refuses to "

@@ -1,6 +1,6 @@
 """Property values between the wire (protobuf Struct with signatures) and Python.
 
-Own code, because the SDK's deserialiser builds `Output`s and assets of a running program and
+Own code, because the SDK's deserialiser builds ``Output``s and assets of a running program and
 importing it takes longer than everything else this plugin does at start.
 """
 
@@ -106,7 +106,7 @@ def _decode_struct(struct: struct_pb2.Struct) -> Any:
         return fields.get("id", UNKNOWN)
     if signature == ASSET:
         kept = {k: v for k, v in fields.items() if k in ("text", "path", "uri")}
-        # The engine sends `text: ""` beside a path; an asset has exactly one source.
+        # The engine sends ``text: ""`` beside a path; an asset has exactly one source.
         if kept.get("path") or kept.get("uri"):
             kept.pop("text", None)
         return Asset(fields.get("hash", ""), tuple(sorted(kept.items())))

@@ -22,7 +22,7 @@ UPDATE: Final = "update"
 
 @dataclass(frozen=True)
 class Change:
-    """One changed property: its path, `add`, `delete` or `update`, and whether it replaces."""
+    """One changed property: path, ``add``/``delete``/``update``, and whether it replaces."""
 
     path: str
     kind: str
@@ -55,7 +55,7 @@ _REFERENCES: Final = frozenset(
 # Blocks that the plugin keeps as a set: any change inside makes the whole block new, so numbers
 # and booleans that stood at their zero value are reported as gone.
 _NEW_WHEN_CHANGED: Final = frozenset({("gcp:storage/bucket:Bucket", "condition")})
-# Inputs that only tell the service what to look at; the service's hook says what changed.
+# Inputs that name where a service finds content; the service's hook compares the content.
 _LEFT_TO_HOOK: Final = frozenset({("gcp:storage/bucketObject:BucketObject", "detectMd5hash")})
 _IGNORED_CASE: Final = frozenset({("gcp:storage/bucket:Bucket", "location")})
 
@@ -67,7 +67,7 @@ def changes(
     settings: Settings,
     hook: Callable[[dict[str, Any], dict[str, Any]], list[Change]],
 ) -> list[Change]:
-    """All changes, sorted by path. `hook` adds what the type's service foretells."""
+    """All changes, sorted by path. ``hook`` adds what the type's service foretells."""
     news, before = plain(dict(inputs)), plain(dict(olds))
     found: dict[str, Change] = {}
     for name, prop in type_.properties.items():
@@ -233,5 +233,5 @@ def _replaces(prop: Property) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    """Nothing or a zero value: Terraform cannot tell these apart."""
+    """Whether a value is missing or a zero value; Terraform does not distinguish them."""
     return value in (None, "", 0, False, [], {})

@@ -14,24 +14,18 @@ from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 from uuid import uuid4
 
-from localcloud.gcp.cloud import Cloud, RefusedError
+from localcloud.errors import RefusedError, UnlistableBucketError
+from localcloud.gcp.cloud import Cloud
 
 VARIABLE: Final = "STORAGE_EMULATOR_HOST"
 TIMEOUT_SECONDS: Final = 60.0
 # No proxy: the emulator listens on this machine, whatever the environment says.
-_OPENER = build_opener(ProxyHandler({}))
-
-
-class UnlistableError(Exception):
-    """The bucket's folder holds a file that was not written through the emulator.
-
-    It then answers 404 to every listing (measured, fake-gcs-server 1.52).
-    """
+_OPENER: Final = build_opener(ProxyHandler({}))
 
 
 @dataclass(frozen=True)
 class Emulator:
-    """Buckets and objects; `None` and `False` mean: not there."""
+    """Buckets and objects; ``None`` and ``False`` mean: not there."""
 
     base: str
 
@@ -61,14 +55,14 @@ class Emulator:
         self._call("DELETE", f"/storage/v1/b/{quote(name, safe='')}")
 
     def objects(self, bucket: str) -> Iterator[str]:
-        """Names of the objects in a bucket. Raises UnlistableError."""
+        """Names of the objects in a bucket. Raises UnlistableBucketError."""
         token = ""
         while True:
             query = urlencode({"maxResults": 1000, **({"pageToken": token} if token else {})})
             page = self._call("GET", f"/storage/v1/b/{quote(bucket, safe='')}/o?{query}")
             if page is None:
                 if self.has_bucket(bucket):
-                    raise UnlistableError(bucket)
+                    raise UnlistableBucketError(bucket)
                 return
             yield from (item["name"] for item in page.get("items", ()))
             token = page.get("nextPageToken", "")
@@ -106,7 +100,7 @@ class Emulator:
         *,
         absent: int = 404,
     ) -> dict[str, Any] | None:
-        """The decoded answer; None for the status `absent`. Raises RefusedError."""
+        """The decoded answer; None for the status ``absent``. Raises RefusedError."""
         request = Request(self.base + path, body, {"Content-Type": content_type}, method=method)
         try:
             with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:

@@ -7,6 +7,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
+from localcloud.errors import NameTooLongError
+
 RANDOM_LENGTH: Final = 7
 
 # Longest name of each type (default: 63, in lower case, as Compute Engine wants it).
@@ -24,10 +26,6 @@ _AS_GIVEN: Final = frozenset(
 _LONGEST: Final = {"gcp:serviceaccount/account:Account": 30}
 
 
-class NameTooLongError(Exception):
-    """No name of legal length can be made from the resource's name."""
-
-
 @dataclass(frozen=True)
 class Naming:
     """What the engine says about names in one Check: the seed, and the stack's autonaming rule."""
@@ -38,7 +36,7 @@ class Naming:
 
 
 def auto_name(token: str, name: str, naming: Naming) -> str | None:
-    """A name for the resource called `name`; None if the stack forbids making one.
+    """A name for the resource called ``name``; None if the stack forbids making one.
 
     Raises NameTooLongError.
     """

@@ -18,18 +18,15 @@ LABEL_OUTPUTS: Final = ("effectiveLabels", "pulumiLabels")
 _PROJECT_LATER: Final = frozenset(
     {
         "gcp:storage/bucket:Bucket",
-        "gcp:secretmanager/secretVersion:SecretVersion",
         "gcp:secretmanager/secretIamMember:SecretIamMember",
     }
 )
-_DELETION_POLICY_LATER: Final = frozenset(
-    {"gcp:secretmanager/secretVersion:SecretVersion", "gcp:billing/budget:Budget"}
-)
+_DELETION_POLICY_LATER: Final = frozenset({"gcp:billing/budget:Budget"})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The provider's own configuration (`gcp:project`, `gcp:region`, …)."""
+    """The provider's own configuration (``gcp:project``, ``gcp:region``, …)."""
 
     project: str = ""
     region: str = ""
@@ -51,7 +48,7 @@ class Settings:
 def preview(
     type_: ResourceType, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Outputs of a resource that does not exist yet. `known`: what its service can foretell."""
+    """Outputs of a resource that does not exist yet. ``known``: what its service can foretell."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if inputs.get(name) is not None:
@@ -69,7 +66,7 @@ def created(
     settings: Settings,
     computed: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Outputs of a resource that was just created; `computed` comes from its service."""
+    """Outputs of a resource that was just created; ``computed`` comes from its service."""
     return _outputs(type_, inputs, {}, settings, computed, planning=False)
 
 
@@ -82,7 +79,7 @@ def updated(
     *,
     planning: bool,
 ) -> dict[str, Any]:
-    """Outputs after an update: what the service decided before (`olds`) stays."""
+    """Outputs after an update: what the service decided before (``olds``) stays."""
     return _outputs(type_, inputs, olds, settings, computed, planning=planning)
 
 

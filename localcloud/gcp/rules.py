@@ -1,7 +1,7 @@
 """Rules of single properties that the schema alone does not state, with the plugin's own words.
 
 Each rule takes the value and returns what is wrong, or None. Measured: the fixture
-`gcp-invalid-inputs.txt` lists the refusals, and what passes here though the cloud refuses it.
+``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud refuses it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, Final
 
 Rule = Callable[[Any], str | None]
 
-_GCE_NAME = "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"
-_ACCOUNT = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-_LABEL_KEY = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
-_POOL = "workload_identity_pool_id"
-_IAM_DOC = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
-_LABEL_DOC = "https://cloud.google.com/storage/docs/tags-and-labels#bucket-labels"
-_DAY = 86_400
+_GCE_NAME: Final = "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"
+_ACCOUNT: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_LABEL_KEY: Final = re.compile(r"^[a-z][a-z0-9_-]{0,62}$")
+_POOL: Final = "workload_identity_pool_id"
+_IAM_DOC: Final = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
+_LABEL_DOC: Final = "https://cloud.google.com/storage/docs/tags-and-labels#bucket-labels"
+_DAY: Final = 86_400
 
 
 def _gce_name(value: Any) -> str | None:

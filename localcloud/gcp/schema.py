@@ -1,4 +1,4 @@
-"""Property trees of the resource types, read from `schema.json` (measured, see its header)."""
+"""Property trees of the resource types, read from ``schema.json`` (measured, see its header)."""
 
 from __future__ import annotations
 

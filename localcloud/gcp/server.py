@@ -16,10 +16,10 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from localcloud.errors import PluginError, RefusedError
 from localcloud.gcp import check, diff, plan, wire
-from localcloud.gcp.cloud import HOME_VARIABLE, Cloud, CloudError, RefusedError
+from localcloud.gcp.cloud import HOME_VARIABLE, Cloud
 from localcloud.gcp.codec import UNKNOWN, decode, encode, plain
-from localcloud.gcp.names import NameTooLongError
 from localcloud.gcp.plan import Settings
 from localcloud.gcp.schema import ResourceType, find
 from localcloud.gcp.services import Service, service_for
@@ -140,7 +140,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 inputs = decode(request.inputs)
                 inputs = wire.drifted(call.type, inputs, outputs, self._settings)
             else:
-                inputs = {k: v for k, v in found.inputs.items() if not wire.only_noted(v)}
+                inputs = {k: v for k, v in found.inputs.items() if not wire.is_placeholder(v)}
                 inputs = wire.mark_secrets(call.type, inputs)
             outputs = wire.mark_secrets(call.type, outputs)
             return provider_pb2.ReadResponse(
@@ -196,7 +196,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         cloud = Cloud(type_, self._settings, self._environment)
         try:
             return run(Call(type_, service_for(token), cloud))
-        except (CloudError, RefusedError, NameTooLongError) as error:
+        except PluginError as error:
             text = str(error)
         except Exception as error:
             text = f"unexpected {type(error).__name__}: {error}{self._log()}"

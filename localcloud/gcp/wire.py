@@ -77,14 +77,14 @@ def mark_secrets(type_: ResourceType, outputs: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def only_noted(value: Any) -> bool:
+def is_placeholder(value: Any) -> bool:
     """Does the store keep only that there was an asset or a secret, not which?"""
     return isinstance(value, dict) and "asset" in value
 
 
 def known_asset(value: Any, before: Any) -> Any:
-    """What the engine knows, where the store keeps only a note of it."""
-    return before if only_noted(value) else value
+    """The engine's value, where the store keeps only a placeholder."""
+    return before if is_placeholder(value) else value
 
 
 def drifted(

@@ -1,1 +1,10 @@
-"""What exists in the local cloud, in one SQLite file: resources, policies, addresses, machines."""
+"""Resources and IAM policies of the local cloud: the plugin writes them, all services read them.
+
+====================  ================================================================
+``store``             resources and IAM policies in one SQLite file
+``resource_paths``    references to resources, and the one form that the store compares
+``vpc``               networks and what belongs to them
+``addresses``         allocated address ranges of a network, and free ones
+``reservations``      Compute Engine reservations, as jobs and the plugin see them
+====================  ================================================================
+"""

@@ -1,6 +1,6 @@
 """Compute Engine reservations as jobs and the gcp plugin see them, and who uses how many.
 
-A use is a row that goes with the job's state (`localcloud.vertex.records`): whatever ends a job
+A use is a row that goes with the job's state (``localcloud.vertex.records``): whatever ends a job
 gives its machines back, also the next server's start after a crash.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import machines
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, StoredResource, project_number
 
-RESERVATION = "gcp:compute/reservation:Reservation"
+RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Shape:
 
     machine_type: str
     accelerator: str = ""
-    """As Vertex AI names it (`NVIDIA_L4`); empty without one."""
+    """As Vertex AI names it (``NVIDIA_L4``); empty without one."""
     count: int = 0
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Reservation:
     shape: Shape
     local_ssds: int
     by_name_only: bool
-    """`specificReservationRequired`: consumable only by who names it (D:compute.v1)."""
+    """``specificReservationRequired``: consumable only by who names it (D:compute.v1)."""
     service_share_type: str
     share_type: str
     shared_with: frozenset[str]
@@ -62,8 +62,10 @@ class Reservation:
 
 
 def find(store: Store, link: str) -> Reservation | None:
-    """The reservation with this name (`projects/P/zones/Z/reservations/R`), or None."""
-    path = links.by_id(store, "/".join(link.split("/")[:6]))  # without block and sub-block
+    """The reservation with this name (``projects/P/zones/Z/reservations/R``), or None."""
+    path = resource_paths.canonical(
+        store, "/".join(link.split("/")[:6])
+    )  # without block and sub-block
     found = store.get(RESERVATION, path)
     return read(found) if found and not over(found.outputs) else None
 
@@ -91,7 +93,7 @@ def read(found: StoredResource) -> Reservation:
     return Reservation(
         path=found.id,
         project=found.project,
-        zone=links.last(values["zone"]),
+        zone=resource_paths.short_name(values["zone"]),
         count=int(specific["count"]),
         shape=shape_of(machine),
         local_ssds=len(machine.get("localSsds") or []),
@@ -105,11 +107,11 @@ def read(found: StoredResource) -> Reservation:
 
 
 def shape_of(machine: dict[str, Any]) -> Shape:
-    """The shape of `instanceProperties`. A2, A3, G2 and the like have their GPUs by their type."""
+    """The shape of ``instanceProperties``; the type of A2, A3, G2 and the like implies GPUs."""
     name = machine.get("machineType") or ""
     for gpus in machine.get("guestAccelerators") or []:
         kind = str(gpus["acceleratorType"]).upper().replace("-", "_")
-        return Shape(name, links.last(kind), int(gpus["acceleratorCount"]))
+        return Shape(name, resource_paths.short_name(kind), int(gpus["acceleratorCount"]))
     known = machines.machine_type(name)
     if known and known.accelerator_required and len(known.accelerators) == 1:
         [(accelerator, counts)] = known.accelerators.items()

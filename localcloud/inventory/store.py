@@ -1,9 +1,10 @@
 """State of the local cloud: resources and IAM policies in one SQLite file.
 
 The gcp plugin writes what it created here, and the other control planes (the Vertex job service,
-`vt local status`) ask their questions of it. Several processes use the file at the same time:
-every call opens a connection of its own in WAL mode and waits up to `BUSY_SECONDS` for a writer.
-The file may vanish between two calls (`vt local down --clean`); the next call starts an empty one.
+``vt local status``) ask their questions of it. Several processes use the file at the same time:
+every call opens a connection of its own in WAL mode and waits up to ``BUSY_SECONDS`` for a writer.
+The file may vanish between two calls (``vt local down --clean``); the next call starts an empty
+one.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-BUSY_SECONDS = 30.0
+from localcloud.errors import PolicyConflictError
 
-SERVICE = "gcp:projects/service:Service"
-ACCOUNT = "gcp:serviceaccount/account:Account"
-BUCKET = "gcp:storage/bucket:Bucket"
-SECRET = "gcp:secretmanager/secret:Secret"
+BUSY_SECONDS: Final = 30.0
 
-_SCHEMA_VERSION = 1
-_SCHEMA = """
+SERVICE: Final = "gcp:projects/service:Service"
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+
+_SCHEMA_VERSION: Final = 1
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS resources (
     type TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL,
     inputs TEXT NOT NULL, outputs TEXT NOT NULL,
@@ -37,20 +39,6 @@ CREATE TABLE IF NOT EXISTS policies (
     resource TEXT PRIMARY KEY, etag TEXT NOT NULL, bindings TEXT NOT NULL
 ) WITHOUT ROWID;
 """
-
-
-class PolicyConflictError(Exception):
-    """An IAM policy was changed since it was read: HTTP 409, status ABORTED, as in the cloud."""
-
-    code = 409
-    status = "ABORTED"
-
-    def __init__(self, resource: str) -> None:
-        self.resource = resource
-        super().__init__(
-            "There were concurrent policy changes. Please retry the whole read-modify-write with "
-            "exponential backoff. The request's ETag did not match the current policy's ETag."
-        )
 
 
 @dataclass(frozen=True)
@@ -75,21 +63,21 @@ class Binding:
 
 @dataclass(frozen=True)
 class Policy:
-    """IAM policy of one resource. `etag` names the version that was read."""
+    """IAM policy of one resource. ``etag`` names the version that was read."""
 
     etag: str
     bindings: tuple[Binding, ...] = field(default=())
 
 
-EMPTY_POLICY = Policy(etag="ACAB")
-"""What the cloud answers for a resource nobody was granted anything on."""
+#: The policy of a resource without grants.
+EMPTY_POLICY: Final = Policy(etag="ACAB")
 
 
 class Store:
     """Resources and policies of all local projects.
 
-    Paths of IAM policies: `b/BUCKET`, `projects/P`, `projects/P/serviceAccounts/EMAIL`,
-    `projects/P/secrets/S`, `projects/P/locations/L/repositories/R`.
+    Paths of IAM policies: ``b/BUCKET``, ``projects/P``, ``projects/P/serviceAccounts/EMAIL``,
+    ``projects/P/secrets/S``, ``projects/P/locations/L/repositories/R``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -146,7 +134,7 @@ class Store:
             return {row[0] for row in db.execute("SELECT DISTINCT project FROM resources")}
 
     def service_enabled(self, project: str, service: str) -> bool:
-        """Is the API (`aiplatform.googleapis.com`) enabled in the project (id, not number)?"""
+        """Is the API (``aiplatform.googleapis.com``) enabled in the project (id, not number)?"""
         return self.get(SERVICE, f"{project}/{service}") is not None
 
     def account(self, email: str) -> dict[str, Any] | None:
@@ -158,13 +146,8 @@ class Store:
         found = self.get(BUCKET, name)
         return found.outputs if found else None
 
-    def secret(self, resource_name: str) -> dict[str, Any] | None:
-        """Outputs of the secret `projects/P/secrets/S` (P: id or number), or None."""
-        found = self.get(SECRET, resource_name)
-        return found.outputs if found else self._outputs_where(SECRET, "$.name", resource_name)
-
     def roles(self, resource: str, member: str) -> set[str]:
-        """Roles that `member` (`serviceAccount:…`) holds on exactly this resource.
+        """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.
 
         Conditional bindings count: their expressions are not evaluated here.
         """
@@ -178,7 +161,7 @@ class Store:
         return _policy(row) if row else EMPTY_POLICY
 
     def policies(self, prefix: str = "") -> dict[str, Policy]:
-        """All non-empty policies whose path begins with `prefix`, by path."""
+        """All non-empty policies whose path begins with ``prefix``, by path."""
         with self._connect() as db:
             rows = db.execute("SELECT * FROM policies ORDER BY resource").fetchall()
         return {row["resource"]: _policy(row) for row in rows if row["resource"].startswith(prefix)}
@@ -186,7 +169,7 @@ class Store:
     def set_policy(
         self, resource: str, bindings: tuple[Binding, ...], *, expected_etag: str
     ) -> Policy:
-        """Replace a policy that is still at `expected_etag`; returns the new version.
+        """Replace a policy that is still at ``expected_etag``; returns the new version.
 
         Raises PolicyConflictError if another writer came first: read again and retry.
         A policy left without bindings is removed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, StoredResource
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -17,19 +17,23 @@ SERVICE_PROJECT: Final = "gcp:compute/sharedVPCServiceProject:SharedVPCServicePr
 
 
 def attached(store: Store, host: str, project: str) -> bool:
-    """May resources of `project` use the networks of `host` (Shared VPC)?"""
+    """May resources of ``project`` use the networks of ``host`` (Shared VPC)?"""
     return store.get(SERVICE_PROJECT, f"{host}/{project}") is not None
 
 
 def network_of(store: Store, resource: StoredResource) -> str | None:
     """Path of the network that a subnetwork, an address or a connection belongs to."""
     given = resource.outputs.get("network")
-    return links.resolve(store, given, "networks", project=resource.project) if given else None
+    return (
+        resource_paths.resolve(store, given, "networks", project=resource.project)
+        if given
+        else None
+    )
 
 
 def in_network(store: Store, type_: str, network: str) -> list[StoredResource]:
     """Resources of a type that belong to the network with this path."""
-    project = links.project_of(network)
+    project = resource_paths.project_of(network)
     return [each for each in store.list(type_, project) if network_of(store, each) == network]
 
 
@@ -37,4 +41,4 @@ def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
     """Paths of an attachment's subnetworks, which may lie in a host project."""
     home = {"project": attachment.project, "region": attachment.outputs["region"]}
     given = attachment.outputs.get("subnetworks") or []
-    return [links.resolve(store, each, "subnetworks", **home) for each in given]
+    return [resource_paths.resolve(store, each, "subnetworks", **home) for each in given]

@@ -1,1 +1,14 @@
-"""Runs the replicas of custom jobs as processes of this machine."""
+"""Runs custom jobs on this machine.
+
+==================  ==================================================================
+``scheduler``       runs a few jobs at a time; the others wait as QUEUED
+``job``             one job from PENDING to its end
+``machines``        the worker pool that can run here; claims on reservations
+``executors``       cached environments that stand in for prebuilt images
+``packages``        the job's own packages on top of such an environment
+``environment``     environment variables of a training container
+``gcsfuse``         ``/gcs/BUCKET`` as a folder that is synchronised with the bucket
+``replica``         one process of a job, as a group of its own
+``joblog``          the log file of a replica
+==================  ==================================================================
+"""

@@ -1,13 +1,13 @@
 """The environment of a replica, as the service sets it (pure).
 
-Sources: google-cloud-aiplatform 2.7.0 `CustomJobSpec.base_output_directory` (AIP_*),
+Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory`` (AIP_*),
 doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
 doc:training/distributed-training (CLUSTER_SPEC; "does not set TF_CONFIG for single-replica
-training jobs"). CLUSTER_SPEC of a single replica and its `job` string are as seen in the field.
+training jobs"). CLUSTER_SPEC of a single replica and its ``job`` string are as seen in the field.
 
-Two things differ on one machine: hosts in CLUSTER_SPEC are `localhost`, and `/gcs/…` in command,
-args and env values becomes a folder, because nothing may be mounted at `/gcs` here. Code that has
-`/gcs` written in itself is not served.
+Two things differ on one machine: hosts in CLUSTER_SPEC are ``localhost``, and ``/gcs/…`` in
+command, args and env values becomes a folder, because nothing may be mounted at ``/gcs`` here. Code
+that has ``/gcs`` written in itself is not served.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-_REFERENCE = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
-_MOUNT = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
-_PORT = 2222
+_REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
+_MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
+_PORT: Final = 2222
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Placement:
 
     @property
     def name(self) -> str:
-        """`workerpool0-0`, as in logs and messages."""
+        """``workerpool0-0``, as in logs and messages."""
         return f"workerpool{self.pool}-{self.index}"
 
 
@@ -45,7 +45,7 @@ def single_replica() -> Placement:
 
 @dataclass(frozen=True)
 class Folders:
-    """The replica's own folders; `gcs` stands for the mount `/gcs`."""
+    """The replica's own folders; ``gcs`` stands for the mount ``/gcs``."""
 
     work: Path
     tmp: Path
@@ -88,7 +88,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 def user_variables(
     task: Mapping[str, Any], known: Mapping[str, str], folders: Folders
 ) -> dict[str, str]:
-    """The task's `env`, with `$(VAR)` expanded from what stands before it (T:env_var)."""
+    """The task's ``env``, with ``$(VAR)`` expanded from what stands before it (T:env_var)."""
     variables: dict[str, str] = {}
     for item in task.get("env", []):
         value = expand(item.get("value", ""), {**known, **variables})
@@ -97,7 +97,7 @@ def user_variables(
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """`$(VAR)` becomes its value if it is known, `$$(VAR)` becomes `$(VAR)`."""
+    """``$(VAR)`` becomes its value if it is known, ``$$(VAR)`` becomes ``$(VAR)``."""
 
     def replace(match: re.Match[str]) -> str:
         if match[1]:
@@ -108,12 +108,12 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def mounted(text: str, gcs: Path) -> str:
-    """The text with `/gcs` at the start of a path replaced by the folder that stands for it."""
+    """The text with ``/gcs`` at the start of a path replaced by the folder that stands for it."""
     return _MOUNT.sub(lambda _match: str(gcs), text)
 
 
 def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
-    """Buckets that command, args or env values name below `/gcs/`."""
+    """Buckets that command, args or env values name below ``/gcs/``."""
     texts = [*task.get("command", []), *task.get("args", [])]
     texts += [item.get("value", "") for item in task.get("env", [])]
     found = {

@@ -2,7 +2,7 @@
 
 An environment is built once, in a folder beside its final place, and renamed into it; a lock file
 keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
-own packages go into an environment of the job on top (`localcloud.runner.packages`).
+own packages go into an environment of the job on top (``localcloud.runner.packages``).
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import yaml
 from packaging.specifiers import SpecifierSet
 
 from infra.errors import LocalCloudError
+from localcloud.errors import ExecutorError
 from localcloud.home import cache_dir
 
-_TABLE = Path(__file__).with_name("executors.yaml")
-_IMAGE_PYTHON = "3.10"
-_PROBE_SECONDS = 12.0
-"""How long the index of CPU wheels may take to answer before the default wheels are used."""
+_TABLE: Final = Path(__file__).with_name("executors.yaml")
+_IMAGE_PYTHON: Final = "3.10"
+#: How long the index of CPU wheels may take to answer before the default wheels are used.
+_PROBE_SECONDS: Final = 12.0
 
-Say = Callable[[str], None]
-
-
-class ExecutorError(Exception):
-    """The environment cannot be had; the text says why."""
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def table() -> tuple[Executor, ...]:
     return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
 
 
-def environment(executor: Executor, say: Say) -> Path:
+def environment(executor: Executor, report: Report) -> Path:
     """The environment's folder; builds it if it is not there.
 
     Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
@@ -81,14 +79,14 @@ def environment(executor: Executor, say: Say) -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{key}.lock").open("w") as lock:
-        say(f"preparing environment {key} (once; {len(executor.requirements)} packages)")
+        report(f"preparing environment {key} (once; {len(executor.requirements)} packages)")
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():  # else another job built it while this one waited
             partial = folder.with_name(f"{key}.partial")
             shutil.rmtree(partial, ignore_errors=True)
-            _build(executor, python, partial, say)
+            _build(executor, python, partial, report)
             partial.rename(folder)
-    say(f"environment {key} is ready")
+    report(f"environment {key} is ready")
     return folder
 
 
@@ -105,15 +103,15 @@ def _key(executor: Executor, version: str) -> str:
     return f"{executor.name}-py{version}-{digest}"
 
 
-def _build(executor: Executor, python: str, folder: Path, say: Say) -> None:
+def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
     # Relocatable: the folder is renamed when it is complete.
-    _run([_uv(), "venv", "--quiet", "--relocatable", "--python", python, str(folder)], say)
+    _run([_uv(), "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
     install = [_uv(), "pip", "install", "--python", str(folder / "bin" / "python")]
     if _cpu_wheels(install, executor):
         install += ["--torch-backend", "cpu"]
     else:
-        say("the index of CPU wheels cannot be reached: taking the default wheels (larger)")
-    _run([*install, *executor.requirements], say)
+        report("the index of CPU wheels cannot be reached: taking the default wheels (larger)")
+    _run([*install, *executor.requirements], report)
 
 
 def _cpu_wheels(install: list[str], executor: Executor) -> bool:
@@ -171,7 +169,7 @@ def _uv() -> str:
     return found
 
 
-def _run(command: list[str], say: Say) -> None:
+def _run(command: list[str], report: Report) -> None:
     """Run to the end; lines go to the job's log as they come."""
     process = subprocess.Popen(
         command,
@@ -186,8 +184,8 @@ def _run(command: list[str], say: Say) -> None:
     try:
         for line in process.stdout:
             last = line.strip() or last
-            say(line.rstrip())
-    except BaseException:  # `say` raises when the job was cancelled
+            report(line.rstrip())
+    except BaseException:  # ``report`` raises when the job was cancelled
         process.kill()
         raise
     finally:

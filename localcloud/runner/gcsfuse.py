@@ -1,4 +1,4 @@
-"""`/gcs/BUCKET` of one job: a folder that is kept in step with the bucket.
+"""``/gcs/BUCKET`` of one job: a folder that is kept in step with the bucket.
 
 Objects are copied in before the job starts. Files that the job writes are uploaded through the
 emulator's API when they have stopped changing, and at the end; so they get generations and
@@ -15,21 +15,21 @@ from typing import Any
 
 from localcloud.vertex.admission import Access
 
+#: Modification time in nanoseconds, size in bytes.
 Stamp = tuple[int, int]
-"""Modification time in nanoseconds, size in bytes."""
 
 
 class Mount:
     """The folder of one bucket."""
 
     def __init__(
-        self, folder: Path, bucket: str, access: Access, url: str, say: Callable[[str], None]
+        self, folder: Path, bucket: str, access: Access, url: str, report: Callable[[str], None]
     ) -> None:
         self.folder = folder
         self.bucket = bucket
         self.access = access
         self.url = url
-        self.say = say
+        self.report = report
         self._synced: dict[str, Stamp] = {}
         self._seen: dict[str, Stamp] = {}
         self._refused: set[str] = set()
@@ -38,7 +38,7 @@ class Mount:
         """Copy the emulator's files in. Without the right to read, the folder stays empty."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self.access.may_read(self.bucket):
-            self.say(f"/gcs/{self.bucket}: the job's account may not read it; it looks empty.")
+            self.report(f"/gcs/{self.bucket}: the job's account may not read it; it looks empty.")
             return
         shutil.copytree(objects, self.folder, dirs_exist_ok=True)
         self._synced = self._seen = self._scan()
@@ -89,12 +89,12 @@ class Mount:
         try:
             self._client().bucket(self.bucket).blob(name).delete()
         except NotFound:
-            self.say(f"/gcs/{self.bucket}/{name} was already gone from the bucket.")
+            self.report(f"/gcs/{self.bucket}/{name} was already gone from the bucket.")
 
     def _refuse(self, name: str, permission: str) -> None:
         if name not in self._refused:
             self._refused.add(name)
-            self.say(f"/gcs/{self.bucket}/{name}: not uploaded, {permission} denied.")
+            self.report(f"/gcs/{self.bucket}/{name}: not uploaded, {permission} denied.")
 
     def _client(self) -> Any:
         return storage_client(self.url)

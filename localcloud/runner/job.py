@@ -1,7 +1,7 @@
-"""One job from PENDING to its end: prepare, run the replica, say how it went.
+"""One job from PENDING to its end: prepare, run the replica, set the final state.
 
 Runs one worker pool with one replica: more would begin at
-`machines.only_pool` and get a `Placement` each. A worker that exits
+``machines.only_pool`` and get a ``Placement`` each. A worker that exits
 with an error is not restarted (the service restarts it up to five times, which only repeats a
 mistake here), so its first exit decides. Preemption and stock-outs happen as faults only.
 """
@@ -15,25 +15,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from localcloud.faults.jobs import PREEMPTIONS, RESOURCE_EXHAUSTED, JobFaults, stockout_message
+from localcloud.errors import (
+    CommandNotFoundError,
+    JobCancelledError,
+    PreparationError,
+    StartRefusedError,
+)
+from localcloud.faults.jobs import PREEMPTIONS, JobFaults, stockout_message
 from localcloud.home import Home
 from localcloud.inventory.store import Store
+from localcloud.rpc_code import RpcCode
 from localcloud.runner import environment, executors, machines, packages, replica
 from localcloud.runner.gcsfuse import Mount
 from localcloud.runner.joblog import JobLog
 from localcloud.vertex.admission import access_of, admit
-from localcloud.vertex.records import JobRecord, JobTable, State
-from localcloud.vertex.refusals import Refused
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 
-CANCELLED, INVALID_ARGUMENT, FAILED_PRECONDITION, UNAVAILABLE = 1, 3, 9, 14
-"""google.rpc.Code"""
+STOPPED: Final = "The local cloud was stopped while the job ran; submit it again (a new run)."
 
-STOPPED = "The local cloud was stopped while the job ran; submit it again (a new run)."
-
-_DEFAULT_TIMEOUT = 7 * 24 * 3600.0
-"""Default of `scheduling.timeout` (T:custom_job): the maximum time in RUNNING, in seconds."""
+#: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
+_DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,8 @@ class Program:
     path: str
 
 
-class JobCancelled(Exception):
-    """The job was cancelled while it was prepared."""
-
-
 class JobRun:
-    """Runs one job in the calling thread; `cancelled` may be set by any other."""
+    """Runs one job in the calling thread; ``cancelled`` may be set by any other."""
 
     def __init__(
         self,
@@ -83,15 +82,15 @@ class JobRun:
 
         Raises nothing that belongs to the job.
         """
-        waiting = (State.QUEUED, State.PENDING)
-        if not self.jobs.move(self.record.job_id, State.PENDING, only_from=waiting):
+        waiting = (JobState.QUEUED, JobState.PENDING)
+        if not self.jobs.move(self.record.job_id, JobState.PENDING, only_from=waiting):
             self._end_cancelled()
             return True
         try:
             admit(self.store, self.record)
             self._wait_for_machines()
             pool = machines.only_pool(self.record)
-            if not machines.take(self.store, self.jobs, self.record, self.log.say):
+            if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
                 return False
             for folder in (self.folders.work, self.folders.tmp, self.folders.gcs):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -101,14 +100,14 @@ class JobRun:
             for mount in mounts:
                 mount.sync(final=True)
             self._finish(outcome)
-        except Refused as error:
-            self._end(State.FAILED, (error.code, error.message))
-        except (executors.ExecutorError, packages.PackageError) as error:
-            self._end(State.FAILED, (FAILED_PRECONDITION, str(error)))
-        except replica.CommandNotFoundError as error:
+        except StartRefusedError as error:
+            self._end(JobState.FAILED, (error.code, error.message))
+        except PreparationError as error:
+            self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, str(error)))
+        except CommandNotFoundError as error:
             text = f"The replica {self.placement.name} could not be started: {error}."
-            self._end(State.FAILED, (INVALID_ARGUMENT, text))
-        except JobCancelled:
+            self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
+        except JobCancelledError:
             self._end_cancelled()
         return True
 
@@ -119,20 +118,20 @@ class JobRun:
             return
         text = stockout_message(self.record.region)
         if fault.seconds is None:
-            raise Refused(RESOURCE_EXHAUSTED, text)
-        self.log.say(f"{text} Waiting.")
+            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+        self.log.append(f"{text} Waiting.")
         if self.cancelled.wait(fault.seconds):
-            raise JobCancelled
+            raise JobCancelledError
 
     def _mounts(self, task: dict[str, Any]) -> list[Mount]:
         access = access_of(self.store, self.record)
         found: list[Mount] = []
         for bucket in environment.mounted_buckets(task):
             if self.store.bucket(bucket) is None:
-                self.log.say(f"/gcs/{bucket}: there is no such bucket.")
+                self.log.append(f"/gcs/{bucket}: there is no such bucket.")
                 continue
             folder = self.folders.gcs / bucket
-            mount = Mount(folder, bucket, access, self.storage_url, self.log.say)
+            mount = Mount(folder, bucket, access, self.storage_url, self.log.append)
             mount.fill(self.home.storage / bucket)
             found.append(mount)
         return found
@@ -146,9 +145,9 @@ class JobRun:
         if executor is None:
             known = ", ".join(row.image.replace("\\", "") for row in executors.table())
             text = f"the executor image {image} has no stand-in here (there are: {known})."
-            raise Refused(FAILED_PRECONDITION, text)
-        self.log.say(f"{image} is stood in for by an environment with torch {executor.torch}")
-        base = executors.environment(executor, self._say)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+        self.log.append(f"{image} is stood in for by an environment with torch {executor.torch}")
+        base = executors.environment(executor, self._log_step)
         uris = list(package["packageUris"])
         files = packages.fetch(uris, self.folder / "packages", self.storage_url)
         python = packages.layer(base, self.folder / "venv")
@@ -163,20 +162,20 @@ class JobRun:
                 f"the image {image} cannot run here: this local cloud has no containers, and what "
                 "its ENTRYPOINT does is unknown. Give containerSpec.command to run it on the host."
             )
-            raise Refused(FAILED_PRECONDITION, text)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         path = os.environ.get("PATH", os.defpath)
         executor = executors.for_image(image)
         if executor:
-            base = executors.environment(executor, self._say)
+            base = executors.environment(executor, self._log_step)
             path = os.pathsep.join([str(base / "bin"), path])
-        self.log.say(f"no container: the command runs on this host in place of {image}")
+        self.log.append(f"no container: the command runs on this host in place of {image}")
         return Program([*container["command"], *container.get("args", [])], path)
 
-    def _say(self, text: str) -> None:
+    def _log_step(self, text: str) -> None:
         """Log a line of the preparation; ends it if the job was cancelled meanwhile."""
-        self.log.say(text)
+        self.log.append(text)
         if self.cancelled.is_set():
-            raise JobCancelled
+            raise JobCancelledError
 
     def _prepare_with(self, command: list[str], env: Mapping[str, str]) -> int:
         outcome = replica.run(
@@ -188,7 +187,7 @@ class JobRun:
             cancelled=self.cancelled,
         )
         if outcome.ending is replica.Ending.CANCELLED:
-            raise JobCancelled
+            raise JobCancelledError
         return outcome.code
 
     def _run(self, program: Program, task: dict[str, Any], mounts: list[Mount]) -> replica.Outcome:
@@ -199,12 +198,12 @@ class JobRun:
             if outcome.ending is not replica.Ending.PREEMPTED:
                 return outcome
             _sync_all(mounts)
-            self.log.say(f"preempted: {self.placement.name} lost its machine ({restart + 1})")
-            self.jobs.move(self.record.job_id, State.PENDING, only_from=(State.RUNNING,))
+            self.log.append(f"preempted: {self.placement.name} lost its machine ({restart + 1})")
+            self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
             for folder in (self.folders.work, self.folders.tmp):
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir()
-        raise Refused(RESOURCE_EXHAUSTED, stockout_message(self.record.region))
+        raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, stockout_message(self.record.region))
 
     def _run_once(
         self, program: Program, task: dict[str, Any], mounts: list[Mount]
@@ -221,9 +220,9 @@ class JobRun:
         gcs = self.folders.gcs
         argv = [environment.mounted(environment.expand(w, known), gcs) for w in program.command]
         if self.cancelled.is_set() or not self.jobs.move(
-            self.record.job_id, State.RUNNING, only_from=(State.PENDING,)
+            self.record.job_id, JobState.RUNNING, only_from=(JobState.PENDING,)
         ):
-            raise JobCancelled
+            raise JobCancelledError
         return replica.run(
             argv,
             # What the user sets wins, but not over what the service sets (PATH may be changed).
@@ -239,16 +238,16 @@ class JobRun:
 
     def _finish(self, outcome: replica.Outcome) -> None:
         if outcome.ending is replica.Ending.CANCELLED:
-            raise JobCancelled
+            raise JobCancelledError
         if outcome.ending is replica.Ending.TIMED_OUT:
             # In public threads a job past its timeout ends as cancelled, not as failed.
             limit = _timeout(self.record.spec)
             text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
-            self._end(State.CANCELLED, (CANCELLED, text))
+            self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
         elif outcome.code == 0:
-            self._end(State.SUCCEEDED)
+            self._end(JobState.SUCCEEDED)
         else:
-            self._end(State.FAILED, (INVALID_ARGUMENT, self._exit_message(outcome.code)))
+            self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, self._exit_message(outcome.code)))
 
     def _exit_message(self, code: int) -> str:
         ended_by = replica.signal_name(code)
@@ -261,18 +260,20 @@ class JobRun:
 
     def _end_cancelled(self) -> None:
         current = self.jobs.get(self.record.job_id)
-        if not self.stopping.is_set() or (current and current.state is State.CANCELLING):
-            self._end(State.CANCELLED, (CANCELLED, "The job was cancelled."))
-        elif current and current.state is State.RUNNING:
-            self._end(State.FAILED, (UNAVAILABLE, STOPPED))
+        if not self.stopping.is_set() or (current and current.state is JobState.CANCELLING):
+            self._end(JobState.CANCELLED, (RpcCode.CANCELLED, "The job was cancelled."))
+        elif current and current.state is JobState.RUNNING:
+            self._end(JobState.FAILED, (RpcCode.UNAVAILABLE, STOPPED))
         else:  # the code had not begun: the next server runs it
-            self.jobs.move(self.record.job_id, State.QUEUED)
+            self.jobs.move(self.record.job_id, JobState.QUEUED)
 
-    def _end(self, state: State, error: tuple[int, str] | None = None) -> None:
+    def _end(self, state: JobState, error: tuple[int, str] | None = None) -> None:
         # A cancel that arrived when the work was already done loses, as in the service
         # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED).
         self.jobs.move(self.record.job_id, state, error=error)
-        self.log.say(f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else ""))
+        self.log.append(
+            f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
+        )
 
 
 def log_path(home: Home, job_id: str, replica_name: str) -> Path:

@@ -14,8 +14,8 @@ class JobLog:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
 
-    def say(self, text: str) -> None:
-        """Add lines of the runner, marked so that nobody takes them for the program's."""
+    def append(self, text: str) -> None:
+        """Append lines of the runner, marked to distinguish them from the program's."""
         time = datetime.now(UTC).strftime("%H:%M:%S")
         lines = "".join(f"[local {time}] {line}\n" for line in text.splitlines())
         with self.path.open("a", encoding="utf-8") as log:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from localcloud.errors import StartRefusedError
 from localcloud.inventory.store import Store
+from localcloud.rpc_code import RpcCode
 from localcloud.vertex import capacity
-from localcloud.vertex.records import JobRecord, JobTable, State
-from localcloud.vertex.refusals import FAILED_PRECONDITION, Refused
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 
 
 def only_pool(job: JobRecord) -> dict[str, Any]:
@@ -20,17 +21,19 @@ def only_pool(job: JobRecord) -> dict[str, Any]:
             f"this local cloud runs one replica, and this job has {replicas} in {len(pools)} "
             "worker pools. Rehearse it with one, or run it on Vertex AI."
         )
-        raise Refused(FAILED_PRECONDITION, text)
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     return pools[0]
 
 
-def take(store: Store, jobs: JobTable, job: JobRecord, say: Callable[[str], None]) -> bool:
+def claim_machines(
+    store: Store, jobs: JobTable, job: JobRecord, report: Callable[[str], None]
+) -> bool:
     """Take machines of the reservations the job may use; False if it has to wait for some."""
     plan = capacity.plan(store, jobs, job)
     if plan.short or not jobs.claim(job.job_id, plan.wanted, plan.limits):
-        if job.state is State.QUEUED:  # said once, not at every try
-            say(f"waiting for machines, the reservation is used up: {plan.short}")
+        if job.state is JobState.QUEUED:  # said once, not at every try
+            report(f"waiting for machines, the reservation is used up: {plan.short}")
         return False
     for note in plan.notes:
-        say(note)
+        report(note)
     return True

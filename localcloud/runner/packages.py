@@ -1,6 +1,6 @@
 """The job's own packages: fetched from the bucket, installed on top of the executor environment.
 
-The job gets an environment of its own in its folder. A `.pth` file lets it see what the executor
+The job gets an environment of its own in its folder. A ``.pth`` file lets it see what the executor
 has, and what it installs comes first. pip counts what it sees there as installed, so a package
 whose requirements the image has needs no network.
 """
@@ -12,15 +12,12 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from localcloud.errors import PackageError
 from localcloud.runner.gcsfuse import storage_client
 from localcloud.runner.joblog import JobLog
 
+#: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Install = Callable[[list[str], Mapping[str, str]], int]
-"""Runs a command with an environment and returns its exit code; ends early when cancelled."""
-
-
-class PackageError(Exception):
-    """A package cannot be fetched or installed; the text says which and why."""
 
 
 def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
@@ -43,7 +40,7 @@ def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
 
 
 def layer(executor: Path, folder: Path) -> Path:
-    """A new environment at `folder` that sees the executor's packages; returns its Python."""
+    """A new environment at ``folder`` that sees the executor's packages; returns its Python."""
     base = executor / "bin" / "python"
     subprocess.run(
         [str(base), "-m", "venv", "--without-pip", str(folder)], check=True, capture_output=True
@@ -67,7 +64,7 @@ def install(python: Path, files: list[Path], tmp: Path, log: JobLog, run: Instal
     ]
     env = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "TMPDIR": str(tmp)}
     env.pop("PYTHONPATH", None)
-    log.say(f"installing {', '.join(file.name for file in files)}")
+    log.append(f"installing {', '.join(file.name for file in files)}")
     if code := run([*command, *map(str, files)], env):
         names = ", ".join(file.name for file in files)
         raise PackageError(f"Installing {names} failed: pip exited with status {code}.")

@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from localcloud import processes
+from localcloud.errors import CommandNotFoundError
 from localcloud.runner.joblog import JobLog
 
-GRACE_SECONDS = 10.0
-"""Between SIGTERM and SIGKILL of a process that must end."""
+#: Between SIGTERM and SIGKILL of a process that must end.
+GRACE_SECONDS: Final = 10.0
 
-_POLL_SECONDS = 0.05
-_TICK_SECONDS = 2.0
+_POLL_SECONDS: Final = 0.05
+_TICK_SECONDS: Final = 2.0
 
 
 class Ending(Enum):
@@ -37,10 +39,6 @@ class Outcome:
     """Exit code as a container reports it: 128 + N for signal N."""
 
 
-class CommandNotFoundError(Exception):
-    """The program cannot be started on this machine."""
-
-
 def run(
     command: list[str],
     *,
@@ -55,8 +53,8 @@ def run(
 ) -> Outcome:
     """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
-    Its output goes straight into the log file. `tick` is called every other second. When the
-    first process is over, what it left in its group is ended too. `preempted` is asked all the
+    Its output goes straight into the log file. ``tick`` is called every other second. When the
+    first process is over, what it left in its group is ended too. ``preempted`` is asked all the
     time, with the seconds it ran.
     Raises CommandNotFoundError.
     """
@@ -73,19 +71,19 @@ def run(
             )
         except OSError as error:
             raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
-    child = processes.register(notes, process.pid, "job")
+    child = processes.register_child(notes, process.pid, "job")
     try:
         ending = _watch(process, child, cancelled, timeout_seconds, tick, preempted)
     finally:
         child.end(0)
-        processes.forget(notes, child)
+        processes.unregister_child(notes, child)
     code = process.wait()
     return Outcome(ending, code if code >= 0 else 128 - code)
 
 
 def _watch(
     process: subprocess.Popen[bytes],
-    child: processes.Child,
+    child: processes.ChildProcess,
     cancelled: threading.Event,
     timeout_seconds: float | None,
     tick: Callable[[], None],
@@ -108,7 +106,7 @@ def _watch(
 
 
 def signal_name(code: int) -> str:
-    """`SIGKILL` for 137; empty if the code stands for no signal."""
+    """``SIGKILL`` for 137; empty if the code stands for no signal."""
     try:
         return signal.Signals(code - 128).name if code > 128 else ""
     except ValueError:

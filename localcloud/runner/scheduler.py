@@ -6,21 +6,20 @@ import queue
 import threading
 import traceback
 from collections.abc import Callable
+from typing import Final
 
-from localcloud.runner.job import CANCELLED, STOPPED, UNAVAILABLE, JobRun
-from localcloud.vertex.records import JobTable, State
+from localcloud.rpc_code import RpcCode
+from localcloud.runner.job import STOPPED, JobRun
+from localcloud.vertex.records import JobState, JobTable
 
-SLOTS = 2
-"""Jobs at once: training code takes all cores of a laptop by itself."""
+#: Jobs at once: training code takes all cores of a laptop by itself.
+SLOTS: Final = 2
 
-_INTERNAL = 13
-"""google.rpc.Code"""
+#: How often a job that waits for machines asks again; the plugin may free some at any time.
+_RETRY_SECONDS: Final = 0.5
 
-_RETRY_SECONDS = 0.5
-"""How often a job that waits for machines asks again; the plugin may free some at any time."""
-
+#: (job id, cancelled, stopping); None if the job is gone.
 MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
-"""(job id, cancelled, stopping); None if the job is gone."""
 
 
 class LocalScheduler:
@@ -47,12 +46,12 @@ class LocalScheduler:
         A job whose process is gone cannot go on: FAILED. One that had not begun is queued again.
         """
         for job in reversed(self.jobs.list()):
-            if job.state is State.RUNNING:
-                self.jobs.move(job.job_id, State.FAILED, error=(UNAVAILABLE, STOPPED))
-            elif job.state is State.CANCELLING:
+            if job.state is JobState.RUNNING:
+                self.jobs.move(job.job_id, JobState.FAILED, error=(RpcCode.UNAVAILABLE, STOPPED))
+            elif job.state is JobState.CANCELLING:
                 self._end_cancelled(job.job_id)
             elif not job.state.terminal:
-                self.jobs.move(job.job_id, State.QUEUED)
+                self.jobs.move(job.job_id, JobState.QUEUED)
                 self.submit(job.job_id)
         for thread in self._threads:
             thread.start()
@@ -99,7 +98,7 @@ class LocalScheduler:
                 # A mistake of the runner: the job must not hang, and the trace is in server.log.
                 traceback.print_exc()
                 text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
-                self.jobs.move(job_id, State.FAILED, error=(_INTERNAL, text))
+                self.jobs.move(job_id, JobState.FAILED, error=(RpcCode.INTERNAL, text))
             finally:
                 self._leave(job_id, over)
 
@@ -124,5 +123,5 @@ class LocalScheduler:
                 self._queue.put(job_id)
 
     def _end_cancelled(self, job_id: str) -> None:
-        error = (CANCELLED, "The job was cancelled.")
-        self.jobs.move(job_id, State.CANCELLED, only_from=(State.CANCELLING,), error=error)
+        error = (RpcCode.CANCELLED, "The job was cancelled.")
+        self.jobs.move(job_id, JobState.CANCELLED, only_from=(JobState.CANCELLING,), error=error)

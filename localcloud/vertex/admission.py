@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+from localcloud.errors import StartRefusedError
 from localcloud.inventory.store import Store
+from localcloud.rpc_code import RpcCode
 from localcloud.vertex import capacity, interface, peering
 from localcloud.vertex.checks import no_act_as
 from localcloud.vertex.records import JobRecord
-from localcloud.vertex.refusals import NOT_FOUND, PERMISSION_DENIED, Refused
 
-READERS = frozenset({"roles/storage.objectViewer"})
-CREATORS = frozenset({"roles/storage.objectCreator"})
-WRITERS = frozenset(
+READERS: Final = frozenset({"roles/storage.objectViewer"})
+CREATORS: Final = frozenset({"roles/storage.objectCreator"})
+WRITERS: Final = frozenset(
     {"roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"}
 )
 
-_OBJECT = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
+_OBJECT: Final = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
 
 
 class Access:
@@ -63,19 +64,21 @@ def access_of(store: Store, job: JobRecord) -> Access:
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise Refused if the job cannot start in this cloud."""
+    """Raise StartRefusedError if the job cannot start in this cloud."""
     access = access_of(store, job)
     if access.account and store.account(access.account) is None:
-        raise Refused(PERMISSION_DENIED, no_act_as(access.account).message)
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, no_act_as(access.account).message)
     for uri in _package_uris(job.spec):
         bucket = _existing(store, uri)
         if not access.may_read(bucket):
-            raise Refused(PERMISSION_DENIED, _denied(access, "storage.objects.get", uri, "Viewer"))
+            raise StartRefusedError(
+                RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.get", uri, "Viewer")
+            )
     if prefix := job.output_prefix:
         bucket = _existing(store, prefix)
         if not access.may_create(bucket):
             text = _denied(access, "storage.objects.create", prefix, "User")
-            raise Refused(PERMISSION_DENIED, text)
+            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
     _admit_named(store, access, job.spec)
     peering.admit(store, job)
     interface.admit(store, job)
@@ -85,7 +88,7 @@ def admit(store: Store, job: JobRecord) -> None:
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
     """Buckets that arguments and variables name: the job's code would be answered 403.
 
-    The storage emulator asks nobody who they are, so what the cloud would refuse in the middle of
+    The storage emulator does not authenticate, so what the cloud would refuse in the middle of
     the run is refused before it. A bucket this cloud does not have is left to the code.
     """
     for text in _words(spec):
@@ -94,7 +97,9 @@ def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
             known = store.bucket(bucket) is not None
             if known and not access.may_read(bucket) and not access.may_create(bucket):
                 denied = _denied(access, "storage.objects.get", uri, "Viewer")
-                raise Refused(PERMISSION_DENIED, f"403 for what the job names: {denied}")
+                raise StartRefusedError(
+                    RpcCode.PERMISSION_DENIED, f"403 for what the job names: {denied}"
+                )
 
 
 def _words(spec: dict[str, Any]) -> Iterator[str]:
@@ -114,7 +119,9 @@ def _package_uris(spec: dict[str, Any]) -> Iterator[str]:
 def _existing(store: Store, uri: str) -> str:
     bucket = uri.removeprefix("gs://").partition("/")[0]
     if store.bucket(bucket) is None:
-        raise Refused(NOT_FOUND, f"The specified bucket does not exist: gs://{bucket} (in {uri}).")
+        raise StartRefusedError(
+            RpcCode.NOT_FOUND, f"The specified bucket does not exist: gs://{bucket} (in {uri})."
+        )
     return bucket
 
 

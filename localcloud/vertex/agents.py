@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from localcloud.inventory.store import Store, project_number
 
-NETWORK_ADMIN = frozenset({"roles/compute.networkAdmin", "roles/compute.admin"})
-NETWORK_USER = NETWORK_ADMIN | {"roles/compute.networkUser"}
-VIEWER = frozenset({"roles/compute.viewer", "roles/compute.admin", "roles/viewer"})
-DNS_PEER = frozenset({"roles/dns.peer", "roles/dns.admin"})
-# Held by whoever was made owner or editor of everything.
-_PRIMITIVE = frozenset({"roles/owner", "roles/editor"})
+NETWORK_ADMIN: Final = frozenset({"roles/compute.networkAdmin", "roles/compute.admin"})
+NETWORK_USER: Final = NETWORK_ADMIN | {"roles/compute.networkUser"}
+VIEWER: Final = frozenset({"roles/compute.viewer", "roles/compute.admin", "roles/viewer"})
+DNS_PEER: Final = frozenset({"roles/dns.peer", "roles/dns.admin"})
+# These contain the permissions of all the others.
+_PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 
 
 def service_agent(project: str) -> str:
@@ -17,7 +19,7 @@ def service_agent(project: str) -> str:
     return f"service-{project_number(project)}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
 
-def holds(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
+def has_role(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
     """Does the account hold one of the roles on one of these resources?"""
     member = f"serviceAccount:{email}"
     wanted = roles | _PRIMITIVE

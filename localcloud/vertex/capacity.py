@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from localcloud.errors import StartRefusedError
 from localcloud.inventory import reservations
 from localcloud.inventory.reservations import Reservation, Shape
 from localcloud.inventory.store import Store
+from localcloud.rpc_code import RpcCode
 from localcloud.vertex import agents
 from localcloud.vertex.records import JobRecord, JobTable
-from localcloud.vertex.refusals import FAILED_PRECONDITION, NOT_FOUND, PERMISSION_DENIED, Refused
 
 ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
 
@@ -37,14 +38,17 @@ class Plan:
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise Refused if the reservations the job names can never serve it."""
+    """Raise StartRefusedError if the reservations the job names can never serve it."""
     made = plan(store, None, job)
     if made.short:
-        raise Refused(FAILED_PRECONDITION, f"{made.short} in all.")
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, f"{made.short} in all.")
 
 
 def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
-    """What the job can take now; without `jobs`, if nobody else had any. Raises Refused."""
+    """Reservations the job can consume now; without ``jobs``, if no other job consumed any.
+
+    Raises StartRefusedError.
+    """
     made = Plan()
     for at, pool in _pools(job):
         kind, replicas = _kind(pool), _replicas(pool)
@@ -96,20 +100,22 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
         found = reservations.find(store, value)
         if found is None:
             text = f"{at}: the reservation {value} does not exist (or cannot be seen)."
-            raise Refused(NOT_FOUND, text)
+            raise StartRefusedError(RpcCode.NOT_FOUND, text)
         agent = agents.service_agent(job.project)
-        if not agents.holds(store, agent, agents.VIEWER, f"projects/{found.project}"):
+        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{found.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant it "
                 f"roles/compute.viewer in project {found.project}."
             )
-            raise Refused(PERMISSION_DENIED, text)
+            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
         if reason := _why_not(found, job, by_name=True):
-            raise Refused(FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}.")
+            raise StartRefusedError(
+                RpcCode.FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}."
+            )
         shape = _shape(pool)
         if found.shape != shape:
             text = f"{at}: the reservation {value} is of {found.shape}, the job asks for {shape}."
-            raise Refused(FAILED_PRECONDITION, text)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         yield found
 
 

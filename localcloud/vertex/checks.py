@@ -1,50 +1,54 @@
 """What the service refuses at once, at CreateCustomJob.
 
 Required fields are those marked Required in google-cloud-aiplatform 2.7.0
-(`aiplatform_v1/types/custom_job.py`, `machine_resources.py`, `io.py`, `env_var.py`). What the
-service finds out only when the job starts is in `localcloud.vertex.admission`.
+(``aiplatform_v1/types/custom_job.py``, ``machine_resources.py``, ``io.py``, ``env_var.py``). What
+the service finds out only when the job starts is in ``localcloud.vertex.admission``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-from localcloud.inventory import links
+from infra.naming import LOCAL_PREFIX, is_local
+from localcloud.errors import ApiError
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import placement
-from localcloud.vertex.errors import ApiError, denied, field_errors, invalid
+from localcloud.vertex.api_errors import invalid_argument, invalid_fields, permission_denied
 from localcloud.vertex.records import JobTable
 
-API = "aiplatform.googleapis.com"
-_PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
-_REGION = re.compile(r"[a-z]+-[a-z]+\d+$")
-_LABEL_KEY = re.compile(r"[^\W_A-Z][\w-]{0,62}$")
-_LABEL_VALUE = re.compile(r"[\w-]{0,63}$")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-_MAX_POOLS = 4
-Found = Iterator[tuple[str, str]]
+API: Final = "aiplatform.googleapis.com"
+_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
+_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+$")
+_LABEL_KEY: Final = re.compile(r"[^\W_A-Z][\w-]{0,62}$")
+_LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}$")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_MAX_POOLS: Final = 4
+FieldErrors = Iterator[tuple[str, str]]
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
-    """(project id, region) of `projects/{id or number}/locations/{region}`.
+    """(project id, region) of ``projects/{id or number}/locations/{region}``.
 
     Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
     """
     match = _PARENT.match(parent)
     if match is None:
-        raise invalid(f"Invalid resource name: {parent!r}; expected projects/P/locations/L.")
-    project, region = links.project_id(store, match["project"]), match["region"]
+        raise invalid_argument(
+            f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
+        )
+    project, region = resource_paths.project_id(store, match["project"]), match["region"]
     if not _REGION.match(region):
-        raise invalid(f"Unsupported region for Vertex AI: {region!r}.")
-    if project is None or not project.startswith("local-"):
-        raise denied(
+        raise invalid_argument(f"Unsupported region for Vertex AI: {region!r}.")
+    if project is None or not is_local(project):
+        raise permission_denied(
             f"Permission denied on resource project {match['project']}. "
-            "(The local cloud has only projects whose id begins with 'local-'.)"
+            f"(The local cloud has only projects whose id begins with '{LOCAL_PREFIX}'.)"
         )
     if not store.service_enabled(project, API):
-        raise denied(
+        raise permission_denied(
             f"Vertex AI API has not been used in project {project_number(project)} before or it is "
             f"disabled. Enable it ({API}) then retry."
         )
@@ -56,7 +60,7 @@ def check_custom_job(
 ) -> None:
     """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form)."""
     if found := [*_fields(job), *placement.fields(job, region)]:
-        raise field_errors(found)
+        raise invalid_fields(found)
     placement.check(store, jobs, job, project, region)
     account = job["jobSpec"].get("serviceAccount")
     if account and store.account(account) is None:
@@ -65,12 +69,12 @@ def check_custom_job(
 
 def no_act_as(account: str) -> ApiError:
     """The account is missing, or the caller may not use it: the service does not say which."""
-    return denied(
+    return permission_denied(
         f"You do not have permission to act as service_account: {account}. (or it may not exist)."
     )
 
 
-def _fields(job: dict[str, Any]) -> Found:
+def _fields(job: dict[str, Any]) -> FieldErrors:
     name = job.get("displayName", "")
     if not name:
         yield "display_name", "Required field is not set."
@@ -96,7 +100,7 @@ def _fields(job: dict[str, Any]) -> Found:
         yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
 
 
-def _labels(labels: dict[str, str]) -> Found:
+def _labels(labels: dict[str, str]) -> FieldErrors:
     if len(labels) > 64:
         yield "labels", "No more than 64 labels can be associated with one resource."
     for key, value in labels.items():
@@ -105,7 +109,7 @@ def _labels(labels: dict[str, str]) -> Found:
             yield "labels", f"Label {key}={value} is not valid: lowercase letters, digits, _ and -."
 
 
-def _pool(at: str, pool: dict[str, Any]) -> Found:
+def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
     machine = pool.get("machineSpec", {})
     if not machine.get("machineType"):
         yield f"{at}.machine_spec.machine_type", "Required field is not set."
@@ -133,13 +137,13 @@ def _pool(at: str, pool: dict[str, Any]) -> Found:
         yield at, "One of `container_spec` and `python_package_spec` must be set."
 
 
-def _required(at: str, message: dict[str, Any], **fields: str) -> Found:
+def _required(at: str, message: dict[str, Any], **fields: str) -> FieldErrors:
     for json_name, field in fields.items():
         if not message.get(json_name):
             yield f"{at}.{field}", "Required field is not set."
 
 
-def _env(at: str, message: dict[str, Any]) -> Found:
+def _env(at: str, message: dict[str, Any]) -> FieldErrors:
     names = [variable.get("name", "") for variable in message.get("env", [])]
     for name in names:
         if not _ENV_NAME.match(name):

@@ -1,30 +1,27 @@
-"""The filter of ListCustomJobs: `labels.k=v`, `labels.k:*`, `display_name="x"`, `state="…"`.
+"""The filter of ListCustomJobs: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
 
 Grammar (AIP-160, the part the service documents for jobs: T:job_service.ListCustomJobsRequest):
-terms joined by AND, or by OR, which binds tighter; NOT or `-` before a term; parentheses.
-Operators = != and, for times, < <= > >=; `:` asks for presence (`*`) or a part of the value.
+terms joined by AND, or by OR, which binds tighter; NOT or ``-`` before a term; parentheses.
+Operators = != and, for times, < <= > >=; ``:`` asks for presence (``*``) or a part of the value.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from localcloud.errors import FilterError
 from localcloud.vertex.records import JobRecord
 
 Predicate = Callable[[JobRecord], bool]
 
-_TOKEN = re.compile(
+_TOKEN: Final = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|!=|[=<>:()])|(?P<word>[^\s"()=<>:!]+))"""
 )
-_TIMES = ("create_time", "start_time", "end_time", "update_time")
-_ORDER = ("<", "<=", ">", ">=")
-_FIELDS = ("display_name", "state", *_TIMES)
-
-
-class FilterError(ValueError):
-    """The filter is not valid; the text says where."""
+_TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
+_ORDER: Final = ("<", "<=", ">", ">=")
+_FIELDS: Final = ("display_name", "state", *_TIMES)
 
 
 class _Token(NamedTuple):

@@ -1,6 +1,6 @@
 """The job service on gRPC: generic handlers, because the library brings client stubs only.
 
-`Hook` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
+``Hook`` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
 before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
 """
 
@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent import futures
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import grpc
 from google.longrunning import operations_pb2
@@ -18,15 +18,15 @@ from google.protobuf import empty_pb2
 
 from infra.customjob.google import vertex_api
 from infra.errors import LocalCloudError
-from localcloud.vertex.errors import ApiError
+from localcloud.errors import ApiError
 from localcloud.vertex.service import JobService
 
-_WORKERS = 16
+_WORKERS: Final = 16
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call on its way; `method` is the short name (`CreateCustomJob`)."""
+    """One call on its way; ``method`` is the short name (``CreateCustomJob``)."""
 
     method: str
     request: Any
@@ -34,14 +34,17 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A response whose last byte never arrives; what a hook returns in its place."""
+class TruncatedResponse:
+    """A response whose last byte never arrives; a hook returns it in place of the response."""
 
     response: Any
 
 
 class Hook(Protocol):
-    """Wraps a call: `proceed()` makes it. Returns the response, or a Cut. May raise ApiError."""
+    """Wraps a call: ``proceed()`` makes it.
+
+    Returns the response or a TruncatedResponse. May raise ApiError.
+    """
 
     def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
 
@@ -84,7 +87,7 @@ def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.Generic
             lambda request, context: _answer(Call(name, request, context), method, hooks),
             request_deserializer=read,
             response_serializer=lambda made: (
-                write(made.response)[:-1] if isinstance(made, Cut) else write(made)
+                write(made.response)[:-1] if isinstance(made, TruncatedResponse) else write(made)
             ),
         )
 

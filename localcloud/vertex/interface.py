@@ -6,27 +6,30 @@ grant on the attachment's subnetwork, which is narrower, is taken as well.
 
 from __future__ import annotations
 
-from localcloud.inventory import links
+from typing import Final
+
+from localcloud.errors import StartRefusedError
+from localcloud.inventory import resource_paths
 from localcloud.inventory.addresses import Block
 from localcloud.inventory.store import Store, StoredResource
 from localcloud.inventory.vpc import ATTACHMENT, NETWORK, SUBNETWORK, subnetworks_of
-from localcloud.vertex import agents, tenants
+from localcloud.rpc_code import RpcCode
+from localcloud.vertex import agents, job_networks
 from localcloud.vertex.records import JobRecord
-from localcloud.vertex.refusals import FAILED_PRECONDITION, NOT_FOUND, PERMISSION_DENIED, Refused
 
 # doc:general/psc-interfaces; the setup page prints the first as /20.
-_UNUSABLE = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
+_UNUSABLE: Final = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise Refused if the job cannot have its interface."""
-    path = tenants.attachment(store, job)
+    """Raise StartRefusedError if the job cannot have its interface."""
+    path = job_networks.attachment_of(store, job)
     if path is None:
         return
     attachment = store.get(ATTACHMENT, path)
     if attachment is None:
         text = f"The network attachment {path} does not exist (or cannot be seen)."
-        raise Refused(NOT_FOUND, text)
+        raise StartRefusedError(RpcCode.NOT_FOUND, text)
     _may_use(store, job, attachment)
     for subnet in subnetworks_of(store, attachment):
         _usable(store, subnet)
@@ -39,25 +42,25 @@ def _may_use(store: Store, job: JobRecord, attachment: StoredResource) -> None:
     # The page names the agent of the attachment's own project; the job's is taken too.
     candidates = {agents.service_agent(each) for each in (attachment.project, job.project)}
     place = f"projects/{attachment.project}"
-    if not any(agents.holds(store, each, agents.NETWORK_ADMIN, place) for each in candidates):
+    if not any(agents.has_role(store, each, agents.NETWORK_ADMIN, place) for each in candidates):
         text = (
             f"{agents.service_agent(job.project)} does not have compute.networkAttachments.get and "
             f".update on {attachment.id}. Grant it roles/compute.networkAdmin in project "
             f"{attachment.project}."
         )
-        raise Refused(PERMISSION_DENIED, text)
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
 
 
 def _may_use_host(store: Store, job: JobRecord, attachment: StoredResource, subnet: str) -> None:
-    host, agent = links.project_of(subnet), agents.service_agent(job.project)
+    host, agent = resource_paths.project_of(subnet), agents.service_agent(job.project)
     if host == attachment.project:
         return
-    if not agents.holds(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet):
+    if not agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet):
         text = (
             f"{agent} does not have compute.subnetworks.use on {subnet}. Grant it "
             f"roles/compute.networkUser in the Shared VPC host project {host}."
         )
-        raise Refused(PERMISSION_DENIED, text)
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
 
 
 def _usable(store: Store, subnet: str) -> None:
@@ -66,7 +69,7 @@ def _usable(store: Store, subnet: str) -> None:
     for range_ in _UNUSABLE if cidr else ():
         if Block(cidr).overlaps(range_):
             text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."
-            raise Refused(FAILED_PRECONDITION, text)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
 
 
 def _may_peer(store: Store, job: JobRecord, peering: dict[str, str]) -> None:
@@ -74,11 +77,11 @@ def _may_peer(store: Store, job: JobRecord, peering: dict[str, str]) -> None:
     network = f"projects/{target}/global/networks/{peering['targetNetwork']}"
     if store.get(NETWORK, network) is None:
         text = f"The network {network} of the DNS peering for {peering['domain']} does not exist."
-        raise Refused(NOT_FOUND, text)
+        raise StartRefusedError(RpcCode.NOT_FOUND, text)
     for project in dict.fromkeys((job.project, target)):
-        if not agents.holds(store, agent, agents.DNS_PEER, f"projects/{project}"):
+        if not agents.has_role(store, agent, agents.DNS_PEER, f"projects/{project}"):
             text = (
                 f"{agent} does not have dns.networks.targetWithPeeringZone in project {project}. "
                 "Grant it roles/dns.peer there."
             )
-            raise Refused(PERMISSION_DENIED, text)
+            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)

@@ -1,4 +1,4 @@
-"""Cloud Logging's `ListLogEntries` over the log files of jobs: what the official client asks for.
+"""Cloud Logging's ``ListLogEntries`` over the log files of jobs: what the official client asks for.
 
 Processes write their logs by themselves and say no time, so an entry's timestamp is made: the
 job's creation and a millisecond a line. It orders the lines of a replica, and nothing else.
@@ -10,20 +10,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 import grpc
 from google.api import monitored_resource_pb2
 from google.cloud.logging_v2 import types
 
+from localcloud.errors import ApiError
 from localcloud.home import Home
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex.errors import ApiError, invalid
+from localcloud.vertex.api_errors import invalid_argument
 from localcloud.vertex.records import JobRecord, JobTable
 
-API = "logging.googleapis.com"
-_CLAUSE = re.compile(r'([\w.]+)\s*(=|>=)\s*"([^"]*)"')
-_EQUAL = ("resource.type", "resource.labels.job_id", "resource.labels.task_name")
-_MAX_PAGE = 1000
+API: Final = "logging.googleapis.com"
+_CLAUSE: Final = re.compile(r'([\w.]+)\s*(=|>=)\s*"([^"]*)"')
+_EQUAL: Final = ("resource.type", "resource.labels.job_id", "resource.labels.task_name")
+_MAX_PAGE: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class _Query:
 
 
 class LogService:
-    """`google.logging.v2.LoggingServiceV2` as far as reading a job's log needs it."""
+    """``google.logging.v2.LoggingServiceV2`` as far as reading a job's log needs it."""
 
     def __init__(self, home: Home, store: Store, jobs: JobTable) -> None:
         self.home, self.store, self.jobs = home, store, jobs
@@ -45,7 +47,7 @@ class LogService:
         """Entries of one job. Raises ApiError for what this stand-in cannot answer."""
         query = self._query(request)
         if request.order_by not in ("", "timestamp asc", "timestamp desc"):
-            raise invalid(f"order_by: {request.order_by!r} is not supported.")
+            raise invalid_argument(f"order_by: {request.order_by!r} is not supported.")
         entries = sorted(self._entries(query), key=lambda e: (e.timestamp, e.insert_id))
         if request.order_by == "timestamp desc":
             entries.reverse()
@@ -58,7 +60,9 @@ class LogService:
     def _query(self, request: types.ListLogEntriesRequest) -> _Query:
         match = re.fullmatch(r"projects/([^/]+)", ",".join(request.resource_names))
         if not match:
-            raise invalid(f"resource_names must be one project, got {request.resource_names}.")
+            raise invalid_argument(
+                f"resource_names must be one project, got {request.resource_names}."
+            )
         if not self.store.service_enabled(match[1], API):
             text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
             raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
@@ -71,7 +75,9 @@ class LogService:
             elif parts and parts[1] == "timestamp" and parts[2] == ">=":
                 since = datetime.fromisoformat(parts[3])
             else:
-                raise invalid(f"Unparseable filter: {clause!r} (the local cloud knows few).")
+                raise invalid_argument(
+                    f"Unparseable filter: {clause!r} (the local cloud knows few)."
+                )
         return _Query(match[1], equal, since)
 
     def _entries(self, query: _Query) -> Iterator[types.LogEntry]:

@@ -1,44 +1,45 @@
 """What CreateCustomJob refuses about networks and reservations: what the request alone shows.
 
-Whether the things it names exist and fit is found out when the job starts (`peering`, `interface`,
-`capacity`). Which of the two the service does is documented for neither; docs/local-stack.md lists
-what was chosen.
+Whether the things it names exist and fit is found out when the job starts (``peering``,
+``interface``, ``capacity``). Which of the two the service does is documented for neither;
+docs/local-stack.md lists what was chosen.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from infra.catalog import machines
-from localcloud.inventory import links
+from localcloud.errors import ApiError
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex import tenants
+from localcloud.vertex import job_networks
+from localcloud.vertex.api_errors import failed_precondition, permission_denied
 from localcloud.vertex.capacity import ANY, SPECIFIC
-from localcloud.vertex.errors import ApiError, denied, precondition
 from localcloud.vertex.records import JobTable
 
-Found = Iterator[tuple[str, str]]
+FieldErrors = Iterator[tuple[str, str]]
 
-_NAME = r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_NETWORK = re.compile(rf"projects/(?P<number>[^/]+)/global/networks/{_NAME}\Z")
-_RANGE = re.compile(rf"{_NAME}\Z")
-_ATTACHMENT = re.compile(
+_NAME: Final = r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_NETWORK: Final = re.compile(rf"projects/(?P<number>[^/]+)/global/networks/{_NAME}\Z")
+_RANGE: Final = re.compile(rf"{_NAME}\Z")
+_ATTACHMENT: Final = re.compile(
     rf"(?:projects/[^/]+/regions/(?P<region>[^/]+)/networkAttachments/)?{_NAME}\Z"
 )
-_RESERVATION = re.compile(
+_RESERVATION: Final = re.compile(
     rf"projects/[^/]+/zones/(?P<region>[a-z]+-[a-z]+\d+)-[a-z]/reservations/{_NAME}(?:/|\Z)"
 )
-_KEY = "compute.googleapis.com/reservation-name"
-_DNS = (
+_KEY: Final = "compute.googleapis.com/reservation-name"
+_DNS: Final = (
     ("domain", "domain"),
     ("targetProject", "target_project"),
     ("targetNetwork", "target_network"),
 )
 
 
-def fields(job: dict[str, Any], region: str) -> Found:
+def fields(job: dict[str, Any], region: str) -> FieldErrors:
     """Bad fields of a CustomJob in the API's JSON form, as (field, message)."""
     spec = job.get("jobSpec", {})
     yield from _network(spec)
@@ -53,29 +54,31 @@ def fields(job: dict[str, Any], region: str) -> Found:
 
 
 def check(store: Store, jobs: JobTable, job: dict[str, Any], project: str, region: str) -> None:
-    """Raise ApiError for a network of nobody, or a second one in the region."""
+    """Raise ApiError for a network of an unknown project, or a second one in the region."""
     network = job["jobSpec"].get("network")
     if not network:
         return
     number = network.split("/")[1]
-    if links.project_id(store, number) is None:
-        raise denied(f"Permission denied on resource project {number} (or it may not exist).")
-    path = links.by_id(store, network)
+    if resource_paths.project_id(store, number) is None:
+        raise permission_denied(
+            f"Permission denied on resource project {number} (or it may not exist)."
+        )
+    path = resource_paths.canonical(store, network)
     for other in jobs.list(project_number(project), region):
         if other.state.terminal:
             continue
-        if (used := tenants.network(store, other)) and used != path:
+        if (used := job_networks.network_of(store, other)) and used != path:
             raise _second_network(network, other.name, other.spec["network"], region)
 
 
 def _second_network(network: str, other: str, used: str, region: str) -> ApiError:
-    return precondition(
+    return failed_precondition(
         f"Training on {network} cannot begin while {other} uses {used}: only one network can be "
         f"peered in {region} at a time. Wait for it to end, or cancel it."
     )
 
 
-def _network(spec: dict[str, Any]) -> Found:
+def _network(spec: dict[str, Any]) -> FieldErrors:
     network = spec.get("network")
     if network is not None:
         match = _NETWORK.match(network)
@@ -94,7 +97,7 @@ def _network(spec: dict[str, Any]) -> Found:
             yield "job_spec.reserved_ip_ranges", message
 
 
-def _interface(spec: dict[str, Any], region: str) -> Found:
+def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
     config = spec.get("pscInterfaceConfig")
     if config is None:
         return
@@ -117,7 +120,7 @@ def _interface(spec: dict[str, Any], region: str) -> Found:
             yield f"{here}.domain", f"The domain must end with a dot, got {peering['domain']!r}."
 
 
-def _accelerator(at: str, machine: dict[str, Any], spec: dict[str, Any]) -> Found:
+def _accelerator(at: str, machine: dict[str, Any], spec: dict[str, Any]) -> FieldErrors:
     name = machine.get("acceleratorType", "")
     known = machines.accelerators().get(name)
     if spec.get("network") and known and not known.vpc_peering:
@@ -127,7 +130,7 @@ def _accelerator(at: str, machine: dict[str, Any], spec: dict[str, Any]) -> Foun
         yield f"{at}.accelerator_type", message
 
 
-def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: str) -> Found:
+def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: str) -> FieldErrors:
     kind, values = affinity.get("reservationAffinityType", ""), affinity.get("values", [])
     if kind not in (ANY, SPECIFIC, "NO_RESERVATION"):
         yield f"{at}.reservation_affinity_type", "Required field is not set."

@@ -1,7 +1,7 @@
 """Custom jobs as rows of SQLite: they outlive the server, and are read without Google's library.
 
-Importing `google.cloud.aiplatform_v1` takes more than a second, so `vt local status`, `logs` and
-`up` read this table; only the server turns rows into API messages.
+Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``, ``logs``
+and ``up`` read this table; only the server turns rows into API messages.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from localcloud.inventory.store import BUSY_SECONDS
 
-_SCHEMA = """
+_SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS custom_jobs (
     job_id TEXT PRIMARY KEY,
     project TEXT NOT NULL, number TEXT NOT NULL, region TEXT NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS custom_jobs (
 """
 # Machines of reservations that jobs hold. Triggers give them back together with the change that
 # ends the job, so that no crash comes in between.
-_CLAIMS = """
+_CLAIMS: Final = """
 CREATE TABLE IF NOT EXISTS reservation_claims (
     job_id TEXT NOT NULL, reservation TEXT NOT NULL, machines INTEGER NOT NULL,
     PRIMARY KEY (job_id, reservation)
@@ -43,10 +43,10 @@ CREATE TRIGGER IF NOT EXISTS machines_of_a_job_gone AFTER DELETE ON custom_jobs
 BEGIN DELETE FROM reservation_claims WHERE job_id = OLD.job_id; END;
 """
 
-_HAS_CLAIMS = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
+_HAS_CLAIMS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """The states a job takes here, as the API names them (google.cloud.aiplatform.v1.JobState)."""
 
     QUEUED = "JOB_STATE_QUEUED"
@@ -59,15 +59,15 @@ class State(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state as people say it: `RUNNING`."""
+        """The state as people say it: ``RUNNING``."""
         return self.value.removeprefix("JOB_STATE_")
 
     @property
     def terminal(self) -> bool:
-        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
-LIVE = tuple(state for state in State if not state.terminal)
+LIVE_STATES: Final = tuple(state for state in JobState if not state.terminal)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class JobRecord:
     labels: dict[str, str]
     request: dict[str, Any]
     """The CustomJob as it was sent, in the API's JSON form."""
-    state: State
+    state: JobState
     create_time: str
     start_time: str | None
     end_time: str | None
@@ -100,13 +100,13 @@ class JobRecord:
 
     @property
     def output_prefix(self) -> str | None:
-        """`baseOutputDirectory` without a slash at the end, or None."""
+        """``baseOutputDirectory`` without a slash at the end, or None."""
         prefix = self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
         return prefix.rstrip("/") or None
 
 
 class JobTable:
-    """The table `custom_jobs`; safe across threads and processes (a connection for each call)."""
+    """The table ``custom_jobs``; safe across threads and processes (a connection for each call)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -145,19 +145,19 @@ class JobTable:
     def move(
         self,
         job_id: str,
-        to: State,
+        to: JobState,
         *,
-        only_from: builtins.list[State] | tuple[State, ...] = LIVE,
+        only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
-        """Change the state if it is one of `only_from`; sets the times. False if it was another.
+        """Change the state if it is one of ``only_from``; sets the times. False if it was another.
 
         This is the one place a state changes, so a job that was cancelled cannot succeed later.
         """
         time = now()
         code, message = error or (None, None)
         sources = ", ".join("?" * len(only_from))
-        begins, ends = to is State.RUNNING, to.terminal
+        begins, ends = to is JobState.RUNNING, to.terminal
         values = (to, time, begins, time, ends, time, code, message, job_id, *only_from)
         with self._connect() as db:
             cursor = db.execute(
@@ -173,7 +173,7 @@ class JobTable:
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Take machines of reservations (path -> number), all or none; False if too few are free.
 
-        `limits`: how many machines each reservation has.
+        ``limits``: how many machines each reservation has.
         """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
@@ -235,5 +235,5 @@ def _record(row: sqlite3.Row) -> JobRecord:
     values = dict(row)
     values["labels"] = json.loads(values["labels"])
     values["request"] = json.loads(values["request"])
-    values["state"] = State(values["state"])
+    values["state"] = JobState(values["state"])
     return JobRecord(**values)

@@ -1,4 +1,4 @@
-"""The methods of `google.cloud.aiplatform.v1.JobService` this cloud has, on the API's own types.
+"""The methods of ``google.cloud.aiplatform.v1.JobService`` this cloud has, on the API's own types.
 
 States move as the service's: QUEUED, PENDING while the replica is prepared, RUNNING while its
 code runs, then SUCCEEDED, FAILED or CANCELLED; cancelling is asynchronous. Names carry the project
@@ -13,31 +13,30 @@ import json
 import re
 import secrets
 import threading
-from typing import Protocol
+from typing import Final, Protocol
 
 import grpc
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2, empty_pb2, json_format
 
 from infra.customjob.google import vertex_api
+from localcloud.errors import ApiError, FilterError
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import filters
+from localcloud.vertex.api_errors import invalid_argument, not_found
 from localcloud.vertex.checks import check_custom_job, resolve_parent
-from localcloud.vertex.errors import ApiError, invalid, not_found
-from localcloud.vertex.records import LIVE, JobRecord, JobTable, State, now
+from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, now
 
-_JOB_NAME = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)$")
-_OUTPUT_ONLY = (
+_JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)$")
+_OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi"),
 )
-_MAX_PAGE = 100
-CANCELLED_CODE = 1
-"""google.rpc.Code.CANCELLED"""
+_MAX_PAGE: Final = 100
 
 
 class Scheduler(Protocol):
-    """Runs jobs; see `localcloud.runner.scheduler`."""
+    """Runs jobs; see ``localcloud.runner.scheduler``."""
 
     def submit(self, job_id: str) -> None: ...
     def cancel(self, job_id: str) -> None: ...
@@ -67,7 +66,7 @@ class JobService:
             display_name=body["displayName"],
             labels=body.get("labels", {}),
             request=body,
-            state=State.QUEUED,
+            state=JobState.QUEUED,
             create_time=time,
             start_time=None,
             end_time=None,
@@ -88,10 +87,10 @@ class JobService:
         project, region = resolve_parent(self.store, request.parent)
         try:
             test = filters.parse(request.filter)
-        except filters.FilterError as error:
-            raise invalid(str(error)) from error
+        except FilterError as error:
+            raise invalid_argument(str(error)) from error
         if request.page_size < 0:
-            raise invalid(f"page_size must not be negative, got {request.page_size}.")
+            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
         query = hashlib.sha256(f"{project}/{region}?{request.filter}".encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
         found = [
@@ -111,8 +110,8 @@ class JobService:
     def cancel_custom_job(self, request: vertex_api.CancelCustomJobRequest) -> empty_pb2.Empty:
         job = self._find(request.name)
         # A job that ended, or is being cancelled, stays as it is: repeating is no error.
-        waiting = tuple(state for state in LIVE if state is not State.CANCELLING)
-        if self.jobs.move(job.job_id, State.CANCELLING, only_from=waiting):
+        waiting = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
+        if self.jobs.move(job.job_id, JobState.CANCELLING, only_from=waiting):
             self.scheduler.cancel(job.job_id)
         return empty_pb2.Empty()
 
@@ -152,7 +151,7 @@ class JobService:
     def _find(self, name: str) -> JobRecord:
         match = _JOB_NAME.match(name)
         if match is None:
-            raise invalid(f"Invalid resource name: {name!r}; expected a CustomJob.")
+            raise invalid_argument(f"Invalid resource name: {name!r}; expected a CustomJob.")
         project, region = resolve_parent(self.store, match["parent"])
         job = self.jobs.get(match["id"])
         if job is None or (job.project, job.region) != (project, region):
@@ -198,7 +197,9 @@ def _read_token(token: str, query: str) -> tuple[str, str] | None:
     try:
         made_for, create_time, job_id = json.loads(base64.urlsafe_b64decode(token))
     except ValueError as error:
-        raise invalid(f"Invalid page token: {token!r}.") from error
+        raise invalid_argument(f"Invalid page token: {token!r}.") from error
     if made_for != query:
-        raise invalid("The page token belongs to another request: parent and filter must be equal.")
+        raise invalid_argument(
+            "The page token belongs to another request: parent and filter must be equal."
+        )
     return create_time, job_id

@@ -22,7 +22,7 @@ from localcloud.faults.model import Fault
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.inventory.store import SERVICE, Store
-from localcloud.orphans import end_orphans
+from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.vertex.records import JobRecord, JobTable
 from vt.engine import attributes_file
 
@@ -191,7 +191,7 @@ class Arena:
 
     def end_all(self) -> None:
         """End providers whose engine is gone, and what else a killed command left."""
-        end_orphans(self.home)
+        end_orphaned_plugins(self.home)
 
     def reset(self) -> None:
         """An empty state, no fault, no job; records of submissions stay (names differ)."""

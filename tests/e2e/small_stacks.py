@@ -10,7 +10,7 @@ import yaml
 
 from localcloud.inventory.reservations import RESERVATION
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout
 
 REGION = "us-central1"
@@ -111,7 +111,7 @@ class SmallStack:
         """Jobs ever accepted in this project, oldest first."""
         return list(reversed(JobTable(self._database).list(self.number)))
 
-    def states(self) -> list[State]:
+    def states(self) -> list[JobState]:
         """Their states."""
         return [job.state for job in self.jobs()]
 

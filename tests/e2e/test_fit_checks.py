@@ -15,9 +15,9 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 
 from infra import stack as stacks
 from infra.customjob.request import references
-from localcloud.gcp.cloud import CloudError
+from localcloud.errors import CloudError
 from localcloud.server import ServerInfo
-from localcloud.vertex.records import JobTable, State
+from localcloud.vertex.records import JobState, JobTable
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.localcloud.conftest import wait_until
@@ -158,7 +158,7 @@ def answer(stack, client, sent, region=REGION):
     except exceptions.GoogleAPICallError as refused:
         return refused.message
     jobs = JobTable(stack.checkout.home / "cloud.sqlite")
-    wait_until(lambda: (j := jobs.get(name.rpartition("/")[2])) and j.state is State.FAILED)
+    wait_until(lambda: (j := jobs.get(name.rpartition("/")[2])) and j.state is JobState.FAILED)
     return client.get_custom_job(name=name).error.message
 
 

@@ -17,7 +17,7 @@ from localcloud.inventory.vpc import (
     SERVICE_PROJECT,
     SUBNETWORK,
 )
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
 
@@ -52,7 +52,7 @@ def test_a_peered_stack_comes_up_and_stays_as_it_is_while_its_job_runs(swapped):
     [job] = swapped.jobs()
     swapped.is_settled()
     assert job.spec["network"].startswith(f"projects/{swapped.number}/global/networks/")
-    assert swapped.states() == [State.RUNNING]
+    assert swapped.states() == [JobState.RUNNING]
     assert CONNECTION in swapped.left().values()
 
 
@@ -73,14 +73,14 @@ def test_a_change_to_an_interface_shows_what_it_replaces_and_leaves_no_orphan(sw
         "network-peering-connection",
         "network-peering-routes",
     } <= gone
-    assert swapped.states() == [State.CANCELLED, State.RUNNING]
+    assert swapped.states() == [JobState.CANCELLED, JobState.RUNNING]
     assert not {CONNECTION, ADDRESS} & set(swapped.left().values())
     swapped.is_settled()
 
 
 def test_a_destroy_while_the_job_runs_cancels_it_and_leaves_nothing(swapped):
     swapped.pulumi("destroy -y --skip-preview")
-    assert swapped.states() == [State.CANCELLED, State.CANCELLED]
+    assert swapped.states() == [JobState.CANCELLED, JobState.CANCELLED]
     assert swapped.left() == {}
 
 
@@ -90,9 +90,9 @@ def test_a_peered_stack_is_destroyed_while_its_job_runs(checkout):
     ranges = {"workers": {"prefixLength": 18, "address": "10.64.0.0"}}
     stack.write({"busy": job_file(**PEERED)}, network={"mode": "peering", "ranges": ranges})
     stack.up()
-    assert stack.states() == [State.RUNNING]
+    assert stack.states() == [JobState.RUNNING]
     stack.pulumi("destroy -y --skip-preview")
-    assert stack.states() == [State.CANCELLED]
+    assert stack.states() == [JobState.CANCELLED]
     assert stack.left() == {}
 
 
@@ -115,11 +115,11 @@ def test_a_stack_in_a_shared_network_lives_in_two_projects(checkout):
     )
     stack.up()
     stack.is_settled()
-    assert stack.states() == [State.RUNNING]
+    assert stack.states() == [JobState.RUNNING]
     kinds = {each.type for each in stack.store.list(project=host)}
     assert {NETWORK, SUBNETWORK, HOST_PROJECT, SERVICE_PROJECT} <= kinds
     assert ATTACHMENT in stack.left().values()
     stack.pulumi("destroy -y --skip-preview")
-    assert stack.states() == [State.CANCELLED]
+    assert stack.states() == [JobState.CANCELLED]
     assert stack.left() == {}
     assert stack.store.list(project=host) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 
@@ -23,7 +23,7 @@ def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):
     stack.write({"first": job, "second": job}, reservations={"cpu": cpu})
     stack.up()
     path = f"projects/{stack.project}/zones/{REGION}-a/reservations/cpu-{stack.name}"
-    assert sorted(stack.states()) == [State.PENDING, State.RUNNING]
+    assert sorted(stack.states()) == [JobState.PENDING, JobState.RUNNING]
     assert stack.used(path) == 1
     status = stack.checkout.run("vt", "local", "status").stdout
     assert [line.split()[-1] for line in status.splitlines() if line.startswith(path)] == ["1/1"]
@@ -33,5 +33,5 @@ def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):
 
 def test_a_destroy_ends_both_and_frees_the_reservation(stack):
     stack.pulumi("destroy -y --skip-preview")
-    assert stack.states() == [State.CANCELLED, State.CANCELLED]
+    assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]
     assert stack.left() == {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 
@@ -21,7 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield made
 
 
-def states(project: Project, job: str) -> list[State]:
+def states(project: Project, job: str) -> list[JobState]:
     return [record.state for record in project.accepted(job)]
 
 
@@ -53,7 +53,7 @@ def test_a_job_that_failed_fails_this_up_and_the_next_with_the_end_of_its_log(
         assert "  the reason" in told
         assert "Traceback" not in told
         assert "unhandled error" not in told
-        assert states(project, "bad") == [State.FAILED]
+        assert states(project, "bad") == [JobState.FAILED]
     assert not project.state().get("pending_operations")
     assert len(project.accepted("other")) == 1
 
@@ -79,11 +79,11 @@ def test_a_wait_ended_from_outside_leaves_the_job_and_a_clean_state(
     assert process.returncode != 0
     if number is signal.SIGKILL:
         project.pulumi("cancel -s local --yes")
-    assert states(project, "long") == [State.RUNNING]
+    assert states(project, "long") == [JobState.RUNNING]
     assert not project.state().get("pending_operations")
 
 
 def test_the_next_up_waits_for_the_same_job(project: Project) -> None:
     project.want(long={**LONG, "wait": "running"})
     assert "job long: RUNNING" in project.up()
-    assert states(project, "long") == [State.RUNNING]
+    assert states(project, "long") == [JobState.RUNNING]

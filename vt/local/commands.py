@@ -1,11 +1,11 @@
-"""`vt local …`: arguments, messages and exit codes. The work is done elsewhere, imported late."""
+"""``vt local …``: arguments, messages and exit codes. The work is done elsewhere, imported late."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -18,10 +18,10 @@ local = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_INTERRUPTED = 130
+_INTERRUPTED: Final = 130
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """A line about what is going on: stderr, so that stdout is the command's result."""
     print(f"vt: {text}", file=sys.stderr, flush=True)
 
@@ -38,16 +38,16 @@ def plain_errors() -> Iterator[None]:
     except BrokenPipeError:
         raise  # `vt local logs | head`: typer ends without a word
     except OSError as error:  # a full disk, a file of another user
-        say(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}.")
+        report(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}.")
         raise typer.Exit(1) from None
     except sqlite3.Error as error:
-        say(f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew.")
+        report(f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew.")
         raise typer.Exit(1) from None
     except CommandError as error:
-        say(str(error))
+        report(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        say("interrupted; what was started goes on (`vt local status`, `vt local down`)")
+        report("interrupted; what was started goes on (`vt local status`, `vt local down`)")
         raise typer.Exit(_INTERRUPTED) from None
 
 
@@ -65,7 +65,7 @@ def up(
     from vt.local import up as flow
 
     with plain_errors():
-        raise typer.Exit(flow.run(Home.find(), stack, wait=wait, say=say))
+        raise typer.Exit(flow.run(Home.find(), stack, wait=wait, report=report))
 
 
 @local.command()
@@ -75,8 +75,8 @@ def start() -> None:
     from localcloud.home import Home
 
     with plain_errors():
-        info = lifecycle.start(Home.find(), say)
-        say(f"running (process {info.pid})")
+        info = lifecycle.start(Home.find(), report)
+        report(f"running (process {info.pid})")
 
 
 @local.command()
@@ -86,7 +86,7 @@ def stop() -> None:
     from localcloud.home import Home
 
     with plain_errors():
-        say("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
+        report("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
 
 
 @local.command()
@@ -100,7 +100,7 @@ def down(
     from vt.local import shutdown
 
     with plain_errors():
-        shutdown.down(Home.find(), clean=clean, say=say)
+        shutdown.down(Home.find(), clean=clean, report=report)
 
 
 @local.command()
@@ -127,7 +127,7 @@ def shell(
     from vt.local import shell as environment
 
     with plain_errors():
-        environment.enter(Home.find(), command, say)
+        environment.enter(Home.find(), command, report)
 
 
 @local.command()

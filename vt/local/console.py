@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-_PLAIN_WIDTH = 10_000
-"""Columns where there is no terminal: what is searched there, line by line, must not be folded."""
+#: Columns where there is no terminal: what is searched there, line by line, must not be folded.
+_PLAIN_WIDTH: Final = 10_000
 
 
 def console() -> Console:

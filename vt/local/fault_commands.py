@@ -1,12 +1,12 @@
-"""`vt local fault …`: arguments, messages and exit codes."""
+"""``vt local fault …``: arguments, messages and exit codes."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from vt.local.commands import plain_errors, say
+from vt.local.commands import plain_errors, report
 
 fault = typer.Typer(
     help="Let something go wrong on purpose: lost answers, refusals, stock-outs, preemptions.",
@@ -14,7 +14,7 @@ fault = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_ADD = """Add a fault; prints its id.
+_ADD: Final = """Add a fault; prints its id.
 
 SERVICE is jobs (Vertex AI) or storage (Cloud Storage). KIND, on both:
 
@@ -83,7 +83,7 @@ def show(
         print(json.dumps([entry.as_json() for entry in entries], indent=2))
         return
     if not entries:
-        say("no faults")
+        report("no faults")
         return
     rows = [
         (str(entry.id), entry.fault.describe(), entry.uses, ", ".join(entry.held))
@@ -101,7 +101,7 @@ def clear(
     from localcloud.home import Home
 
     with plain_errors():
-        say(f"{clear_faults(Home.find(), fault_id)} cleared")
+        report(f"{clear_faults(Home.find(), fault_id)} cleared")
 
 
 @fault.command()
@@ -112,7 +112,7 @@ def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
 
     with plain_errors():
         for call in FaultTable(Home.find().faults).release(fault_id):
-            say(f"released {call}")
+            report(f"released {call}")
 
 
 @fault.command()

@@ -1,4 +1,4 @@
-"""`vt local logs`: find a job the way people name it, and print or follow a replica's log."""
+"""``vt local logs``: find a job the way people name it, and print or follow a replica's log."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
 from vt.engine.stack_state import job_ids_named
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS: Final = 0.2
 
 
 def find_job(jobs: list[JobRecord], wanted: str | None, in_stack: Collection[str]) -> JobRecord:
-    """The newest job with this id, name or display name, or with an id of `in_stack`.
+    """The newest job with this id, name or display name, or with an id of ``in_stack``.
 
-    `jobs` are newest first; `wanted` None takes the first. Raises LocalCloudError if there is none.
+    ``jobs`` are newest first; ``wanted`` None takes the first. Raises LocalCloudError if there is
+    none.
     """
     for job in jobs:
         names = (job.job_id, job.name, job.display_name)
@@ -39,7 +41,7 @@ def log_file(home: Home, job: JobRecord, replica: str) -> Path:
 
 
 def show(home: Home, wanted: str | None, replica: str, *, follow: bool) -> None:
-    """Print the log to stdout; with `follow` until the job has ended.
+    """Print the log to stdout; with ``follow`` until the job has ended.
 
     Raises LocalCloudError if there is no such job or no such log.
     """

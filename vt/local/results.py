@@ -6,23 +6,25 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any
+from typing import Any, Final
 
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord
 
-FIRST = ("validation_accuracy", "test_accuracy")
-"""Numbers that are shown before the others."""
+#: Numbers that are shown before the others.
+FIRST: Final = ("validation_accuracy", "test_accuracy")
 
-NOTHING_THERE = "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+NOTHING_THERE: Final = (
+    "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+)
 
-_TIMEOUT_SECONDS = 10
+_TIMEOUT_SECONDS: Final = 10
 
 
 def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
-    """Numbers at the top of the job's metrics.json, `FIRST` first; empty if it wrote none.
+    """Numbers at the top of the job's metrics.json, ``FIRST`` first; empty if it wrote none.
 
-    Any object of that name below `baseOutputDirectory` counts; the one nearest to it is taken.
+    Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
     """
     if job.output_prefix is None:
         return {}
@@ -40,8 +42,8 @@ def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
 def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
     """Where the job's output is: (gs:// URI, folder of the emulator), or None.
 
-    Where nothing is, the second says so. A job outlives its buckets: after `pulumi destroy` the
-    next `up` adopts it as the run it was asked for.
+    Where nothing is, the second says so. A job outlives its buckets: after ``pulumi destroy`` the
+    next ``up`` adopts it as the run it was asked for.
     """
     if job.output_prefix is None:
         return None

@@ -1,4 +1,4 @@
-"""`vt local shell`: a program with the environment of the local cloud."""
+"""``vt local shell``: a program with the environment of the local cloud."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Final
 
 from localcloud.environment import environment
 from localcloud.home import Home
 from localcloud.pulumi_shim import find_project, make_stack
 
-DEFAULT_STACK = "local"
+DEFAULT_STACK: Final = "local"
 
 
 def _select_local(home: Home, env: dict[str, str]) -> None:
-    """Select stack `local` where none was selected yet, so that commands need no `--stack`.
+    """Select stack ``local`` where none was selected yet, so that commands need no ``--stack``.
 
     The selection lies in PULUMI_HOME below VT_LOCAL_HOME; one made by hand later stays.
     """
@@ -34,16 +35,16 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
     subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
 
 
-def enter(home: Home, command: str | None, say: Callable[[str], None]) -> None:
+def enter(home: Home, command: str | None, report: Callable[[str], None]) -> None:
     """Become the shell (or the command); starts the local cloud if it does not run."""
     from localcloud import lifecycle  # loads the servers' modules, which an environment needs not
 
-    info = lifecycle.start(home, say)
+    info = lifecycle.start(home, report)
     env = environment(home, info.ports)
     _select_local(home, env)
     sys.stdout.flush()
     if command is not None:
         os.execve("/bin/sh", ["sh", "-c", command], env)
-    say("pulumi and Google's clients use the local cloud in this shell; `exit` leaves it")
+    report("pulumi and Google's clients use the local cloud in this shell; `exit` leaves it")
     program = os.environ.get("SHELL") or "/bin/sh"
     os.execve(program, [program], env)

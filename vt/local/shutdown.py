@@ -1,22 +1,26 @@
-"""`vt local down`: nothing of the local cloud is left running, with `--clean` nothing at all."""
+"""``vt local down``: ends everything of the local cloud; ``--clean`` removes its files too."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from localcloud import lifecycle
 from localcloud.home import Home
-from localcloud.vertex.records import LIVE, JobRecord, JobTable, State
+from localcloud.rpc_code import RpcCode
+from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable
 from vt.engine import locks
 
-_CANCELLED = (1, "The job was cancelled: the local cloud was taken down.")
-"""google.rpc.Code.CANCELLED"""
+_CANCELLED: Final = (
+    RpcCode.CANCELLED,
+    "The job was cancelled: the local cloud was taken down.",
+)
 
 
-def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
-    """Cancel all jobs, stop the server, and remove the files with `clean`. Repeatable.
+def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
+    """Cancel all jobs, stop the server, and remove the files with ``clean``. Repeatable.
 
     Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
     """
@@ -24,20 +28,20 @@ def down(home: Home, *, clean: bool, say: Callable[[str], None]) -> None:
         _check_removable(home)  # before anything is stopped that pulumi works with
     jobs = JobTable(home.database)
     live: list[JobRecord] = []
-    with _records_if_possible(say):
+    with _records_if_possible(report):
         if home.database.exists():
             live = [job for job in jobs.list() if not job.state.terminal]
         for job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
-            jobs.move(job.job_id, State.CANCELLING, only_from=LIVE)
+            jobs.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
     stopped = lifecycle.stop(home)
-    with _records_if_possible(say):
+    with _records_if_possible(report):
         for job in live:
-            if jobs.move(job.job_id, State.CANCELLED, error=_CANCELLED):
-                say(f"job {job.display_name} ({job.job_id}) was cancelled")
-    say("stopped" if stopped else "nothing was running")
+            if jobs.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
+                report(f"job {job.display_name} ({job.job_id}) was cancelled")
+    report("stopped" if stopped else "nothing was running")
     if clean and _check_removable(home) and lifecycle.remove(home):
-        say(f"removed {home.root}")
+        report(f"removed {home.root}")
 
 
 def _check_removable(home: Home) -> bool:
@@ -50,7 +54,7 @@ def _check_removable(home: Home) -> bool:
 
 
 @contextmanager
-def _records_if_possible(say: Callable[[str], None]) -> Iterator[None]:
+def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
     """With a full disk or a damaged file no record can be changed; the rest must end all the same.
 
     A job left as it was is settled by the next server.
@@ -58,4 +62,4 @@ def _records_if_possible(say: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        say(f"the records of the jobs cannot be changed: {error}")
+        report(f"the records of the jobs cannot be changed: {error}")

@@ -1,4 +1,4 @@
-"""`vt local status`."""
+"""``vt local status``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def show(home: Home) -> bool:
         out.print(f"storage: http://127.0.0.1:{info.storage_port}")
     else:
         out.print("server: " + ("does not answer; `vt local start`" if info else "not running"))
-        for child in processes.leftovers(home.children):
+        for child in processes.live_children(home.children):
             out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
     out.print(f"files: {home.root}")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):

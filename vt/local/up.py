@@ -1,4 +1,4 @@
-"""`vt local up`: start, `pulumi up`, wait for the stack's jobs, and a table at the end."""
+"""``vt local up``: start, ``pulumi up``, wait for the stack's jobs, and a table at the end."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from localcloud import lifecycle
 from localcloud.environment import environment
 from localcloud.home import Home
-from localcloud.orphans import end_orphans
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.orphaned_plugins import end_orphaned_plugins
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from vt.engine import stack_state, stacks
 from vt.engine.pulumi_cli import PulumiCli
 from vt.engine.stack_state import StackJob, StackState
@@ -17,22 +17,24 @@ from vt.local.console import console, show_facts, table
 from vt.local.watch import watch
 from vt.up.flow import bring_up
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
-def run(home: Home, stack: str, *, wait: bool, say: Say) -> int:
+def run(home: Home, stack: str, *, wait: bool, report: Report) -> int:
     """The exit code: pulumi's if it failed, 1 if a job did not succeed, else 0.
 
     Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
     use.
     """
     where = stacks.find(stack, home.repo)
-    info = lifecycle.start(home, say)
+    info = lifecycle.start(home, report)
     pulumi = PulumiCli(where.root, environment(home, info.ports))
     # No preview first: this is a rehearsal, and the preview would take as long again.
     # After a kill, a plugin of that run could go on beside the next one: `on_dead_lock` ends it.
     arguments = ["--yes", "--skip-preview"]
-    code = bring_up(where, pulumi, arguments, say, on_dead_lock=lambda: end_orphans(home))
+    code = bring_up(
+        where, pulumi, arguments, report, on_dead_lock=lambda: end_orphaned_plugins(home)
+    )
     if code:
         return code
     state = stack_state.read(home, where.pulumi_project, where.stack)
@@ -53,7 +55,7 @@ def _summary(home: Home, stack: str, state: StackState, jobs: JobTable, storage_
         record = jobs.get(job.job_id)
         out.print()
         show_facts(out, ("JOB", job.name), _job_rows(home, job, record, storage_port))
-        if record and record.state.terminal and record.state is not State.SUCCEEDED:
+        if record and record.state.terminal and record.state is not JobState.SUCCEEDED:
             failed += 1
     return 1 if failed else 0
 
@@ -66,7 +68,7 @@ def _job_rows(
     rows = [("state", record.state.word), ("id", record.job_id)]
     if record.error_message:
         rows.append(("error", record.error_message))
-    if record.state is State.SUCCEEDED:
+    if record.state is JobState.SUCCEEDED:
         numbers = results.metrics(record, storage_port)
         rows += [(name, f"{value:.6g}") for name, value in numbers.items()]
         if where := results.artifacts(home, record):

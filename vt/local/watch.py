@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import lifecycle
@@ -14,11 +15,11 @@ from vt.engine.stack_state import StackJob
 from vt.local.console import console
 from vt.local.joblogs import log_file
 
-_POLL_SECONDS = 0.25
-_TAIL_LINES = 8
-_FAILED_TAIL_LINES = 20
-_TAIL_BYTES = 16_000
-_FIRST_REPLICA = "workerpool0-0"
+_POLL_SECONDS: Final = 0.25
+_TAIL_LINES: Final = 8
+_FAILED_TAIL_LINES: Final = 20
+_TAIL_BYTES: Final = 16_000
+_FIRST_REPLICA: Final = "workerpool0-0"
 
 
 def watch(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> None:

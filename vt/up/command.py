@@ -57,6 +57,6 @@ def _end_plugins(stack: StackRef) -> None:
     """End the plugins of a killed run in the local cloud: they could act beside the next run."""
     if stack.is_local:
         from localcloud.home import Home
-        from localcloud.orphans import end_orphans
+        from localcloud.orphaned_plugins import end_orphaned_plugins
 
-        end_orphans(Home.find(cwd=stack.root))
+        end_orphaned_plugins(Home.find(cwd=stack.root))

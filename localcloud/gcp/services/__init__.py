@@ -1,14 +1,30 @@
-"""The services of the local cloud, by resource type.
+"""The Google services of the stand-in: ids, computed values, and what each service refuses.
 
-Every type of `schema.json` has one. Adding a type: its properties there, and a class (or an
-instance of `Service`, if its schema says everything) in this table.
+================  ====================================================================
+``base``          ``Service``: behaviour that most resource types share
+``projects``      enabled APIs
+``accounts``      service accounts and service agents
+``roles``         custom roles
+``grants``        IAM grants: one member, one role, one resource
+``federation``    workload identity pools and their providers
+``buckets``       Cloud Storage buckets
+``objects``       Cloud Storage objects
+``registry``      Artifact Registry repositories
+``secrets``       Secret Manager secrets
+``keys``          Cloud KMS key rings and keys
+``observing``     metrics, alerts, budgets, TensorBoard
+``network``       Compute Engine: networks, Shared VPC, reservations
+================  ====================================================================
+
+``SERVICES`` maps each resource type of ``schema.json`` to its service. To add a type, add its
+properties there, and a class (or an instance of ``Service``, if its schema says everything) here.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from localcloud.gcp.services import federation, keys, observing, secrets
+from localcloud.gcp.services import federation, keys, observing
 from localcloud.gcp.services.accounts import Account, ServiceIdentity
 from localcloud.gcp.services.base import Service
 from localcloud.gcp.services.buckets import Bucket
@@ -18,11 +34,11 @@ from localcloud.gcp.services.network.attachments import NetworkAttachment
 from localcloud.gcp.services.network.egress import Firewall, Router, RouterNat
 from localcloud.gcp.services.network.networks import Network, Subnetwork
 from localcloud.gcp.services.network.reservations import Reservation
-from localcloud.gcp.services.network.zones import ManagedZone
 from localcloud.gcp.services.objects import BucketObject
 from localcloud.gcp.services.projects import ProjectService
 from localcloud.gcp.services.registry import Repository
 from localcloud.gcp.services.roles import CUSTOM_ROLE, CustomRole
+from localcloud.gcp.services.secrets import Secret
 from localcloud.inventory import vpc
 
 SERVICES: Final[dict[str, Service]] = {
@@ -32,8 +48,7 @@ SERVICES: Final[dict[str, Service]] = {
     "gcp:storage/bucket:Bucket": Bucket(),
     "gcp:storage/bucketObject:BucketObject": BucketObject(),
     "gcp:artifactregistry/repository:Repository": Repository(),
-    "gcp:secretmanager/secret:Secret": secrets.Secret(),
-    secrets.VERSION: secrets.SecretVersion(),
+    "gcp:secretmanager/secret:Secret": Secret(),
     vpc.NETWORK: Network(),
     vpc.SUBNETWORK: Subnetwork(),
     compute.FIREWALL: Firewall(),
@@ -45,7 +60,6 @@ SERVICES: Final[dict[str, Service]] = {
     "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": peerings.PeeringRoutes(),
     vpc.HOST_PROJECT: shared_vpc.HostProject(),
     vpc.SERVICE_PROJECT: shared_vpc.ServiceProject(),
-    "gcp:dns/managedZone:ManagedZone": ManagedZone(),
     "gcp:compute/reservation:Reservation": Reservation(),
     CUSTOM_ROLE: CustomRole(),
     federation.POOL: federation.Pool(),

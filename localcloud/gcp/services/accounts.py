@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from infra.naming import is_local
+from localcloud.errors import CloudError, PolicyConflictError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import has_unknown, plain
 from localcloud.gcp.diff import UPDATE, Change
-from localcloud.gcp.services.base import Found, Service
-from localcloud.inventory.store import Binding, PolicyConflictError, project_number
+from localcloud.gcp.services.base import ExistingResource, Service
+from localcloud.inventory.store import Binding, project_number
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
 # https://cloud.google.com/iam/docs/service-agents; otherwise gcp-sa-NAME of NAME.googleapis.com.
@@ -25,7 +27,7 @@ _CUSTOM_CODE: Final = "@gcp-sa-aiplatform-cc."
 
 @dataclass(frozen=True)
 class ServiceIdentity(Service):
-    """Makes a service agent exist (`gcp.projects.ServiceIdentity`); repeatable."""
+    """Makes a service agent exist (``gcp.projects.ServiceIdentity``); repeatable."""
 
     title: str = "Service Identity"
     overwrites: bool = True
@@ -46,7 +48,7 @@ class ServiceIdentity(Service):
 
 @dataclass(frozen=True)
 class Account(Service):
-    """A service account (`gcp.serviceaccount.Account`)."""
+    """A service account (``gcp.serviceaccount.Account``)."""
 
     title: str = "service account"
     api: str | None = "iam.googleapis.com"
@@ -77,7 +79,7 @@ class Account(Service):
             else (f"projects/{cloud.settings.project}/serviceAccounts/{given.rpartition('/')[2]}")
         )
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         try:
             return super().create(cloud, inputs)
         except CloudError as error:
@@ -101,7 +103,7 @@ class Account(Service):
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         """The account's grants go with it: an account made anew under its name has none.
 
-        The cloud keeps them as `deleted:serviceAccount:…`, which grants nothing either.
+        The cloud keeps them as ``deleted:serviceAccount:…``, which grants nothing either.
         """
         cloud.store.delete_policy(id_)
         member = f"serviceAccount:{text(olds, 'email')}"
@@ -126,13 +128,13 @@ def _remove_member(cloud: Cloud, resource: str, member: str) -> None:
 
 
 def missing_account(cloud: Cloud, member: str) -> str | None:
-    """The address of a local service account that `member` names and that does not exist."""
+    """The address of a local service account that ``member`` names and that does not exist."""
     kind, _, email = member.partition(":")
     if kind != "serviceAccount" or not email.endswith(".iam.gserviceaccount.com"):
         return None
     local, _, domain = email.partition("@")
     project = domain.removesuffix(".iam.gserviceaccount.com")
-    if project.startswith("local-"):
+    if is_local(project):
         return None if cloud.store.account(email) else email
     if local.startswith("service-") and local.removeprefix("service-") in _local_numbers(cloud):
         # Vertex makes the custom code agent together with its service agent's identity here.
@@ -144,4 +146,4 @@ def missing_account(cloud: Cloud, member: str) -> str | None:
 
 def _local_numbers(cloud: Cloud) -> set[str]:
     projects = {r.project for r in cloud.store.list()} | {cloud.settings.project}
-    return {project_number(p) for p in projects if p.startswith("local-")}
+    return {project_number(p) for p in projects if is_local(p)}

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.gcp.cloud import Cloud, CloudError, RefusedError, normal_project, text
+from localcloud.errors import CloudError, RefusedError
+from localcloud.gcp.cloud import Cloud, normal_project, text
 from localcloud.gcp.codec import plain, stored
 from localcloud.gcp.diff import Change
 from localcloud.gcp.plan import created, updated
 
 
 @dataclass(frozen=True)
-class Found:
+class ExistingResource:
     """A resource that exists: its id, outputs, and the inputs that would make it."""
 
     id: str
@@ -74,7 +75,7 @@ class Service:
         return str(given)
 
     def import_id(self, cloud: Cloud, given: str) -> str:
-        """The id for what a person may write after `pulumi import`."""
+        """The id for what a person may write after ``pulumi import``."""
         given = normal_project(given, cloud.settings.project)
         for template in cloud.type.import_ids:
             pattern = re.sub(r"{{(\w+)}}", r"(?P<\1>[^/]+)", template)
@@ -86,7 +87,7 @@ class Service:
 
     # -- life -----------------------------------------------------------------------------------
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         """Make the resource. Raises CloudError or RefusedError."""
         values = plain(inputs)
         project = self.project(cloud, values)
@@ -97,18 +98,18 @@ class Service:
         id_ = self.id(cloud, values)
         made = self.make(cloud, project, id_, values)
         outputs = created(cloud.type, inputs, cloud.settings, made)
-        record = cloud.type.token, id_, project, self.kept(values), self.kept(outputs)
+        record = cloud.type.token, id_, project, stored(values), stored(outputs)
         if self.overwrites:
             cloud.store.put(*record)
         elif not cloud.store.insert(*record):
             raise CloudError(doing, 409, self.exists(id_), "alreadyExists")
-        return Found(id_, inputs, outputs)
+        return ExistingResource(id_, inputs, outputs)
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         """The resource as it is now, or None if it is gone."""
         cloud.guard(self.owner(cloud, id_))
         found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
-        return Found(found.id, found.inputs, found.outputs) if found else None
+        return ExistingResource(found.id, found.inputs, found.outputs) if found else None
 
     def update(
         self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
@@ -123,7 +124,7 @@ class Service:
             raise CloudError(doing, 404, f"{id_} does not exist", "notFound")
         made = self.remake(cloud, project, id_, values, before)
         outputs = updated(cloud.type, inputs, olds, cloud.settings, made, planning=False)
-        cloud.store.put(cloud.type.token, id_, project, self.kept(values), self.kept(outputs))
+        cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return outputs
 
     def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
@@ -142,10 +143,6 @@ class Service:
         cloud.store.delete(cloud.type.token, id_)
 
     # -- what services fill in ------------------------------------------------------------------
-
-    def kept(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Inputs or outputs as they are written to the store."""
-        return stored(values)
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         """The project a resource id belongs to."""

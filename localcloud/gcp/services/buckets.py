@@ -9,26 +9,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, RefusedError, now, text
-from localcloud.gcp.emulator import Emulator, UnlistableError
-from localcloud.gcp.services.base import Found, Service
+from localcloud.errors import CloudError, RefusedError, UnlistableBucketError
+from localcloud.gcp.cloud import Cloud, now, text
+from localcloud.gcp.emulator import Emulator
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.inventory.store import BUCKET, project_number
 
 # https://cloud.google.com/storage/docs/buckets#naming
-_NAME = re.compile(r"^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$")
-_LABEL_VALUE = re.compile(r"^[\w-]{0,63}$")
+_NAME: Final = re.compile(r"^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$")
+_LABEL_VALUE: Final = re.compile(r"^[\w-]{0,63}$")
 _MULTI_REGIONS: Final = frozenset({"US", "EU", "ASIA"})
-_TAKEN = (
+_TAKEN: Final = (
     "The requested bucket name is not available. The bucket namespace is shared by all users of "
     "the system. Please select a different name and try again."
 )
-_OWNED = "Your previous request to create the named bucket succeeded and you already own it."
-_WEEK = 604_800
+_OWNED: Final = "Your previous request to create the named bucket succeeded and you already own it."
+_WEEK: Final = 604_800
 
 
 @dataclass(frozen=True)
 class Bucket(Service):
-    """A bucket (`gcp.storage.Bucket`). Versioning, soft delete and lifecycle are only recorded."""
+    """A bucket (``gcp.storage.Bucket``).
+
+    Versioning, soft delete and lifecycle are only recorded.
+    """
 
     title: str = "Bucket"
     api: str | None = "storage.googleapis.com"
@@ -83,7 +87,7 @@ class Bucket(Service):
             soft = _soft_delete(inputs, now())
         return {"location": olds["location"], "updated": now(), "softDeletePolicy": soft}
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         found = super().read(cloud, id_)
         return found if found and Emulator.of(cloud).has_bucket(found.id) else None
 
@@ -93,7 +97,7 @@ class Bucket(Service):
             for name in emulator.objects(id_):
                 _need_force(id_, olds)
                 emulator.delete_object(id_, name)
-        except UnlistableError:
+        except UnlistableBucketError:
             _need_force(id_, olds)
             shutil.rmtree(folder, ignore_errors=True)
         emulator.delete_bucket(id_)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.services.base import Service
 from localcloud.inventory.store import project_number
 
@@ -15,7 +16,7 @@ POOL: Final = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
 
 @dataclass(frozen=True)
 class Pool(Service):
-    """A workload identity pool (`gcp.iam.WorkloadIdentityPool`)."""
+    """A workload identity pool (``gcp.iam.WorkloadIdentityPool``)."""
 
     title: str = "WorkloadIdentityPool"
     api: str | None = "iam.googleapis.com"
@@ -29,7 +30,7 @@ class Pool(Service):
 
 @dataclass(frozen=True)
 class Provider(Service):
-    """A provider of a pool (`gcp.iam.WorkloadIdentityPoolProvider`)."""
+    """A provider of a pool (``gcp.iam.WorkloadIdentityPoolProvider``)."""
 
     title: str = "WorkloadIdentityPoolProvider"
     api: str | None = "iam.googleapis.com"

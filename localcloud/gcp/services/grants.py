@@ -1,4 +1,4 @@
-"""IAM grants: one member, one role, on one resource (`…IAMMember`).
+"""IAM grants: one member, one role, on one resource (``…IAMMember``).
 
 Each grant is a read-modify-write of the resource's whole policy, guarded by its etag, because that
 is how the official plugin and the cloud do it: two at the same time must not lose one.
@@ -13,18 +13,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, normal_project, text
+from infra.naming import is_local
+from localcloud.errors import CloudError, PolicyConflictError
+from localcloud.gcp.cloud import Cloud, normal_project, text
 from localcloud.gcp.codec import plain, stored
 from localcloud.gcp.plan import created
 from localcloud.gcp.services.accounts import missing_account
-from localcloud.gcp.services.base import Found, Service
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.gcp.services.keys import CRYPTO_KEY
 from localcloud.gcp.services.roles import CUSTOM_ROLE
-from localcloud.inventory.store import ACCOUNT, Binding, Policy, PolicyConflictError
+from localcloud.inventory.store import ACCOUNT, Binding, Policy
 from localcloud.inventory.vpc import SUBNETWORK
 
 ATTEMPTS: Final = 60
-_ROLE = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
+_ROLE: Final = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")
 
 Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
@@ -58,7 +60,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Grant(Service):
-    """A grant (`gcp.*.…IAMMember`); `target` says on what."""
+    """A grant (``gcp.*.…IAMMember``); ``target`` says on what."""
 
     target: Target = Target("project", "projects/{name}", "project", None)
 
@@ -73,7 +75,7 @@ class Grant(Service):
         return "/".join(parts)
 
     def import_id(self, cloud: Cloud, given: str) -> str:
-        """People write `RESOURCE ROLE MEMBER`."""
+        """People write ``RESOURCE ROLE MEMBER``."""
         resource, _, rest = given.partition(" ")
         role, _, member = rest.partition(" ")
         return f"{resource}/{role}/{member}" if member and role.startswith("roles/") else given
@@ -92,29 +94,29 @@ class Grant(Service):
     def _bucket_project(self, cloud: Cloud, path: str) -> str:
         # A bucket's name does not say whose it is. Ask the store only when that cannot matter
         # to the guard: outside a local project there is no store to ask.
-        if not cloud.settings.project.startswith("local-"):
+        if not is_local(cloud.settings.project):
             return cloud.settings.project
         owner = cloud.store.get("gcp:storage/bucket:Bucket", path.removeprefix("b/"))
         return owner.project if owner else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
         path, id_ = self.target.resolve(cloud, values), self.id(cloud, values)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
-        # A project's own policy is a matter of the Resource Manager API of whoever asks.
+        # The policy of a project needs the Resource Manager API in the caller's project.
         asking = project if self.target.resource else cloud.settings.project or project
         cloud.need_api(asking, self.api, doing)
         self._verify(cloud, path, values, doing)
         role, member = text(values, "role"), text(values, "member")
         wanted = _condition(values)
-        policy = rewrite(cloud, path, doing, lambda b: with_member(b, role, member, wanted))
+        policy = rewrite(cloud, path, doing, lambda b: add_member(b, role, member, wanted))
         outputs = created(cloud.type, inputs, cloud.settings, self._made(path, values, policy))
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
-        return Found(id_, inputs, outputs)
+        return ExistingResource(id_, inputs, outputs)
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         found = super().read(cloud, id_)
         if found is None:
             return None
@@ -124,13 +126,13 @@ class Grant(Service):
         holders = next((b.members for b in policy.bindings if _same_role(b, binding)), ())
         if text(found.inputs, "member") not in holders:
             return None
-        return Found(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
+        return ExistingResource(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         path = self.target.resolve(cloud, olds)
         role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
-        rewrite(cloud, path, doing, lambda b: without_member(b, role, member, condition))
+        rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
     def _made(self, path: str, values: dict[str, Any], policy: Policy) -> dict[str, Any]:
         made: dict[str, Any] = {"etag": policy.etag}
@@ -153,7 +155,7 @@ class Grant(Service):
         role, member = text(values, "role"), text(values, "member")
         if not _ROLE.match(role):
             raise CloudError(doing, 400, f"Invalid role name: {role}", "badRequest")
-        if role.startswith("projects/local-") and cloud.store.get(CUSTOM_ROLE, role) is None:
+        if _is_local_role(role) and cloud.store.get(CUSTOM_ROLE, role) is None:
             text_ = f"Role {role} is not supported for this resource."
             raise CloudError(doing, 400, text_, "badRequest")
         missing = missing_account(cloud, member)
@@ -162,8 +164,14 @@ class Grant(Service):
             raise CloudError(doing, 400, text_, "badRequest")
 
 
+def _is_local_role(role: str) -> bool:
+    """Whether this is a custom role of a local project."""
+    collection, _, path = role.partition("/")
+    return collection == "projects" and is_local(path)
+
+
 def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
-    """Read, change and write a policy until nobody else came in between. Raises CloudError 409."""
+    """Read, change and write a policy; retry on conflicting writes. Raises CloudError 409."""
     for _ in range(ATTEMPTS):
         policy = cloud.store.policy(path)
         bindings = change(policy.bindings)
@@ -176,10 +184,10 @@ def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
     raise CloudError(doing, 409, "There were concurrent policy changes.", "aborted")
 
 
-def with_member(
+def add_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """The bindings with `member` in the one for this role and condition."""
+    """The bindings with ``member`` in the one for this role and condition."""
     wanted = Binding(role, (member,), condition)
     for index, binding in enumerate(bindings):
         if _same_role(binding, wanted):
@@ -189,10 +197,10 @@ def with_member(
     return (*bindings, wanted)
 
 
-def without_member(
+def remove_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """The bindings without `member` in the one for this role and condition."""
+    """The bindings without ``member`` in the one for this role and condition."""
     wanted = Binding(role, (member,), condition)
     left = (
         Binding(b.role, tuple(m for m in b.members if m != member), b.condition)
@@ -236,16 +244,6 @@ GRANTS: Final[dict[str, Service]] = {
     "gcp:storage/bucketIAMMember:BucketIAMMember": Grant(
         api="storage.googleapis.com",
         target=Target("bucket", "b/{name}", "storage bucket", "gcp:storage/bucket:Bucket"),
-    ),
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": Grant(
-        api="artifactregistry.googleapis.com",
-        target=Target(
-            "repository",
-            "projects/{project}/locations/{location}/repositories/{name}",
-            "artifactregistry repository",
-            "gcp:artifactregistry/repository:Repository",
-            returns_project=True,
-        ),
     ),
     "gcp:secretmanager/secretIamMember:SecretIamMember": Grant(
         api="secretmanager.googleapis.com",

@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import plain
 from localcloud.gcp.services.base import Service
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 
 KEY_RING: Final = "gcp:kms/keyRing:KeyRing"
 CRYPTO_KEY: Final = "gcp:kms/cryptoKey:CryptoKey"
-_DESTROY_AFTER = "2592000s"
+_DESTROY_AFTER: Final = "2592000s"
 
 
 @dataclass(frozen=True)
-class Permanent(Service):
+class SoftDeletedService(Service):
     """A resource that outlives its deletion."""
 
     api: str | None = "cloudkms.googleapis.com"
@@ -35,22 +36,22 @@ class Permanent(Service):
 
 
 @dataclass(frozen=True)
-class KeyRing(Permanent):
-    """A key ring (`gcp.kms.KeyRing`)."""
+class KeyRing(SoftDeletedService):
+    """A key ring (``gcp.kms.KeyRing``)."""
 
     title: str = "KeyRing"
 
 
 @dataclass(frozen=True)
-class CryptoKey(Permanent):
-    """A key (`gcp.kms.CryptoKey`); nothing is encrypted with it here."""
+class CryptoKey(SoftDeletedService):
+    """A key (``gcp.kms.CryptoKey``); nothing is encrypted with it here."""
 
     title: str = "CryptoKey"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         ring = text(dict(values), "keyRing")
         in_full = ring.startswith("projects/")
-        return links.project_of(ring) if in_full else cloud.settings.project
+        return resource_paths.project_of(ring) if in_full else cloud.settings.project
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         ring = text(inputs, "keyRing")

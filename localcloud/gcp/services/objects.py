@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from localcloud.gcp.cloud import Cloud, CloudError, RefusedError, text
+from infra.naming import is_local
+from localcloud.errors import CloudError, RefusedError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import Asset, base64_of, plain
 from localcloud.gcp.diff import UPDATE, Change
 from localcloud.gcp.emulator import Emulator
-from localcloud.gcp.services.base import Found, Service
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.inventory.store import BUCKET
 
 _HASHES: Final = ("crc32c", "detectMd5hash", "generation", "md5hash")
@@ -29,7 +31,7 @@ _METADATA: Final = (
 
 @dataclass(frozen=True)
 class BucketObject(Service):
-    """An object (`gcp.storage.BucketObject`) made of `content` or of a `source` asset."""
+    """An object (``gcp.storage.BucketObject``) made of ``content`` or of a ``source`` asset."""
 
     title: str = "object"
     api: str | None = "storage.googleapis.com"
@@ -48,7 +50,7 @@ class BucketObject(Service):
         return f"{text(dict(inputs), 'bucket')}-{text(dict(inputs), 'name')}"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        if not cloud.settings.project.startswith("local-"):
+        if not is_local(cloud.settings.project):
             return cloud.settings.project
         bucket = cloud.store.get(BUCKET, text(dict(values), "bucket"))
         return bucket.project if bucket else cloud.settings.project
@@ -74,7 +76,7 @@ class BucketObject(Service):
     ) -> dict[str, Any]:
         return self._upload(cloud, inputs)
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         found = super().read(cloud, id_)
         if found is None:
             return None
@@ -86,7 +88,7 @@ class BucketObject(Service):
         if outputs["md5hash"] != found.outputs["md5hash"] and outputs.get("source"):
             # Somebody wrote over it: no longer the file the program named.
             outputs["source"] = Asset("", ())
-        return Found(found.id, found.inputs, outputs)
+        return ExistingResource(found.id, found.inputs, outputs)
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         Emulator.of(cloud).delete_object(text(olds, "bucket"), text(olds, "name"))

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, now, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.services.base import Service
 from localcloud.gcp.services.network.compute import new_number
 from localcloud.inventory.store import project_number
@@ -20,7 +21,7 @@ CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
 
 @dataclass(frozen=True)
 class Metric(Service):
-    """A metric counted from log entries (`gcp.logging.Metric`)."""
+    """A metric counted from log entries (``gcp.logging.Metric``)."""
 
     title: str = "Metric"
     api: str | None = "logging.googleapis.com"
@@ -30,8 +31,8 @@ class Metric(Service):
 
 
 @dataclass(frozen=True)
-class Numbered(Service):
-    """A resource of a project whose number the service chooses; `collection` is its folder."""
+class ServerNamedService(Service):
+    """A resource of a project whose number the service chooses; ``collection`` is its folder."""
 
     collection: str = ""
 
@@ -48,8 +49,8 @@ class Numbered(Service):
 
 
 @dataclass(frozen=True)
-class NotificationChannel(Numbered):
-    """Where alerts are sent (`gcp.monitoring.NotificationChannel`)."""
+class NotificationChannel(ServerNamedService):
+    """Where alerts are sent (``gcp.monitoring.NotificationChannel``)."""
 
     title: str = "NotificationChannel"
     api: str | None = "monitoring.googleapis.com"
@@ -57,8 +58,8 @@ class NotificationChannel(Numbered):
 
 
 @dataclass(frozen=True)
-class AlertPolicy(Numbered):
-    """When an alert is sent (`gcp.monitoring.AlertPolicy`)."""
+class AlertPolicy(ServerNamedService):
+    """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
 
     title: str = "AlertPolicy"
     api: str | None = "monitoring.googleapis.com"
@@ -77,7 +78,7 @@ class AlertPolicy(Numbered):
 
 @dataclass(frozen=True)
 class Budget(Service):
-    """A budget of a billing account (`gcp.billing.Budget`), asked for from the stack's project."""
+    """A budget of a billing account (``gcp.billing.Budget``), created by the stack's project."""
 
     title: str = "Budget"
     api: str | None = "billingbudgets.googleapis.com"
@@ -95,7 +96,7 @@ class Budget(Service):
 
 @dataclass(frozen=True)
 class Tensorboard(Service):
-    """A TensorBoard instance (`gcp.vertex.AiTensorboard`)."""
+    """A TensorBoard instance (``gcp.vertex.AiTensorboard``)."""
 
     title: str = "Tensorboard"
     api: str | None = "aiplatform.googleapis.com"

@@ -1,4 +1,4 @@
-"""APIs of a project (`gcp.projects.Service`)."""
+"""APIs of a project (``gcp.projects.Service``)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from localcloud.gcp.services.base import Service
 class ProjectService(Service):
     """Turning an API on is idempotent in the cloud: a second resource for it is no conflict.
 
-    Removing the resource turns it off even with `disableOnDestroy: false`: nothing but the stack
-    lives in a local project, and `pulumi destroy` is to leave nothing behind.
+    Removing the resource turns it off even with ``disableOnDestroy: false``: nothing but the stack
+    lives in a local project, and ``pulumi destroy`` is to leave nothing behind.
     """
 
     title: str = "Project Service"

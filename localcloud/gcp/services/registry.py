@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, now, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.services.base import Service
 
-_ID = re.compile(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
-_FORMATS = frozenset({"DOCKER", "MAVEN", "NPM", "APT", "YUM", "PYTHON", "KFP", "GO", "GENERIC"})
+_ID: Final = re.compile(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
+_FORMATS: Final = frozenset(
+    {"DOCKER", "MAVEN", "NPM", "APT", "YUM", "PYTHON", "KFP", "GO", "GENERIC"}
+)
 
 
 @dataclass(frozen=True)
 class Repository(Service):
-    """A repository (`gcp.artifactregistry.Repository`); its packages are not kept here."""
+    """A repository (``gcp.artifactregistry.Repository``); its packages are not kept here."""
 
     title: str = "Repository"
     api: str | None = "artifactregistry.googleapis.com"

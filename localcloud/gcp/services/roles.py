@@ -9,18 +9,19 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.services.base import Service
 
 CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 # https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
-_ID = re.compile(r"^[a-zA-Z0-9_.]{3,64}$")
-_PERMISSION = re.compile(r"^[a-z0-9-]+(\.[a-zA-Z0-9]+){2}$")
+_ID: Final = re.compile(r"^[a-zA-Z0-9_.]{3,64}$")
+_PERMISSION: Final = re.compile(r"^[a-z0-9-]+(\.[a-zA-Z0-9]+){2}$")
 
 
 @dataclass(frozen=True)
 class CustomRole(Service):
-    """A role of a project (`gcp.projects.IAMCustomRole`)."""
+    """A role of a project (``gcp.projects.IAMCustomRole``)."""
 
     title: str = "Custom Project Role"
     api: str | None = "iam.googleapis.com"

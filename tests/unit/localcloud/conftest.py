@@ -34,7 +34,7 @@ TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """The condition's first true value; fails the test after `seconds`."""
+    """The condition's first true value; fails the test after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, "the condition did not come true"

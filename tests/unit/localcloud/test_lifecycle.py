@@ -19,7 +19,7 @@ from infra.errors import CommandError, LocalCloudError
 from localcloud import lifecycle, processes
 from localcloud.home import Home
 from localcloud.server import ServerInfo, choose_port
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
 from vt.local.shutdown import down
 
@@ -35,7 +35,7 @@ def silent(_text: str) -> None:
     return
 
 
-def job(state: State) -> JobRecord:
+def job(state: JobState) -> JobRecord:
     time = "2026-11-21T10:00:00.000000Z"
     return JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, state, time, None, None,
                      time, None, None)  # fmt: skip
@@ -65,8 +65,8 @@ def test_starts_at_once_give_one_server_and_stop_leaves_nothing(stopped: Home) -
 
 def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     before = lifecycle.start(stopped, silent)
-    storage = processes.leftovers(stopped.children)
-    JobTable(stopped.database).insert(job(State.RUNNING))
+    storage = processes.live_children(stopped.children)
+    JobTable(stopped.database).insert(job(JobState.RUNNING))
     os.kill(before.pid, signal.SIGKILL)
     wait_until(lambda: lifecycle.running(stopped) is None)
 
@@ -74,20 +74,20 @@ def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     after = lifecycle.start(stopped, said.append)
     assert after.ports == before.ports
     assert after.pid != before.pid
-    assert [child.alive() for child in storage] == [False]
+    assert [child.is_alive() for child in storage] == [False]
     assert said[0] == f"the server (process {before.pid}) was killed; starting a new one"
     settled = JobTable(stopped.database).get("1")
     assert settled is not None
-    assert settled.state is State.FAILED
+    assert settled.state is JobState.FAILED
 
 
 def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
     info = lifecycle.start(stopped, silent)
-    left = processes.leftovers(stopped.children)
+    left = processes.live_children(stopped.children)
     os.kill(info.pid, signal.SIGKILL)
     wait_until(lambda: lifecycle.running(stopped) is None)
     assert lifecycle.stop(stopped)
-    assert [child.alive() for child in left] == [False]
+    assert [child.is_alive() for child in left] == [False]
 
 
 def test_a_damaged_server_file_is_written_again_by_the_server_it_speaks_of(stopped: Home) -> None:
@@ -104,10 +104,10 @@ def test_a_server_file_that_says_less_than_it_should_says_nothing(home: Home, ju
 
 def test_a_server_whose_folder_was_removed_ends_and_leaves_nothing(home: Home) -> None:
     info = lifecycle.start(home, silent)
-    storage = processes.leftovers(home.children)
+    storage = processes.live_children(home.children)
     shutil.rmtree(home.root)
     wait_until(lambda: processes.start_time(info.pid) is None)
-    assert [child.alive() for child in storage] == [False]
+    assert [child.is_alive() for child in storage] == [False]
     assert not home.root.exists()
 
 
@@ -151,7 +151,7 @@ def test_a_folder_of_someone_else_is_neither_used_nor_removed(tmp_path: Path) ->
     with pytest.raises(LocalCloudError, match="was not made by `vt local`"):
         lifecycle.start(foreign, silent)
     with pytest.raises(LocalCloudError, match="nothing was removed"):
-        down(foreign, clean=True, say=silent)
+        down(foreign, clean=True, report=silent)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -165,22 +165,22 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_one_line(tmp_path: Path, na
 def test_down_goes_on_where_the_records_of_jobs_cannot_be_changed(home: Home) -> None:
     home.database.write_text("no database, as a full disk can leave it")
     said: list[str] = []
-    down(home, clean=True, say=said.append)
+    down(home, clean=True, report=said.append)
     assert said[0] == "the records of the jobs cannot be changed: file is not a database"
     assert said[1:] == ["nothing was running", f"removed {home.root}"]
 
 
 def test_down_cancels_jobs_and_clean_removes_the_files(home: Home) -> None:
     table = JobTable(home.database)
-    table.insert(job(State.QUEUED))
-    down(home, clean=False, say=silent)
+    table.insert(job(JobState.QUEUED))
+    down(home, clean=False, report=silent)
     found = table.get("1")
     assert found is not None
-    assert found.state is State.CANCELLED
-    down(home, clean=True, say=silent)
+    assert found.state is JobState.CANCELLED
+    down(home, clean=True, report=silent)
     assert not home.root.exists()
     said: list[str] = []
-    down(home, clean=True, say=said.append)
+    down(home, clean=True, report=said.append)
     assert said == ["nothing was running"]
 
 
@@ -212,7 +212,7 @@ def test_nothing_is_removed_while_a_live_pulumi_holds_a_lock(
     info = lifecycle.start(stopped, silent)
     write_lock(stack_lock, live_pulumi)
     with pytest.raises(CommandError, match="is in use"):
-        down(stopped, clean=True, say=silent)
+        down(stopped, clean=True, report=silent)
     assert lifecycle.running(stopped) == info
 
 
@@ -220,5 +220,5 @@ def test_a_lock_whose_process_id_is_another_programs_by_now_keeps_nothing(
     home: Home, stack_lock: Path
 ) -> None:
     write_lock(stack_lock, os.getpid())
-    down(home, clean=True, say=silent)
+    down(home, clean=True, report=silent)
     assert not home.root.exists()

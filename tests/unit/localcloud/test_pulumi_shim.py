@@ -1,4 +1,4 @@
-"""The `pulumi` of the local shell."""
+"""The ``pulumi`` of the local shell."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
-    """A `pulumi` that makes stacks as the file backend does, and else prints its arguments."""
+    """A ``pulumi`` that makes stacks as the file backend does, and else prints its arguments."""
     program = tmp_path / "real" / "pulumi"
     program.parent.mkdir()
     script = tmp_path / "pulumi.py"

@@ -17,14 +17,6 @@ MOST_AT_THE_ROOT: Final = 6
 MOST_IN_A_FOLDER: Final = 15
 MOST_LINES: Final = 40
 
-#: Functions that may be longer, because they are tables of declarations.
-TABLES: Final = {}
-#: Functions that are too long today. This set only shrinks: remove an entry with its cause.
-STILL_LONG: Final = frozenset(
-    {
-        "localcloud/server.py:_serve",
-    }
-)
 #: The prefix of local projects, alone or at the end of a path. Texts for people have spaces.
 LOCAL_PREFIX: Final = re.compile(r"\S*\blocal-")
 
@@ -85,11 +77,7 @@ def test_no_folder_has_too_many_modules() -> None:
 
 
 def test_no_function_is_too_long_but_tables_of_declarations() -> None:
-    assert long_functions() - STILL_LONG - set(TABLES) == set()
-
-
-def test_the_lists_of_long_functions_hold_no_other() -> None:
-    assert (STILL_LONG | set(TABLES)) - long_functions() == set()
+    assert long_functions() == set()
 
 
 def test_lines_are_counted_from_def_to_the_last_of_the_body() -> None:
@@ -111,7 +99,6 @@ def test_the_prefix_of_local_projects_may_stand_in_texts(code: str) -> None:
     assert local_prefixes(ast.parse(f"'''local-'''\n{code}")) == []
 
 
-@pytest.mark.xfail(strict=False, reason="some modules still compare with the prefix themselves")
 def test_only_the_naming_module_spells_the_prefix_of_local_projects() -> None:
     found = {str(path): local_prefixes(parsed(path)) for path in modules(*PRODUCT)}
     assert {name for name, lines in found.items() if lines} == {"infra/naming.py"}

@@ -8,13 +8,13 @@ from typing import Any
 
 from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.services.network.compute import Compute, invalid
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.vpc import SUBNETWORK, attached
 
 
 @dataclass(frozen=True)
 class NetworkAttachment(Compute):
-    """A network attachment (`gcp.compute.NetworkAttachment`).
+    """A network attachment (``gcp.compute.NetworkAttachment``).
 
     Its subnetworks are the project's own or, in a Shared VPC, those of the host project.
     """
@@ -36,8 +36,8 @@ class NetworkAttachment(Compute):
         region = f"projects/{project}/regions/{self._part(cloud, inputs, 'region')}"
         return {
             **super().make(cloud, project, id_, inputs),
-            "region": links.SELF_LINK + region,
-            "network": links.SELF_LINK + network,
+            "region": resource_paths.SELF_LINK + region,
+            "network": resource_paths.SELF_LINK + network,
             "fingerprint": "5CcLE4OZV7w=",
         }
 
@@ -54,8 +54,8 @@ class NetworkAttachment(Compute):
         given = inputs["subnetworks"][index]
         field, region = f"subnetworks[{index}]", self._part(cloud, inputs, "region")
         home = {"project": project, "region": region}
-        path = links.resolve(cloud.store, given, "subnetworks", **home)
-        host = links.project_of(path)
+        path = resource_paths.resolve(cloud.store, given, "subnetworks", **home)
+        host = resource_paths.project_of(path)
         if host != project and not attached(cloud.store, host, project):
             reason = "Cross project referencing is not allowed for this resource."
             raise invalid(doing, field, given, reason)
@@ -63,7 +63,9 @@ class NetworkAttachment(Compute):
         if found is None:
             reason = "The referenced subnetwork resource cannot be found."
             raise invalid(doing, field, given, reason)
-        if links.last(found.outputs["region"]) != region:
+        if resource_paths.short_name(found.outputs["region"]) != region:
             reason = f"The subnetwork must be in region {region}."
             raise invalid(doing, field, given, reason)
-        return links.resolve(cloud.store, text(found.outputs, "network"), "networks", project=host)
+        return resource_paths.resolve(
+            cloud.store, text(found.outputs, "network"), "networks", project=host
+        )

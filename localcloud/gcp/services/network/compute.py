@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, now, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, now, text
 from localcloud.gcp.codec import plain
-from localcloud.gcp.services.base import Found, Service
-from localcloud.inventory import links
+from localcloud.gcp.services.base import ExistingResource, Service
+from localcloud.inventory import resource_paths
 from localcloud.inventory.store import Store, StoredResource
 from localcloud.inventory.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
-from localcloud.vertex import tenants
+from localcloud.vertex import job_networks
 
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTER: Final = "gcp:compute/router:Router"
@@ -28,16 +29,16 @@ _IN_REGIONS: Final = ("region", "zone", "network", "router")
 
 @dataclass(frozen=True)
 class Compute(Service):
-    """A resource of Compute Engine; `noun` is how the API's messages call it."""
+    """A resource of Compute Engine; ``noun`` is how the API's messages call it."""
 
     api: str | None = "compute.googleapis.com"
     noun: str = ""
 
     def _part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
         part = super()._part(cloud, inputs, tf)
-        return links.last(part) if tf in _IN_REGIONS else part
+        return resource_paths.short_name(part) if tf in _IN_REGIONS else part
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         with self._alone(cloud, inputs):
             return super().create(cloud, inputs)
 
@@ -66,7 +67,7 @@ class Compute(Service):
         made = {
             "project": project,
             "creationTimestamp": now(),
-            "selfLink": links.SELF_LINK + id_,
+            "selfLink": resource_paths.SELF_LINK + id_,
         }
         known = cloud.type.properties
         return {name: value for name, value in made.items() if name in known}
@@ -96,10 +97,13 @@ def new_number() -> str:
 
 
 def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
-    """Path of the network named by `network`. Raises CloudError unless it is the project's own."""
+    """Path of the network named by ``network``.
+
+    Raises CloudError unless the project owns it.
+    """
     given = text(dict(inputs), "network")
-    path = links.resolve(cloud.store, given, "networks", project=project)
-    if links.project_of(path) != project:
+    path = resource_paths.resolve(cloud.store, given, "networks", project=project)
+    if resource_paths.project_of(path) != project:
         reason = "Cross project referencing is not allowed for this resource."
         raise invalid(doing, "network", given, reason)
     if cloud.store.get(NETWORK, path) is None:
@@ -111,13 +115,15 @@ def users(store: Store, path: str) -> Iterator[str]:
     """Paths of the resources and jobs that use a network, subnetwork or network attachment."""
     collection = path.split("/")[-2]
     if collection == "networkAttachments":
-        yield from (job.name for job in tenants.on_attachment(store, path))
+        yield from (job.name for job in job_networks.jobs_on_attachment(store, path))
         return
     for type_ in _USERS:
         for resource in store.list(type_):
             given = _references(resource, collection)
             home = {"project": resource.project, "region": resource.outputs.get("region") or ""}
-            if any(links.resolve(store, each, collection, **home) == path for each in given):
+            if any(
+                resource_paths.resolve(store, each, collection, **home) == path for each in given
+            ):
                 yield _path(resource)
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import plain
 from localcloud.gcp.rules import firewall_needs_a_source
 from localcloud.gcp.services.network.compute import NAT, ROUTER, Compute, invalid, own_network
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.vpc import SUBNETWORK
 
-_HIGHEST_PRIORITY = 65_535
+_HIGHEST_PRIORITY: Final = 65_535
 
 
 @dataclass(frozen=True)
 class Firewall(Compute):
-    """A firewall rule (`gcp.compute.Firewall`); one for incoming traffic says where it is from."""
+    """A firewall rule (``gcp.compute.Firewall``); one for ingress needs a source."""
 
     title: str = "Firewall"
     noun: str = "firewall"
@@ -53,7 +54,7 @@ class Firewall(Compute):
 
 @dataclass(frozen=True)
 class Router(Compute):
-    """A Cloud Router (`gcp.compute.Router`)."""
+    """A Cloud Router (``gcp.compute.Router``)."""
 
     title: str = "Router"
     noun: str = "router"
@@ -65,7 +66,7 @@ class Router(Compute):
         network = own_network(cloud, project, inputs, "")
         made = super().make(cloud, project, id_, inputs)
         region = self._part(cloud, inputs, "region")
-        return {**made, "network": links.SELF_LINK + network, "region": region}
+        return {**made, "network": resource_paths.SELF_LINK + network, "region": region}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
         _, project, _, region, _, name = id_.split("/")
@@ -76,7 +77,7 @@ class Router(Compute):
 
 @dataclass(frozen=True)
 class RouterNat(Compute):
-    """Cloud NAT on a router (`gcp.compute.RouterNat`)."""
+    """Cloud NAT on a router (``gcp.compute.RouterNat``)."""
 
     title: str = "RouterNat"
     noun: str = "nat"
@@ -92,7 +93,7 @@ class RouterNat(Compute):
             raise CloudError(doing, 404, f"The resource '{path}' was not found", "notFound")
         home = {"project": project, "region": region}
         for index, each in enumerate(inputs.get("subnetworks") or []):
-            subnet = links.resolve(cloud.store, each["name"], "subnetworks", **home)
+            subnet = resource_paths.resolve(cloud.store, each["name"], "subnetworks", **home)
             if cloud.store.get(SUBNETWORK, subnet) is None:
                 field = f"nats[0].subnetworks[{index}].name"
                 reason = "The referenced subnetwork resource cannot be found."

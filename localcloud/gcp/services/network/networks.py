@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.codec import Unknown
 from localcloud.gcp.diff import UPDATE, Change
 from localcloud.gcp.services.network import peerings
 from localcloud.gcp.services.network.compute import Compute, invalid, new_number, own_network
-from localcloud.inventory import links
-from localcloud.inventory.addresses import Block, conflict
+from localcloud.inventory import resource_paths
+from localcloud.inventory.addresses import Block, find_overlap
 
 _SMALLEST, _LARGEST = 29, 4
 """https://cloud.google.com/vpc/docs/subnets#limitations"""
@@ -21,7 +22,10 @@ _SMALLEST, _LARGEST = 29, 4
 
 @dataclass(frozen=True)
 class Network(Compute):
-    """A VPC network (`gcp.compute.Network`). Its routes and its auto mode subnets are not kept."""
+    """A VPC network (``gcp.compute.Network``).
+
+    Its routes and its auto mode subnets are not kept.
+    """
 
     title: str = "Network"
     noun: str = "network"
@@ -68,7 +72,7 @@ class Subnetwork(Compute):
         return {
             **super().make(cloud, project, id_, inputs),
             **_addressing(inputs),
-            "network": links.SELF_LINK + network,
+            "network": resource_paths.SELF_LINK + network,
             "region": self._part(cloud, inputs, "region"),
             "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS",
             "purpose": inputs.get("purpose") or "PRIVATE",
@@ -90,7 +94,7 @@ class Subnetwork(Compute):
         seen: list[Block] = []
         for field, cidr in _ranges(inputs):
             block = _legal(doing, field, cidr)
-            held = conflict(cloud.store, network, block, own)
+            held = find_overlap(cloud.store, network, block, own)
             if held or any(block.overlaps(each) for each in seen):
                 owner = held.owner if held else "another range of this subnetwork"
                 reason = f"Invalid IPCidrRange: {cidr} conflicts with {owner}."

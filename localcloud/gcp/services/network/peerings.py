@@ -2,7 +2,7 @@
 
 The connection is one for a network and a service. Google refuses to delete it while a producer
 holds something in it, which is asked of the jobs here. Its text is the one public threads quote
-(github.com/hashicorp/terraform-provider-google/issues/16275). `REMOVE_PEERING`, which takes the
+(github.com/hashicorp/terraform-provider-google/issues/16275). ``REMOVE_PEERING``, which takes the
 peering from the network without asking the producers, came with pulumi-gcp 10.2: for 9.35.0 it is a
 word like any other but ABANDON and PREVENT.
 """
@@ -13,32 +13,34 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from localcloud.gcp.cloud import Cloud, CloudError, OperationError, text
-from localcloud.gcp.services.base import Found, Service
+from infra.naming import is_local
+from localcloud.errors import CloudError, OperationError
+from localcloud.gcp.cloud import Cloud, text
+from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.gcp.services.network.compute import Compute, in_use, invalid, own_network
-from localcloud.inventory import links
-from localcloud.inventory.addresses import Block, allocated_range, conflict, free_block
+from localcloud.inventory import resource_paths
+from localcloud.inventory.addresses import Block, find_overlap, find_peering_range, free_block
 from localcloud.inventory.vpc import CONNECTION, NETWORK, in_network, network_of
-from localcloud.vertex import tenants
+from localcloud.rpc_code import RpcCode
+from localcloud.vertex import job_networks
 
-_STILL_USED = (
+_STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "
     "still using this connection."
 )
-_TAKEN = (
+#: google.rpc.Code
+_TAKEN: Final = (
     "Cannot modify allocated ranges in CreateConnection. Please use UpdateConnection. "
     "Existing allocated IP ranges: [{}]."
 )
-_FAILED_PRECONDITION, _NOT_FOUND = 9, 5
-"""google.rpc.Code"""
 
 
 @dataclass(frozen=True)
 class GlobalAddress(Compute):
-    """A global address (`gcp.compute.GlobalAddress`), above all a range for VPC peering."""
+    """A global address (``gcp.compute.GlobalAddress``), above all a range for VPC peering."""
 
     title: str = "GlobalAddress"
     noun: str = "address"
@@ -57,7 +59,7 @@ class GlobalAddress(Compute):
         if block is None:
             reason = f"There is no unused /{prefix} in network '{network}'."
             raise CloudError(doing, 400, reason, "ipSpaceExhausted")
-        held = conflict(cloud.store, network, block)
+        held = find_overlap(cloud.store, network, block)
         if held:
             reason = f"The range {block} conflicts with {held.owner}."
             raise invalid(doing, "address", inputs.get("address"), reason)
@@ -70,10 +72,12 @@ class GlobalAddress(Compute):
         return {**made, "labelFingerprint": "42WmSpB8rSM="}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        for connection in cloud.store.list(CONNECTION, links.project_of(id_)):
+        for connection in cloud.store.list(CONNECTION, resource_paths.project_of(id_)):
             # One that its owner abandons on purpose does not hold the range back either.
             kept = connection.inputs.get("deletionPolicy") == "ABANDON"
-            if not kept and links.last(id_) in connection.inputs.get("reservedPeeringRanges", []):
+            if not kept and resource_paths.short_name(id_) in connection.inputs.get(
+                "reservedPeeringRanges", []
+            ):
                 user = f"{network_of(cloud.store, connection)}:{connection.inputs['service']}"
                 raise in_use("Error deleting GlobalAddress", self.noun, id_, user)
         super().unmake(cloud, id_, olds)
@@ -81,13 +85,13 @@ class GlobalAddress(Compute):
 
 @dataclass(frozen=True)
 class Connection(Service):
-    """A private connection to a service producer (`gcp.servicenetworking.Connection`)."""
+    """A private connection to a service producer (``gcp.servicenetworking.Connection``)."""
 
     title: str = "Service Networking Connection"
     api: str | None = "servicenetworking.googleapis.com"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        return links.project_of(self._network(cloud, values))
+        return resource_paths.project_of(self._network(cloud, values))
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"{quote(self._network(cloud, inputs), safe='')}:{text(dict(inputs), 'service')}"
@@ -95,14 +99,15 @@ class Connection(Service):
     def import_id(self, cloud: Cloud, given: str) -> str:
         path, _, service = unquote(given).rpartition(":")
         home = {"project": cloud.settings.project}
-        return f"{quote(links.resolve(cloud.store, path, 'networks', **home), safe='')}:{service}"
+        network = resource_paths.resolve(cloud.store, path, "networks", **home)
+        return f"{quote(network, safe='')}:{service}"
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         path = unquote(id_)
         match = re.match(r"projects/([^/]+)/", path)
         return match[1] if match else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> Found:
+    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
         if inputs.get("updateOnCreationFail") and not self.overwrites:
             return dataclasses.replace(self, overwrites=True).create(cloud, inputs)
         return super().create(cloud, inputs)
@@ -115,7 +120,7 @@ class Connection(Service):
         held = cloud.store.get(CONNECTION, self.id(cloud, inputs))
         if held and not self.overwrites:
             ranges = ", ".join(held.inputs.get("reservedPeeringRanges", []))
-            raise OperationError(doing, _FAILED_PRECONDITION, _TAKEN.format(ranges))
+            raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
         _need_ranges(cloud, network, inputs, doing)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -129,21 +134,21 @@ class Connection(Service):
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        if tenants.on_network(cloud.store, self._network(cloud, olds)):
+        if job_networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
-            raise OperationError(doing, _FAILED_PRECONDITION, _STILL_USED)
+            raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         given, home = text(dict(values), "network"), cloud.settings.project
-        if not home.startswith("local-"):  # a preview, or what the guard is about to refuse
+        if not is_local(home):  # a preview, or what the guard is about to refuse
             return given if given.startswith("projects/") else f"projects/{home}/{given}"
-        return links.resolve(cloud.store, given, "networks", project=home)
+        return resource_paths.resolve(cloud.store, given, "networks", project=home)
 
 
 @dataclass(frozen=True)
 class PeeringRoutes(Compute):
-    """Which routes cross the peering (`gcp.compute.NetworkPeeringRoutesConfig`).
+    """Which routes cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
@@ -173,20 +178,20 @@ class PeeringRoutes(Compute):
 def release(cloud: Cloud, network: str) -> None:
     """Forget the network's connections, as deleting a network does. Raises CloudError if used."""
     for connection in in_network(cloud.store, CONNECTION, network):
-        if jobs := tenants.on_network(cloud.store, network):
+        if jobs := job_networks.jobs_on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)
         cloud.store.delete(CONNECTION, connection.id)
 
 
 def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: str) -> None:
     names = [str(name) for name in inputs.get("reservedPeeringRanges") or []]
-    missing = [name for name in names if allocated_range(cloud.store, network, name) is None]
+    missing = [name for name in names if find_peering_range(cloud.store, network, name) is None]
     if missing:
         reason = f"Allocated IP range not found in network '{network}': {', '.join(missing)}."
-        raise OperationError(doing, _NOT_FOUND, reason)
+        raise OperationError(doing, RpcCode.NOT_FOUND, reason)
     if not names:
         reason = "At least one allocated IP range is needed."
-        raise OperationError(doing, _FAILED_PRECONDITION, reason)
+        raise OperationError(doing, RpcCode.FAILED_PRECONDITION, reason)
 
 
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:

@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from localcloud.gcp.cloud import Cloud, now, text
-from localcloud.gcp.services.base import Found
+from localcloud.gcp.services.base import ExistingResource
 from localcloud.gcp.services.network.compute import Compute, in_use, invalid
-from localcloud.inventory import links, reservations
+from localcloud.inventory import reservations, resource_paths
 from localcloud.vertex.records import JobTable
 
-_ZONE = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
+_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 
 @dataclass(frozen=True)
 class Reservation(Compute):
-    """A reservation (`gcp.compute.Reservation`); `inUseCount` is what jobs hold of it now."""
+    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` is what jobs hold of it now."""
 
     title: str = "Reservation"
     noun: str = "reservation"
@@ -51,19 +51,21 @@ class Reservation(Compute):
             made["reservationSharingPolicy"] = {"serviceShareType": "DISALLOW_ALL"}
         return {
             **made,
-            "zone": links.SELF_LINK + zone,
+            "zone": resource_paths.SELF_LINK + zone,
             "deleteAtTime": _deleted_at(inputs),
             "shareSettings": _share(inputs),
             "specificReservation": _specific(inputs, 0),
         }
 
-    def read(self, cloud: Cloud, id_: str) -> Found | None:
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         found = super().read(cloud, id_)
         if found is None or reservations.over(found.outputs):
             return None
         used = JobTable(cloud.store.path).used(found.id)
         specific = {**found.outputs["specificReservation"], "inUseCount": used}
-        return Found(found.id, found.inputs, {**found.outputs, "specificReservation": specific})
+        return ExistingResource(
+            found.id, found.inputs, {**found.outputs, "specificReservation": specific}
+        )
 
     def remake(
         self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]

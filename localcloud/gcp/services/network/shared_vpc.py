@@ -1,6 +1,6 @@
 """Shared VPC: host projects and the service projects attached to them.
 
-A local cloud has as many projects as ids that begin with `local-`; the host is simply another.
+A local cloud has as many projects as ids that begin with ``local-``; the host is simply another.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from localcloud.gcp.cloud import Cloud, CloudError, text
+from localcloud.errors import CloudError
+from localcloud.gcp.cloud import Cloud, text
 from localcloud.gcp.services.network.compute import Compute
-from localcloud.inventory import links
+from localcloud.inventory import resource_paths
 from localcloud.inventory.vpc import (
     ATTACHMENT,
     HOST_PROJECT,
@@ -23,7 +24,7 @@ from localcloud.inventory.vpc import (
 
 @dataclass(frozen=True)
 class HostProject(Compute):
-    """A project that shares its networks (`gcp.compute.SharedVPCHostProject`)."""
+    """A project that shares its networks (``gcp.compute.SharedVPCHostProject``)."""
 
     title: str = "Shared VPC Host"
 
@@ -53,7 +54,7 @@ class HostProject(Compute):
 
 @dataclass(frozen=True)
 class ServiceProject(Compute):
-    """A project that uses a host's networks (`gcp.compute.SharedVPCServiceProject`)."""
+    """A project that uses a host's networks (``gcp.compute.SharedVPCServiceProject``)."""
 
     title: str = "Shared VPC Service Project"
 
@@ -92,7 +93,7 @@ class ServiceProject(Compute):
         host, _, service = id_.partition("/")
         for each in cloud.store.list(ATTACHMENT, service):
             for path in subnetworks_of(cloud.store, each):
-                if links.project_of(path) == host:
+                if resource_paths.project_of(path) == host:
                     reason = f"The resource '{each.id}' still uses the shared '{path}'."
                     doing = f"Error detaching {self.title} {id_!r}"
                     raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from localcloud.faults.connection import cut
+from localcloud.faults.connection import reset_peer
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def pair():
 def test_the_connection_of_a_peer_is_ended(pair):
     client, _server = pair
     host, port = client.getsockname()
-    assert cut(f"ipv4:{host}:{port}")
+    assert reset_peer(f"ipv4:{host}:{port}")
     client.settimeout(60)
     assert client.recv(1) == b""
 
@@ -28,5 +28,5 @@ def test_the_connection_of_a_peer_is_ended(pair):
 def test_no_file_stays_open_that_was_looked_at(pair, tmp_path):
     with (tmp_path / "a file").open("w"):
         before = os.listdir("/dev/fd")
-        assert not cut("ipv4:127.0.0.1:1")
+        assert not reset_peer("ipv4:127.0.0.1:1")
         assert len(os.listdir("/dev/fd")) == len(before)

@@ -34,7 +34,7 @@ def table(home: Home) -> FaultTable:
 
 def add(front: StorageFront, table: FaultTable, kind: str, **given: Any) -> int:
     fault = table.add(Fault.parse(service="storage", kind=kind, **given))
-    front.tend()
+    front.reconcile()
     return fault
 
 
@@ -55,7 +55,7 @@ def test_the_proxy_stands_there_only_while_there_is_a_fault_and_nothing_is_lost(
     assert blob.download_as_bytes() == big
     assert {found.name for found in bucket.list_blobs()} == {"a", "folder/big ü"}
     table.clear(fault)
-    front.tend()
+    front.reconcile()
     assert table.front() == 0
     assert bucket.blob("a").download_as_bytes() == b"text"
 

@@ -22,19 +22,19 @@ def table(tmp_path: Path) -> FaultTable:
     return FaultTable(tmp_path / "faults.sqlite")
 
 
-def take(table: FaultTable, method: str = "CreateCustomJob") -> list[int]:
-    taken = table.take(Service.JOBS, method, lambda _: [], lambda _: True)
+def count_call(table: FaultTable, method: str = "CreateCustomJob") -> list[int]:
+    taken = table.count_call(Service.JOBS, method, lambda _: [], lambda _: True)
     return [entry.id for entry in taken]
 
 
 def test_without_a_fault_no_file_is_made(table: FaultTable) -> None:
-    assert (take(table), table.entries(), table.clear(), table.front()) == ([], (), 0, 0)
+    assert (count_call(table), table.entries(), table.clear(), table.front()) == ([], (), 0, 0)
     assert not table.path.exists()
 
 
 def test_a_fault_is_met_by_another_process_and_counted(table: FaultTable) -> None:
     added = table.add(DROP)
-    assert take(FaultTable(table.path)) == [added]
+    assert count_call(FaultTable(table.path)) == [added]
     [entry] = table.entries()
     assert (entry.fault, entry.seen, entry.fired, entry.uses) == (DROP, 1, 1, "1 of 3")
 
@@ -42,7 +42,7 @@ def test_a_fault_is_met_by_another_process_and_counted(table: FaultTable) -> Non
 def test_many_calls_at_once_meet_it_as_often_as_asked(table: FaultTable) -> None:
     table.add(DROP)
     with ThreadPoolExecutor(8) as pool:
-        met = sum(len(found) for found in pool.map(lambda _: take(table), range(40)))
+        met = sum(len(found) for found in pool.map(lambda _: count_call(table), range(40)))
     assert met == 3
     assert table.entries()[0].spent
 
@@ -55,7 +55,7 @@ def test_a_held_call_goes_on_when_released_and_later_ones_pass(table: FaultTable
         assert table.release(held) == ("CreateCustomJob x",)
         assert waiting.result(60) is True
     assert table.get(held).held == ()
-    assert take(table) == []
+    assert count_call(table) == []
 
 
 def test_a_held_call_ends_when_its_fault_is_cleared_or_the_server_stops(table: FaultTable) -> None:

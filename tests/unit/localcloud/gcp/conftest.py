@@ -16,7 +16,7 @@ from tests.unit.localcloud.gcp.harness import Plugin
 
 @pytest.fixture
 def plugin_for() -> Iterator[Any]:
-    """Starts plugins: `plugin_for(project, **environment)`."""
+    """Starts plugins: ``plugin_for(project, **environment)``."""
     running: list[tuple[grpc.Server, grpc.Channel]] = []
 
     def start(project: str, **environment: str) -> Plugin:

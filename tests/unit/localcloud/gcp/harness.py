@@ -91,7 +91,7 @@ class Plugin:
         )
 
     def enable(self, *services: str) -> None:
-        """Turn APIs on; names without `.googleapis.com`."""
+        """Turn APIs on; names without ``.googleapis.com``."""
         for service in services:
             token = "gcp:projects/service:Service"
             self.create(token, {"service": f"{service}.googleapis.com"})
@@ -109,8 +109,6 @@ def _clear(row: dict[str, Any]) -> dict[str, Any]:
         "effectiveLabels": labels,
         "pulumiLabels": labels,
         "content": CONTENT,
-        "secretData": "first",
-        "secretDataWo": "",
         "customerEncryption": None,
     }
 
@@ -122,7 +120,7 @@ def _clear(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def row_named(name: str) -> dict[str, Any]:
-    """The observed row of the resource called `name`."""
+    """The observed row of the resource called ``name``."""
     return next(row for row in observed() if row["name"] == name)
 
 

@@ -18,7 +18,7 @@ ROWS = [row for row in observed() if "gcp:storage/" not in row["type"]]
 # What differs from cloud to cloud, and what a field of its own form stands for.
 NEW = {
     "address", "blobStoragePathPrefix", "createTime", "creationTime", "creationTimestamp", "etag",
-    "fingerprint", "labelFingerprint", "managedZoneId", "networkId", "numericId", "subnetworkId",
+    "fingerprint", "labelFingerprint", "networkId", "numericId", "subnetworkId",
     "uniqueId", "updateTime", "creationRecords",
 }  # fmt: skip
 # Named by the service; here the name of the row is enough.
@@ -68,13 +68,13 @@ def _enable(plugin: Plugin) -> None:
 
 def _ordered() -> list[dict[str, Any]]:
     """APIs, then the rest as the probe made them, but what refers to others at the end."""
-    late = ("IAMMember", "IamMember", "SecretVersion", "AlertPolicy")
+    late = ("IAMMember", "IamMember", "AlertPolicy")
     return sorted(ROWS, key=lambda r: (not r["name"].startswith("api-"), r["type"].endswith(late)))
 
 
 def _compare(row: Any, id_: str, outputs: dict[str, Any], made: list[Any]) -> None:
     expected = plain(_moved(row["outputs"], made))
-    if row["name"] not in NUMBERED and not row["type"].endswith("SecretVersion"):
+    if row["name"] not in NUMBERED:
         assert id_ == _moved(row["id"], made)
     outputs = {**outputs, "id": id_}
     assert set(outputs) - {"__meta"} == set(expected) - {"__meta"}, row["name"]

@@ -161,11 +161,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"combiner": "XOR", "displayName": "d", "conditions": [{"displayName": "c"}]},
     ),
     "budget-amount": ("gcp:billing/budget:Budget", {"billingAccount": "b", "amount": {}}),
-    "dns-name": ("gcp:dns/managedZone:ManagedZone", {"dnsName": "no-dot"}),
-    "dns-vis": (
-        "gcp:dns/managedZone:ManagedZone",
-        {"dnsName": "x.internal.", "visibility": "secret"},
-    ),
     "service-bad": ("gcp:projects/service:Service", {"service": "compute"}),
     "project-bad": (BUCKET, {"location": "US", "project": "Bad Project"}),
     "sink-metric": (

@@ -1,21 +1,17 @@
-"""What the bootstrap of a project needs: keys that last, federation, secrets, alerts."""
+"""What the bootstrap of a project needs: keys that last, federation, alerts."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localcloud.gcp.codec import Secret, decode, plain
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 
 RING = "gcp:kms/keyRing:KeyRing"
 KEY = "gcp:kms/cryptoKey:CryptoKey"
 POOL = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
 PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
-SECRET = "gcp:secretmanager/secret:Secret"
-VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 ALERT = "gcp:monitoring/alertPolicy:AlertPolicy"
 
 RING_PATH = "projects/local-p1/locations/us-central1/keyRings/state"
@@ -65,20 +61,6 @@ def test_a_provider_needs_its_pool_and_a_subject(ready: Plugin) -> None:
 
     assert id_.endswith("/workloadIdentityPools/ci-pool/providers/github")
     assert outputs["state"] == "ACTIVE"
-
-
-def test_the_value_of_a_secret_is_written_nowhere(ready: Plugin, tmp_path: Path) -> None:
-    ready.create(SECRET, {"secretId": "key", "replication": {"auto": {}}})
-    news = {"secret": "projects/local-p1/secrets/key", "secretData": Secret("canary-4711")}
-    id_, outputs = ready.create(VERSION, news)
-
-    written = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
-    assert b"canary-4711" not in written
-    inputs = ready.checked(VERSION, "x", news)
-    read = ready.read(VERSION, id_, properties=outputs, inputs=inputs)
-    assert plain(decode(read.properties)["secretData"]) == "canary-4711"
-    assert plain(decode(read.inputs)) == plain(inputs)
-    assert ready.create(VERSION, news)[0] == id_.removesuffix("/1") + "/2"
 
 
 def test_an_alert_needs_its_channel(ready: Plugin) -> None:

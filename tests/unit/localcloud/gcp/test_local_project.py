@@ -21,7 +21,6 @@ ACCOUNT_GRANT = "gcp:serviceaccount/iAMMember:IAMMember"
 SECRET = "gcp:secretmanager/secret:Secret"
 SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
-REPOSITORY_GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 
 NUMBER = project_number("local-p1")
 MEMBER = "serviceAccount:vertex-trainer@local-p1.iam.gserviceaccount.com"
@@ -47,7 +46,7 @@ def ready(local: Plugin) -> Plugin:
     "name",
     [
         "api-storage", "aiplatform-agent", "trainer", "ci", "wandb", "images",
-        "trainer-aiuser", "trainer-cond", "ci-acts-as-trainer", "wandb-reader", "trainer-pull",
+        "trainer-aiuser", "trainer-cond", "ci-acts-as-trainer", "wandb-reader",
     ],
 )  # fmt: skip
 def test_what_is_created_looks_as_observed(ready: Plugin, name: str) -> None:
@@ -56,7 +55,7 @@ def test_what_is_created_looks_as_observed(ready: Plugin, name: str) -> None:
         for made in ("trainer", "ci"):
             id_ = _moved(row_named(made)["id"])
             ready.delete(ACCOUNT, id_, {"email": id_.rpartition("/")[2]})
-    for needed in {"wandb-reader": ["wandb"], "trainer-pull": ["images"]}.get(name, []):
+    for needed in {"wandb-reader": ["wandb"]}.get(name, []):
         other = row_named(needed)
         ready.create(other["type"], _moved(other["inputs"]), needed)
 

@@ -10,7 +10,7 @@ import pytest
 
 from localcloud.gcp.codec import plain
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex.records import JobTable, State
+from localcloud.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.vertex.rows import job_row
 
@@ -23,7 +23,6 @@ ATTACHMENT = "gcp:compute/networkAttachment:NetworkAttachment"
 FIREWALL = "gcp:compute/firewall:Firewall"
 ROUTER = "gcp:compute/router:Router"
 NAT = "gcp:compute/routerNat:RouterNat"
-ZONE = "gcp:dns/managedZone:ManagedZone"
 SUBNET_GRANT = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
 
 VPC = "projects/local-p1/global/networks/vpc"
@@ -71,8 +70,6 @@ def test_a_network_needs_its_api(local: Plugin, missing: str) -> None:
                       "reservedPeeringRanges": ["training"]}),
         (NAT, {"router": "none", "natIpAllocateOption": "AUTO_ONLY",
                "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}),
-        (ZONE, {"dnsName": "corp.example.com.", "visibility": "private",
-                "privateVisibilityConfig": {"networks": [{"networkUrl": "none"}]}}),
         (ROUTES, {"network": "vpc", "peering": "servicenetworking-googleapis-com",
                   "exportCustomRoutes": True, "importCustomRoutes": False}),
         (SUBNET_GRANT, {"subnetwork": "none", "role": "roles/compute.networkUser",
@@ -225,14 +222,14 @@ def test_a_connection_that_a_job_runs_on_is_not_deleted(
 ) -> None:
     network = VPC.replace("local-p1", project_number("local-p1"))
     jobs = JobTable(tmp_path / "cloud.sqlite")
-    jobs.insert(job_row("1", {"network": network}, state=State.RUNNING, project="local-p1"))
+    jobs.insert(job_row("1", {"network": network}, state=JobState.RUNNING, project="local-p1"))
     id_ = "projects%2Flocal-p1%2Fglobal%2Fnetworks%2Fvpc:servicenetworking.googleapis.com"
     olds = {"network": VPC, **policy}
 
     text = refused(lambda: peered.delete(CONNECTION, id_, olds))
     assert text.startswith("Unable to remove Service Networking Connection, err: ")
     assert "Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are still using this" in text
-    jobs.move("1", State.CANCELLED)
+    jobs.move("1", JobState.CANCELLED)
     peered.delete(CONNECTION, id_, olds)
 
     assert peered.read(CONNECTION, id_).id == ""
@@ -242,11 +239,11 @@ def test_an_attachment_that_a_job_uses_is_not_deleted(vpc: Plugin, tmp_path: Pat
     vpc.create(ATTACHMENT, _attachment())
     jobs = JobTable(tmp_path / "cloud.sqlite")
     spec = {"pscInterfaceConfig": {"networkAttachment": "a"}}
-    jobs.insert(job_row("7", spec, state=State.PENDING, project="local-p1"))
+    jobs.insert(job_row("7", spec, state=JobState.PENDING, project="local-p1"))
     path = "projects/local-p1/regions/us-central1/networkAttachments/a"
 
     assert "/customJobs/7'" in refused(lambda: vpc.delete(ATTACHMENT, path, {}))
-    jobs.move("7", State.CANCELLED)
+    jobs.move("7", JobState.CANCELLED)
     vpc.delete(ATTACHMENT, path, {})
 
 
@@ -282,12 +279,6 @@ def test_a_firewall_rule_that_cannot_be_is_refused(
     rule = {"network": "vpc", "allows": [{"protocol": "tcp"}], "sourceRanges": ["10.0.0.0/8"]}
 
     assert message in refused(lambda: vpc.create(FIREWALL, {**rule, **changes}))
-
-
-def test_a_dns_name_ends_with_a_dot(vpc: Plugin) -> None:
-    text = refused(lambda: vpc.create(ZONE, {"dnsName": "corp.example.com"}))
-
-    assert "Invalid value for 'entity.managedZone.dnsName': 'corp.example.com'" in text
 
 
 def _subnet(name: str, cidr: str) -> dict[str, Any]:

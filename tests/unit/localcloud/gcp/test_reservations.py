@@ -11,7 +11,7 @@ import pytest
 from localcloud.gcp.codec import decode, plain
 from localcloud.inventory import reservations
 from localcloud.inventory.store import Store, project_number
-from localcloud.vertex.records import JobTable, State
+from localcloud.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.vertex.rows import job_row
 
@@ -32,7 +32,7 @@ def jobs(tmp_path: Path) -> JobTable:
 
 def test_what_jobs_use_is_seen_by_a_refresh_and_is_no_drift(ready: Plugin, jobs: JobTable) -> None:
     _, outputs = ready.create(RESERVATION, _reservation(3))
-    jobs.insert(job_row("1", {}, state=State.PENDING))
+    jobs.insert(job_row("1", {}, state=JobState.PENDING))
     assert jobs.claim("1", {PATH: 2}, {PATH: 3})
     inputs = ready.checked(RESERVATION, "x", _reservation(3))
 
@@ -46,7 +46,7 @@ def test_what_jobs_use_is_seen_by_a_refresh_and_is_no_drift(ready: Plugin, jobs:
 
 def test_a_reservation_does_not_shrink_below_what_is_used(ready: Plugin, jobs: JobTable) -> None:
     _, olds = ready.create(RESERVATION, _reservation(3))
-    jobs.insert(job_row("1", {}, state=State.RUNNING))
+    jobs.insert(job_row("1", {}, state=JobState.RUNNING))
     jobs.claim("1", {PATH: 2}, {PATH: 3})
 
     text = refused(lambda: ready.update(RESERVATION, PATH, _reservation(1), olds))
@@ -61,27 +61,29 @@ def test_a_reservation_in_use_is_deleted_only_if_it_is_open_to_all(
     ready: Plugin, jobs: JobTable, by_name: bool
 ) -> None:
     _, olds = ready.create(RESERVATION, {**_reservation(1), "specificReservationRequired": by_name})
-    jobs.insert(job_row("1", {}, state=State.RUNNING))
+    jobs.insert(job_row("1", {}, state=JobState.RUNNING))
     jobs.claim("1", {PATH: 1}, {PATH: 1})
 
     if by_name:
         text = refused(lambda: ready.delete(RESERVATION, PATH, olds))
         assert "/customJobs/1'" in text
-        jobs.move("1", State.SUCCEEDED)
+        jobs.move("1", JobState.SUCCEEDED)
     ready.delete(RESERVATION, PATH, olds)
 
     assert ready.read(RESERVATION, PATH).id == ""
 
 
-@pytest.mark.parametrize("ended", [State.SUCCEEDED, State.FAILED, State.CANCELLED, State.QUEUED])
+@pytest.mark.parametrize(
+    "ended", [JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, JobState.QUEUED]
+)
 def test_a_job_that_ends_or_waits_anew_gives_its_machines_back(
-    jobs: JobTable, ended: State
+    jobs: JobTable, ended: JobState
 ) -> None:
-    jobs.insert(job_row("1", {}, state=State.PENDING))
+    jobs.insert(job_row("1", {}, state=JobState.PENDING))
     jobs.claim("1", {PATH: 2}, {PATH: 2})
     assert not jobs.claim("2", {PATH: 1}, {PATH: 2})
 
-    jobs.move("1", State.RUNNING)
+    jobs.move("1", JobState.RUNNING)
     assert jobs.used(PATH) == 2
     jobs.move("1", ended)
 
@@ -89,7 +91,7 @@ def test_a_job_that_ends_or_waits_anew_gives_its_machines_back(
 
 
 def test_the_record_of_a_job_takes_its_claims_with_it(jobs: JobTable) -> None:
-    jobs.insert(job_row("1", {}, state=State.RUNNING))
+    jobs.insert(job_row("1", {}, state=JobState.RUNNING))
     jobs.claim("1", {PATH: 1}, {PATH: 1})
 
     jobs.delete("1")

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.errors import PolicyConflictError
 from localcloud.inventory.store import (
     ACCOUNT,
     BUCKET,
     EMPTY_POLICY,
-    SECRET,
     SERVICE,
     Binding,
-    PolicyConflictError,
     Store,
     project_number,
 )
@@ -24,7 +23,8 @@ from localcloud.inventory.store import (
 GRANT_ONE = """
 import sys
 from pathlib import Path
-from localcloud.inventory.store import Binding, PolicyConflictError, Store
+from localcloud.errors import PolicyConflictError
+from localcloud.inventory.store import Binding, Store
 
 store, name = Store(Path(sys.argv[1])), sys.argv[2]
 for index in range(20):
@@ -65,27 +65,24 @@ def test_insert_leaves_what_is_there_and_delete_says_whether_it_was(store: Store
 
 def test_list_selects_by_type_and_project(store: Store) -> None:
     store.put(BUCKET, "b", "local-a", {}, {})
-    store.put(SECRET, "s", "local-a", {}, {})
-    store.put(SECRET, "t", "local-b", {}, {})
+    store.put(ACCOUNT, "s", "local-a", {}, {})
+    store.put(ACCOUNT, "t", "local-b", {}, {})
 
     assert [r.id for r in store.list()] == ["s", "t", "b"]
-    assert [r.id for r in store.list(SECRET)] == ["s", "t"]
+    assert [r.id for r in store.list(ACCOUNT)] == ["s", "t"]
     assert [r.id for r in store.list(project="local-a")] == ["s", "b"]
-    assert [r.id for r in store.list(SECRET, "local-b")] == ["t"]
+    assert [r.id for r in store.list(ACCOUNT, "local-b")] == ["t"]
 
 
 def test_the_questions_of_the_control_planes_are_answered(store: Store) -> None:
     email = "x@local-a.iam.gserviceaccount.com"
-    name = f"projects/{project_number('local-a')}/secrets/s"
     store.put(SERVICE, "local-a/aiplatform.googleapis.com", "local-a", {}, {})
     store.put(ACCOUNT, f"projects/local-a/serviceAccounts/{email}", "local-a", {}, {"email": email})
-    store.put(SECRET, "projects/local-a/secrets/s", "local-a", {}, {"name": name})
 
     assert store.service_enabled("local-a", "aiplatform.googleapis.com")
     assert not store.service_enabled("local-b", "aiplatform.googleapis.com")
     assert store.account(email) == {"email": email}
     assert store.account("nobody@local-a.iam.gserviceaccount.com") is None
-    assert store.secret("projects/local-a/secrets/s") == store.secret(name) == {"name": name}
     assert store.bucket("none") is None
 
 

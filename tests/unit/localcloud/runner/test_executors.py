@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from localcloud.errors import PackageError
 from localcloud.runner import executors, packages
 from localcloud.runner.joblog import JobLog
 
@@ -85,7 +86,7 @@ def test_a_package_installs_without_network_over_the_executor(tmp_path: Path, sd
 
 
 def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> None:
-    with pytest.raises(packages.PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
+    with pytest.raises(PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
         packages.install(
             Path("python"), [sdist], tmp_path, JobLog(tmp_path / "log"), lambda _c, _e: 2
         )

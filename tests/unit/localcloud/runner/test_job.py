@@ -116,7 +116,7 @@ def test_cancel_ends_the_whole_group_even_if_it_ignores_sigterm(
     wait_until(lambda: get(name=name).state == JobState.JOB_STATE_CANCELLED)
     for pid in pids():
         wait_until(lambda pid=pid: processes.start_time(pid) is None)
-    assert processes.leftovers(cloud.home.children) == []
+    assert processes.live_children(cloud.home.children) == []
 
 
 OUTPUT = {"base_output_directory": {"output_uri_prefix": "gs://artifacts/run"}}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.runner.packages import PackageError, fetch
+from localcloud.errors import PackageError
+from localcloud.runner.packages import fetch
 from tests.unit.localcloud.conftest import Cloud
 
 

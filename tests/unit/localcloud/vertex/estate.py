@@ -23,13 +23,13 @@ SUBNET = "gcp:compute/subnetwork:Subnetwork"
 
 @dataclass
 class Estate:
-    """Makes what a test needs around its jobs, in the local cloud with its files in `root`."""
+    """Makes what a test needs around its jobs, in the local cloud with its files in ``root``."""
 
     root: Path
     project: str = PROJECT
 
     def make(self, token: str, **inputs: Any) -> str:
-        """Create a resource, in the estate's project unless `project` says otherwise; its id."""
+        """Create a resource, in the estate's project unless ``project`` says otherwise; its id."""
         where = self._where(token)
         checked = check.check(where.type, "x", {}, inputs, Naming(b"seed"))
         assert not checked.failures
@@ -85,7 +85,7 @@ class Estate:
         )
 
     def attachment(self, subnet_project: str = "", cidr: str = "10.0.0.0/28") -> str:
-        """A subnetwork in the network `vpc`, and an attachment named `psc` on it."""
+        """A subnetwork in the network ``vpc``, and an attachment named ``psc`` on it."""
         subnet_project = subnet_project or self.project
         net = f"projects/{subnet_project}/global/networks/vpc"
         inputs = {"name": "psc", "ipCidrRange": cidr, "network": net, "project": subnet_project}
@@ -98,7 +98,7 @@ class Estate:
         )
 
     def host(self) -> None:
-        """A Shared VPC host with the network `vpc`."""
+        """A Shared VPC host with the network ``vpc``."""
         self.network(project=HOST)
         self.make("gcp:compute/sharedVPCHostProject:SharedVPCHostProject", project=HOST)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localcloud.inventory.store import project_number
-from localcloud.vertex.records import JobRecord, State, now
+from localcloud.vertex.records import JobRecord, JobState, now
 
 PROJECT = "local-training"
 
@@ -14,7 +14,7 @@ def job_row(
     job_id: str,
     spec: dict[str, Any],
     *,
-    state: State = State.QUEUED,
+    state: JobState = JobState.QUEUED,
     project: str = PROJECT,
     region: str = "us-central1",
 ) -> JobRecord:

@@ -11,7 +11,7 @@ from google.cloud import aiplatform_v1 as vertex
 from localcloud.home import Home
 from localcloud.inventory.store import Binding, Store
 from localcloud.vertex import capacity
-from localcloud.vertex.records import JobTable, State
+from localcloud.vertex.records import JobState, JobTable
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, Estate
 from tests.unit.localcloud.vertex.rows import job_row
@@ -38,14 +38,14 @@ def _job(command: tuple[str, ...], affinity: Any, machine: dict[str, Any]) -> di
     return job
 
 
-def state(cloud: Cloud, job: vertex.CustomJob) -> State:
+def state(cloud: Cloud, job: vertex.CustomJob) -> JobState:
     found = cloud.jobs.get(job.name.rpartition("/")[2])
     assert found is not None
     return found.state
 
 
 def running(cloud: Cloud, job: vertex.CustomJob) -> None:
-    wait_until(lambda: state(cloud, job) is State.RUNNING)
+    wait_until(lambda: state(cloud, job) is JobState.RUNNING)
 
 
 def failure(cloud: Cloud, job: dict[str, Any]) -> tuple[int, str]:
@@ -67,7 +67,7 @@ def test_a_job_holds_its_machine_while_it_runs(granted: Cloud, estate: Estate) -
     assert granted.jobs.used(CPU) == 1
 
     granted.client.cancel_custom_job(name=job.name)
-    wait_until(lambda: state(granted, job) is State.CANCELLED)
+    wait_until(lambda: state(granted, job) is JobState.CANCELLED)
 
     assert granted.jobs.used(CPU) == 0
     assert f"workerpool0: 1 of reservation {CPU}" in granted.log(job)
@@ -82,13 +82,13 @@ def test_a_job_whose_reservation_is_used_up_waits_and_then_runs(
     first = cloud.submit(by_name("sleep", "600"))
     running(cloud, first)
     waiting = cloud.submit(by_name("true"))
-    wait_until(lambda: state(cloud, waiting) is State.PENDING)
+    wait_until(lambda: state(cloud, waiting) is JobState.PENDING)
 
     # The one that waits takes no slot: another job runs meanwhile, and it does not.
     assert cloud.run(command_job("true")).state == SUCCEEDED
-    assert state(cloud, waiting) is State.PENDING
+    assert state(cloud, waiting) is JobState.PENDING
     cloud.client.cancel_custom_job(name=first.name)
-    wait_until(lambda: state(cloud, waiting) is State.SUCCEEDED)
+    wait_until(lambda: state(cloud, waiting) is JobState.SUCCEEDED)
 
     assert cloud.log(waiting).count("waiting for machines, the reservation is used up") == 1
     assert cloud.jobs.used(CPU) == 0
@@ -98,11 +98,11 @@ def test_a_job_that_waits_is_cancelled_at_once(granted: Cloud, estate: Estate) -
     estate.reservation()
     running(granted, granted.submit(by_name("sleep", "600")))
     waiting = granted.submit(by_name("true"))
-    wait_until(lambda: state(granted, waiting) is State.PENDING)
+    wait_until(lambda: state(granted, waiting) is JobState.PENDING)
 
     granted.client.cancel_custom_job(name=waiting.name)
 
-    wait_until(lambda: state(granted, waiting) is State.CANCELLED)
+    wait_until(lambda: state(granted, waiting) is JobState.CANCELLED)
     assert granted.jobs.used(CPU) == 1
 
 
@@ -110,7 +110,7 @@ def test_a_reservation_that_grows_lets_the_next_job_run(granted: Cloud, estate: 
     estate.reservation()
     running(granted, granted.submit(by_name("sleep", "600")))
     waiting = granted.submit(by_name("true"))
-    wait_until(lambda: state(granted, waiting) is State.PENDING)
+    wait_until(lambda: state(granted, waiting) is JobState.PENDING)
     held = granted.store.get(RESERVATION, CPU)
     assert held is not None
 
@@ -118,7 +118,7 @@ def test_a_reservation_that_grows_lets_the_next_job_run(granted: Cloud, estate: 
     outputs = {**held.outputs, "specificReservation": grown}
     granted.store.put(RESERVATION, CPU, PROJECT, held.inputs, outputs)
 
-    wait_until(lambda: state(granted, waiting) is State.SUCCEEDED)
+    wait_until(lambda: state(granted, waiting) is JobState.SUCCEEDED)
 
 
 def test_the_machines_of_a_killed_server_are_given_back(
@@ -130,7 +130,7 @@ def test_the_machines_of_a_killed_server_are_given_back(
     machine = {"machineType": "n1-standard-4", "reservationAffinity": affinity}
     container = {"imageUri": "python:3.11", "command": ["true"]}
     pool = {"machineSpec": machine, "replicaCount": "1", "containerSpec": container}
-    for job_id, left_in in (("1", State.RUNNING), ("2", State.PENDING)):
+    for job_id, left_in in (("1", JobState.RUNNING), ("2", JobState.PENDING)):
         jobs.insert(job_row(job_id, {"workerPoolSpecs": [pool]}, state=left_in))
     jobs.claim("1", {CPU: 1}, {CPU: 1})
     policy = Binding("roles/compute.viewer", (AGENT,))
@@ -138,10 +138,10 @@ def test_the_machines_of_a_killed_server_are_given_back(
 
     after = make_cloud()
 
-    wait_until(lambda: (job := jobs.get("2")) and job.state is State.SUCCEEDED)
+    wait_until(lambda: (job := jobs.get("2")) and job.state is JobState.SUCCEEDED)
     ended = after.jobs.get("1")
     assert ended is not None
-    assert ended.state is State.FAILED
+    assert ended.state is JobState.FAILED
     assert jobs.used(CPU) == 0
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from localcloud.vertex.filters import FilterError, label, parse
-from localcloud.vertex.records import JobRecord, State
+from localcloud.errors import FilterError
+from localcloud.vertex.filters import label, parse
+from localcloud.vertex.records import JobRecord, JobState
 
 
 def job(**changes: object) -> JobRecord:
     values: dict[str, object] = {
         "job_id": "1", "project": "local-x", "number": "1", "region": "us-central1",
         "display_name": "titanic one", "labels": {"request-id": "abc", "team": "ml"},
-        "request": {}, "state": State.RUNNING, "create_time": "2026-11-21T10:00:00.500000Z",
+        "request": {}, "state": JobState.RUNNING, "create_time": "2026-11-21T10:00:00.500000Z",
         "start_time": None, "end_time": None, "update_time": "2026-11-21T10:00:01.000000Z",
         "error_code": None, "error_message": None,
     }  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localcloud.errors import StartRefusedError
 from localcloud.vertex import peering
-from localcloud.vertex.records import State
-from localcloud.vertex.refusals import Refused
+from localcloud.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, SUBNET, VPC, Estate
 from tests.unit.localcloud.vertex.rows import job_row
@@ -89,15 +89,15 @@ def test_a_range_has_room_for_as_many_jobs_as_google_says(
     pools = [{"replicaCount": "1"}, {"replicaCount": str(nodes - 1)} if nodes > 1 else {}]
     spec = {"network": VPC, "workerPoolSpecs": pools}
     for number in range(jobs):
-        row = job_row(f"{number:03}", spec, state=State.RUNNING)
+        row = job_row(f"{number:03}", spec, state=JobState.RUNNING)
         peering.admit(cloud.store, row)
         cloud.jobs.insert(row)
 
-    with pytest.raises(Refused, match="RANGES_EXHAUSTED") as caught:
+    with pytest.raises(StartRefusedError, match="RANGES_EXHAUSTED") as caught:
         peering.admit(cloud.store, job_row("999", spec))
     assert caught.value.code == 8
     if jobs:
-        cloud.jobs.move("000", State.SUCCEEDED)
+        cloud.jobs.move("000", JobState.SUCCEEDED)
         peering.admit(cloud.store, job_row("999", spec))
 
 
@@ -107,14 +107,14 @@ def test_of_two_jobs_that_start_at_once_the_earlier_gets_the_addresses(
     estate.network()
     estate.peering(prefix=21)
     first, second = (
-        job_row(each, {"network": VPC, "workerPoolSpecs": [{}]}, state=State.PENDING)
+        job_row(each, {"network": VPC, "workerPoolSpecs": [{}]}, state=JobState.PENDING)
         for each in ("1", "2")
     )
     cloud.jobs.insert(first)
     cloud.jobs.insert(second)
 
     peering.admit(cloud.store, first)
-    with pytest.raises(Refused, match="RANGES_EXHAUSTED"):
+    with pytest.raises(StartRefusedError, match="RANGES_EXHAUSTED"):
         peering.admit(cloud.store, second)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from google.api_core import exceptions
 
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.vertex.estate import NUMBER, VPC, Estate
 
@@ -89,7 +89,7 @@ def test_a_region_has_one_network_at_a_time(cloud: Cloud, estate: Estate) -> Non
     assert f"while {first} uses {VPC}" in caught.value.message
     cloud.client.cancel_custom_job(name=first)
     job_id = first.rpartition("/")[2]
-    wait_until(lambda: (job := cloud.jobs.get(job_id)) and job.state is State.CANCELLED)
+    wait_until(lambda: (job := cloud.jobs.get(job_id)) and job.state is JobState.CANCELLED)
 
     cloud.submit(command_job("true", network=other))
 

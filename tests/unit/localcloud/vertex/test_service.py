@@ -13,23 +13,25 @@ from google.cloud import aiplatform_v1 as vertex
 from localcloud.inventory.store import project_number
 from localcloud.runner.job import STOPPED
 from localcloud.vertex.grpc_front import Call
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, command_job, wait_until
 
-JobState = vertex.JobState
 SLEEP = ("sleep", "600")
 
 
 def test_a_job_runs_from_create_to_succeeded_with_its_times(cloud: Cloud) -> None:
     created = cloud.submit({**command_job("true"), "labels": {"request-id": "abc"}})
-    assert created.state == JobState.JOB_STATE_QUEUED
+    assert created.state == vertex.JobState.JOB_STATE_QUEUED
     number = project_number(PROJECT)
     parent, _, job_id = created.name.rpartition("/")
     assert parent == f"projects/{number}/locations/us-central1/customJobs"
     assert len(job_id) == 19
 
     def succeeded() -> bool:
-        return cloud.client.get_custom_job(name=created.name).state == JobState.JOB_STATE_SUCCEEDED
+        return (
+            cloud.client.get_custom_job(name=created.name).state
+            == vertex.JobState.JOB_STATE_SUCCEEDED
+        )
 
     wait_until(succeeded)
     done = cloud.client.get_custom_job(name=created.name)
@@ -126,13 +128,13 @@ def test_a_page_token_serves_only_its_own_query(cloud: Cloud) -> None:
 def test_cancel_is_asynchronous_and_may_be_repeated(cloud: Cloud) -> None:
     name = cloud.submit(command_job(*SLEEP)).name
     get = cloud.client.get_custom_job
-    wait_until(lambda: get(name=name).state == JobState.JOB_STATE_RUNNING)
+    wait_until(lambda: get(name=name).state == vertex.JobState.JOB_STATE_RUNNING)
     cloud.client.cancel_custom_job(name=name)
     cloud.client.cancel_custom_job(name=name)
-    wait_until(lambda: get(name=name).state == JobState.JOB_STATE_CANCELLED)
+    wait_until(lambda: get(name=name).state == vertex.JobState.JOB_STATE_CANCELLED)
     assert get(name=name).error.code == 1
     cloud.client.cancel_custom_job(name=name)
-    assert get(name=name).state == JobState.JOB_STATE_CANCELLED
+    assert get(name=name).state == vertex.JobState.JOB_STATE_CANCELLED
 
 
 def test_a_waiting_job_is_cancelled_although_no_slot_is_free(
@@ -141,11 +143,11 @@ def test_a_waiting_job_is_cancelled_although_no_slot_is_free(
     cloud = make_cloud(slots=1)
     first = cloud.submit(command_job(*SLEEP)).name
     get = cloud.client.get_custom_job
-    wait_until(lambda: get(name=first).state == JobState.JOB_STATE_RUNNING)
+    wait_until(lambda: get(name=first).state == vertex.JobState.JOB_STATE_RUNNING)
     second = cloud.submit(command_job("true")).name
-    assert get(name=second).state == JobState.JOB_STATE_QUEUED
+    assert get(name=second).state == vertex.JobState.JOB_STATE_QUEUED
     cloud.client.cancel_custom_job(name=second)
-    wait_until(lambda: get(name=second).state == JobState.JOB_STATE_CANCELLED)
+    wait_until(lambda: get(name=second).state == vertex.JobState.JOB_STATE_CANCELLED)
 
 
 def test_delete_is_an_operation_that_ends(cloud: Cloud) -> None:
@@ -169,26 +171,26 @@ def test_jobs_outlive_the_server(make_cloud: Callable[..., Cloud]) -> None:
     ended = before.run(command_job("true")).name
     running = before.submit(command_job(*SLEEP)).name
     get = before.client.get_custom_job
-    wait_until(lambda: get(name=running).state == JobState.JOB_STATE_RUNNING)
+    wait_until(lambda: get(name=running).state == vertex.JobState.JOB_STATE_RUNNING)
     waiting = before.submit(command_job("true")).name
     before.scheduler.stop()
 
     after = make_cloud()
     get = after.client.get_custom_job
-    assert get(name=ended).state == JobState.JOB_STATE_SUCCEEDED
-    assert get(name=running).state == JobState.JOB_STATE_FAILED
+    assert get(name=ended).state == vertex.JobState.JOB_STATE_SUCCEEDED
+    assert get(name=running).state == vertex.JobState.JOB_STATE_FAILED
     assert get(name=running).error.message == STOPPED
-    wait_until(lambda: get(name=waiting).state == JobState.JOB_STATE_SUCCEEDED)
+    wait_until(lambda: get(name=waiting).state == vertex.JobState.JOB_STATE_SUCCEEDED)
 
 
 def test_a_killed_servers_running_job_becomes_failed(make_cloud: Callable[..., Cloud]) -> None:
     before = make_cloud()
     job_id = before.submit(command_job(*SLEEP)).name.rpartition("/")[2]
-    wait_until(lambda: (job := before.jobs.get(job_id)) and job.state is State.RUNNING)
+    wait_until(lambda: (job := before.jobs.get(job_id)) and job.state is JobState.RUNNING)
     make_cloud()
     settled = before.jobs.get(job_id)
     assert settled is not None
-    assert (settled.state, settled.error_message) == (State.FAILED, STOPPED)
+    assert (settled.state, settled.error_message) == (JobState.FAILED, STOPPED)
 
 
 def test_a_hook_sees_each_call_and_may_answer_in_its_place(
@@ -213,7 +215,7 @@ def test_a_hook_sees_each_call_and_may_answer_in_its_place(
 def exceptions_unavailable() -> Exception:
     import grpc
 
-    from localcloud.vertex.errors import ApiError
+    from localcloud.errors import ApiError
 
     return ApiError(grpc.StatusCode.UNAVAILABLE, "lost")
 

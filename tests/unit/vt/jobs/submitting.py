@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 
@@ -27,7 +27,7 @@ def done(cloud: Cloud, job_id: str) -> str:
 def until_running(cloud: Cloud, job_id: str) -> str:
     def running() -> bool:
         record = cloud.jobs.get(job_id)
-        return record is not None and record.state is State.RUNNING
+        return record is not None and record.state is JobState.RUNNING
 
     wait_until(running)
     return job_id

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from localcloud.inventory.store import SERVICE
 from localcloud.vertex.grpc_front import serve
 from localcloud.vertex.log_entries import LogService, handler
-from localcloud.vertex.records import State
+from localcloud.vertex.records import JobState
 from localcloud.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.vt.jobs.submitting import done, submit, until_running
@@ -162,7 +162,7 @@ def test_waiting_tells_by_its_exit_code_how_it_went(vt: Vt, cloud: Cloud) -> Non
     long = until_running(cloud, submit(cloud, "sleep 600", "long"))
     assert "job long: RUNNING" in vt("wait", "long", "--for", "running").stderr
     assert "had 1s to succeed" in vt("wait", "long", "--deadline", "1s", code=124).stderr
-    cloud.jobs.move(long, State.CANCELLING)
+    cloud.jobs.move(long, JobState.CANCELLING)
     cloud.scheduler.cancel(long)
 
 
@@ -172,13 +172,13 @@ def test_cancelling_asks_and_leaves_ended_jobs_alone(vt: Vt, cloud: Cloud) -> No
     assert "add --yes" in vt("cancel", "live", code=2).stderr
     record = cloud.jobs.get(live)
     assert record
-    assert record.state is State.RUNNING
+    assert record.state is JobState.RUNNING
     told = vt("cancel", "over", "live", "--yes").stderr
     assert f"job over ({over}) has ended: SUCCEEDED" in told
     assert f"job live ({live}): asked to cancel" in told
     record = cloud.jobs.get(done(cloud, live))
     assert record
-    assert record.state is State.CANCELLED
+    assert record.state is JobState.CANCELLED
 
 
 def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -> None:
@@ -199,8 +199,8 @@ def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -
     os.close(its_end)
     record = cloud.jobs.get(job_id)
     assert record
-    assert record.state is State.RUNNING
-    cloud.jobs.move(job_id, State.CANCELLING)
+    assert record.state is JobState.RUNNING
+    cloud.jobs.move(job_id, JobState.CANCELLING)
     cloud.scheduler.cancel(job_id)
 
 

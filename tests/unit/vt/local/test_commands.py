@@ -1,4 +1,4 @@
-"""What `vt local` says when the machine is at fault."""
+"""What ``vt local`` says when the machine is at fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from localcloud.home import Home
 from localcloud.inventory.reservations import RESERVATION
 from localcloud.inventory.store import Store
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from vt.cli import app
 from vt.local.joblogs import log_file
 
@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_1(
 
 def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home) -> None:
     time = "2026-11-21T10:00:00.000000Z"
-    job = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, State.SUCCEEDED,
+    job = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.SUCCEEDED,
                     time, time, time, time, None, None)  # fmt: skip
     JobTable(home.database).insert(job)
     log_file(home, job, "workerpool0-0").parent.mkdir(parents=True)

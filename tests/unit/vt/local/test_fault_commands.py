@@ -1,4 +1,4 @@
-"""`vt local fault` against a server that runs."""
+"""``vt local fault`` against a server that runs."""
 
 from __future__ import annotations
 

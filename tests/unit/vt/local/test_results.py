@@ -1,4 +1,4 @@
-"""What `vt local up` and `vt local logs` read from state, records and buckets."""
+"""What ``vt local up`` and ``vt local logs`` read from state, records and buckets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from infra.errors import LocalCloudError
 from localcloud.home import Home
-from localcloud.vertex.records import JobRecord, JobTable, State
+from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import Cloud, command_job
 from vt.engine import stack_state
 from vt.engine.stack_state import StackJob
@@ -50,7 +50,7 @@ def test_a_stack_that_does_not_exist_is_empty(home: Home) -> None:
 
 def record(job_id: str, name: str) -> JobRecord:
     time = "2026-11-21T10:00:00.000000Z"
-    return JobRecord(job_id, "local-x", "1", "us-central1", name, {}, {}, State.SUCCEEDED, time,
+    return JobRecord(job_id, "local-x", "1", "us-central1", name, {}, {}, JobState.SUCCEEDED, time,
                      None, None, time, None, None)  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_a_metrics_file_that_makes_no_sense_gives_no_numbers(
 def test_a_followed_log_keeps_a_character_that_was_written_in_two_parts(
     home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = replace(record("1", "a"), state=State.RUNNING)
+    job = replace(record("1", "a"), state=JobState.RUNNING)
     table = JobTable(home.database)
     table.insert(job)
     file = log_file(home, job, "workerpool0-0")
@@ -112,7 +112,7 @@ def test_a_followed_log_keeps_a_character_that_was_written_in_two_parts(
     def write_the_rest(_seconds: float) -> None:
         with file.open("ab") as log:
             log.write(rest[1:])
-        table.move("1", State.SUCCEEDED)
+        table.move("1", JobState.SUCCEEDED)
 
     monkeypatch.setattr("vt.local.joblogs.time.sleep", write_the_rest)
     show(home, "1", "workerpool0-0", follow=True)

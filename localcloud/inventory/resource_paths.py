@@ -1,24 +1,26 @@
-"""Names of resources as people and the plugin write them, and the one form the store compares.
+"""References to resources, and the one form of them that the store compares.
 
-A reference may be a bare name, a path from `projects/` or `regions/` on, or a full link; a project
-in it may be named by id or by number.
+A reference may be a bare name, a path from ``projects/`` or ``regions/`` on, or a full link; a
+project in it may be named by id or by number.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from localcloud.inventory.store import Store, project_number
 
-SELF_LINK = "https://www.googleapis.com/compute/v1/"
+SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 
 
 def project_id(store: Store, id_or_number: str) -> str | None:
-    """The local project of this id or number; None for a number nobody has."""
+    """The local project of this id or number; None for an unknown number."""
     if not id_or_number.isdecimal():
         return id_or_number
     return next((p for p in store.projects() if project_number(p) == id_or_number), None)
 
 
-def by_id(store: Store, link: str) -> str:
+def canonical(store: Store, link: str) -> str:
     """The path of a full link or path, with the project's id where it had its number."""
     path = link[link.index("projects/") :]
     _, project, *rest = path.split("/")
@@ -26,23 +28,23 @@ def by_id(store: Store, link: str) -> str:
 
 
 def resolve(store: Store, given: str, collection: str, *, project: str, region: str = "") -> str:
-    """The path of what `given` refers to, seen from a resource in `project` and `region`.
+    """The path of what ``given`` refers to, seen from a resource in ``project`` and ``region``.
 
-    `collection`: `networks`, which are global, or one that lies in a region (`subnetworks`).
+    ``collection``: ``networks``, which are global, or one that lies in a region (``subnetworks``).
     """
     if "projects/" in given:
-        return by_id(store, given)
+        return canonical(store, given)
     if given.startswith(("global/", "regions/")):
         return f"projects/{project}/{given}"
-    place = "global" if collection == "networks" else f"regions/{last(region)}"
+    place = "global" if collection == "networks" else f"regions/{short_name(region)}"
     return f"projects/{project}/{place}/{collection}/{given}"
 
 
-def last(link: str) -> str:
+def short_name(link: str) -> str:
     """The name at the end of a link; a bare name is itself."""
     return link.rpartition("/")[2]
 
 
 def project_of(path: str) -> str:
-    """The project in a path `projects/P/…`."""
+    """The project in a path ``projects/P/…``."""
     return path.split("/")[1]

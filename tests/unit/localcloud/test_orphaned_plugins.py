@@ -1,4 +1,4 @@
-"""Plugins that a killed `pulumi` leaves behind."""
+"""Plugins that a killed ``pulumi`` leaves behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from localcloud.home import Home
-from localcloud.orphans import end_orphans
+from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.processes import start_time
 from tests.unit.localcloud.conftest import wait_until
 
@@ -37,7 +37,7 @@ def test_only_orphaned_plugins_of_this_home_are_ended(home: Home, tmp_path: Path
     engine = subprocess.Popen(["sh", str(script)], env=env)
     in_use = int(wait_until(lambda: (tmp_path / "d").exists() and (tmp_path / "d").read_text()))
     try:
-        assert end_orphans(home) == [ours]
+        assert end_orphaned_plugins(home) == [ours]
         assert start_time(ours) is None
         assert all(start_time(pid) for pid in (elsewhere, no_plugin, in_use))
     finally:
