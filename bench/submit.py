@@ -232,7 +232,7 @@ def main() -> int:
 
     report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:
-        from localcloud.server import ServerInfo
+        from localcloud.server_info import ServerInfo
 
         info = ServerInfo.read(project.home.server_file)
         assert info

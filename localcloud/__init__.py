@@ -5,6 +5,7 @@
 ``environment``         this process's environment with that of the local cloud on top
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner
+``server_info``         ``server.json``: how commands find the server
 ``storage``             the object storage emulator, a child process of the server
 ``processes``           identity and end of child processes; their records
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed

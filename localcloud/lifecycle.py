@@ -22,7 +22,7 @@ from infra.errors import LocalCloudError
 from localcloud import processes, storage
 from localcloud.home import Home
 from localcloud.orphaned_plugins import end_orphaned_plugins
-from localcloud.server import ServerInfo
+from localcloud.server_info import ServerInfo
 from localcloud.tools import install_tools
 
 _START_SECONDS: Final = 60.0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import os
 import signal
 import socket
@@ -16,7 +15,6 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -25,6 +23,7 @@ from localcloud import processes
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
+from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator
 
 if TYPE_CHECKING:
@@ -35,36 +34,6 @@ if TYPE_CHECKING:
 _LOCK_SECONDS: Final = 3.0
 _WATCH_SECONDS: Final = 0.5
 _STOP_GRACE_SECONDS: Final = 1.0
-
-
-@dataclass(frozen=True)
-class ServerInfo:
-    """Contents of ``server.json``."""
-
-    pid: int
-    vertex_port: int
-    storage_port: int
-    started: str
-
-    @classmethod
-    def read(cls, path: Path) -> ServerInfo | None:
-        """The file, or None if it is missing or broken (a machine that lost power)."""
-        try:
-            found = json.loads(path.read_text())
-            numbers = [found["pid"], found["vertex_port"], found["storage_port"]]
-            return cls(*map(int, numbers), started=str(found["started"]))
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
-            return None
-
-    def write(self, path: Path) -> None:
-        partial = path.with_suffix(".tmp")
-        partial.write_text(json.dumps(asdict(self), indent=2) + "\n")
-        partial.replace(path)
-
-    @property
-    def ports(self) -> tuple[int, int]:
-        """(Vertex, storage)"""
-        return self.vertex_port, self.storage_port
 
 
 def choose_port(wanted: int, service: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from guardrails.policy import REHEARSAL_STACKS, Resource, items, mapping, policy, text
-from infra.customjob.request.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
+from infra.customjob.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
 
 CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TRAINING: Final = (

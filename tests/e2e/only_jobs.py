@@ -18,7 +18,7 @@ from typing import Any
 from localcloud.home import Home
 from localcloud.inventory.store import BUCKET, SERVICE, Store
 from localcloud.runner.gcsfuse import storage_client
-from localcloud.server import ServerInfo
+from localcloud.server_info import ServerInfo
 from localcloud.vertex.records import JobRecord, JobTable
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 from infra import stack as stacks
 from infra.customjob.request import references
 from localcloud.errors import CloudError
-from localcloud.server import ServerInfo
+from localcloud.server_info import ServerInfo
 from localcloud.vertex.records import JobState, JobTable
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from localcloud import processes
-from localcloud.server import ServerInfo
+from localcloud.server_info import ServerInfo
 from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project

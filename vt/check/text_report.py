@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from infra.customjob.request.secret_patterns import masked
+from infra.customjob.secret_patterns import masked
 from vt.check.report import FileReport, LintFinding
 
 #: Characters of a source line that are shown, at most.

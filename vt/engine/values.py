@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, overload
 
-from infra.customjob.request.secret_patterns import redacted
+from infra.customjob.secret_patterns import redacted
 
 #: Stands in a report for a secret.
 SECRET: Final = "[secret]"

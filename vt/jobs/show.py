@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from infra.errors import CommandError, did_you_mean
+from vt.console import console, show_facts, table
 from vt.engine.stacks import StackRef
 from vt.jobs import view
-from vt.local.console import console, show_facts, table
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob

@@ -10,6 +10,5 @@
 ``status``          ``vt local status``
 ``joblogs``         ``vt local logs``
 ``shutdown``        ``vt local down``
-``console``         tables on a terminal and in a pipe
 ==================  ==================================================================
 """

@@ -75,7 +75,7 @@ def show(
 
     from localcloud.faults.table import FaultTable
     from localcloud.home import Home
-    from vt.local.console import console, table
+    from vt.console import console, table
 
     with plain_errors():
         entries = FaultTable(Home.find().faults).entries()

@@ -12,7 +12,7 @@ from localcloud.home import Home
 from localcloud.inventory import reservations
 from localcloud.inventory.store import Store
 from localcloud.vertex.records import JobTable
-from vt.local.console import console, table
+from vt.console import console, table
 
 
 def show(home: Home) -> bool:

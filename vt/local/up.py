@@ -9,11 +9,11 @@ from localcloud.environment import environment
 from localcloud.home import Home
 from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.vertex.records import JobRecord, JobState, JobTable
+from vt.console import console, show_facts, table
 from vt.engine import stack_state, stacks
 from vt.engine.pulumi_cli import PulumiCli
 from vt.engine.stack_state import StackJob, StackState
 from vt.local import results
-from vt.local.console import console, show_facts, table
 from vt.local.watch import watch
 from vt.up.flow import bring_up
 

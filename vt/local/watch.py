@@ -11,8 +11,8 @@ from infra.errors import LocalCloudError
 from localcloud import lifecycle
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
+from vt.console import console
 from vt.engine.stack_state import StackJob
-from vt.local.console import console
 from vt.local.joblogs import log_file
 
 _POLL_SECONDS: Final = 0.25

@@ -6,6 +6,5 @@
 ``references``       ``${kind.name}`` in a text
 ``checking``         runs the rules, and finds the place of each finding
 ``hints``            what to write in place of what is wrong
-``secret_patterns``  text that looks like a secret
 ===================  =================================================================
 """

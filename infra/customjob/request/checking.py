@@ -9,8 +9,8 @@ from typing import Final
 from infra.customjob import rules
 from infra.customjob.request import hints
 from infra.customjob.request.message import to_camel_case
-from infra.customjob.request.secret_patterns import redacted
 from infra.customjob.rules import Finding, Job
+from infra.customjob.secret_patterns import redacted
 from infra.errors import Path, Problem, nearest
 from infra.located_yaml.document import MAX_PROBLEMS, Document
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from infra.customjob.request import hints, references
 from infra.customjob.request.hints import messages
-from infra.customjob.request.secret_patterns import redacted
+from infra.customjob.secret_patterns import redacted
 from infra.errors import Path, Problem, UnknownReferenceError
 from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from infra.customjob.rules.context import JobFacts, ReservationRequest
 from infra.customjob.rules.job import Job
-from infra.customjob.rules.stack.stack import outputs_clash
+
+#: Below its output directory, the service tells a job to write here.
+FOLDERS: Final = ("model", "checkpoints", "logs")
+REQUEST_ID: Final = "${job.requestId}"
 
 
 def job_facts_of(job: Job) -> JobFacts:
@@ -39,4 +43,22 @@ def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
         or (mine.attachment and other.attachment)
         or (mine.reservation_requests and other.reservation_requests)
         for other in others.values()
+    )
+
+
+def outputs_clash(one: str, other: str) -> bool:
+    """Whether two jobs with these output directories write to the same places.
+
+    A directory that holds the request id is new for every submission.
+
+    >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
+    (True, True)
+    """
+    if not one or not other or REQUEST_ID in one or REQUEST_ID in other:
+        return False
+    one, other = one.rstrip("/"), other.rstrip("/")
+    return one == other or any(
+        (inner + "/").startswith(f"{outer}/{folder}/")
+        for outer, inner in ((one, other), (other, one))
+        for folder in FOLDERS
     )

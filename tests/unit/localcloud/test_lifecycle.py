@@ -18,7 +18,8 @@ import pytest
 from infra.errors import CommandError, LocalCloudError
 from localcloud import lifecycle, processes
 from localcloud.home import Home
-from localcloud.server import ServerInfo, choose_port
+from localcloud.server import choose_port
+from localcloud.server_info import ServerInfo
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
 from vt.local.shutdown import down

@@ -8,33 +8,13 @@ from typing import Final
 
 from infra.customjob.rules.context import BucketFacts
 from infra.customjob.rules.job import SPEC, Job
+from infra.customjob.rules.job_facts import REQUEST_ID, outputs_clash
 from infra.customjob.rules.registry import GUIDES, OURS, Finding, rule
 from infra.errors import Path
 
 OUTPUT: Final[Path] = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 BUCKET: Final = re.compile(r"(?:gs://|/gcs/)([a-z0-9][a-z0-9._-]*[a-z0-9])")
 SECRET: Final = re.compile(r"projects/([a-z0-9-]+)/secrets/([A-Za-z0-9_-]+)")
-#: Below its output directory, the service tells a job to write here.
-FOLDERS: Final = ("model", "checkpoints", "logs")
-REQUEST_ID: Final = "${job.requestId}"
-
-
-def outputs_clash(one: str, other: str) -> bool:
-    """Whether two jobs with these output directories write to the same places.
-
-    A directory that holds the request id is new for every submission.
-
-    >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
-    (True, True)
-    """
-    if not one or not other or REQUEST_ID in one or REQUEST_ID in other:
-        return False
-    one, other = one.rstrip("/"), other.rstrip("/")
-    return one == other or any(
-        (inner + "/").startswith(f"{outer}/{folder}/")
-        for outer, inner in ((one, other), (other, one))
-        for folder in FOLDERS
-    )
 
 
 @rule("output-shared", OURS)

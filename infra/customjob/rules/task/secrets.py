@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from infra.customjob.request.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import Finding, rule
+from infra.customjob.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
 
 DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
 HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"

@@ -3,7 +3,7 @@
 from infra.customjob.request import job_file as spec
 from infra.customjob.request.job_file import JobFile, Submission
 from infra.customjob.rules import BucketFacts, Context, StackFacts
-from infra.customjob.rules.stack.stack import outputs_clash
+from infra.customjob.rules.job_facts import outputs_clash
 
 TRAINER = "trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
 STACK = StackFacts(

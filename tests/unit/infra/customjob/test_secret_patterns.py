@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from infra.customjob.request import secret_patterns
-from infra.customjob.request.secret_patterns import masked, redacted
+from infra.customjob import secret_patterns
+from infra.customjob.secret_patterns import masked, redacted
 from vt.cli import app
 from vt.engine.values import redact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vt.local.console import console, show_facts, table
+from vt.console import console, show_facts, table
 
 LONG = "gs://bucket/" + "x" * 300
 
