@@ -1,0 +1,12 @@
+"""Workflow commands: what would end a property is escaped in it."""
+
+from infra.errors import Location, Problem
+from vt.check import machine
+from vt.check.report import Report
+
+
+def test_commas_and_colons_of_a_file_name_do_not_end_the_property():
+    problem = Problem("is wrong", location=Location("jobs/a,b:c.yaml", 1, 1), rule="no-such-rule")
+    [line] = machine.github([Report.of("jobs/a,b:c.yaml", "x: 0\n", [problem])])
+    assert line.startswith("::error file=jobs/a%2Cb%3Ac.yaml,line=1,")
+    assert line.endswith("::is wrong.")
