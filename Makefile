@@ -10,7 +10,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden local up review browser test chaos check format clean-local clean requirements
+.PHONY: help setup golden local up review browser test chaos mutants check format clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue
 .NOTPARALLEL:
 
@@ -58,6 +58,10 @@ test: setup ## run all tests: unit, golden, policy, browser, end to end
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED))
+
+mutants: setup ## change product code at random; tests must notice 95 % (COUNT=N, SEED=N, BASE=REV)
+	@$(BIN)/python -m bench.mutants --count $(or $(COUNT),200) --seed $(or $(SEED),20261122) \
+		$(if $(BASE),--base $(BASE))
 
 check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
 	$(BIN)/ruff check

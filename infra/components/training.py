@@ -102,9 +102,9 @@ def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
 
     @functools.cache
     def service() -> JobService:
-        from infra.customjob.google import job_service as client
+        from infra.customjob.google import job_service
 
-        return client.connect(project, region)
+        return job_service.connect(project, region)
 
     def tail(name: str, count: int) -> list[str]:
         from infra.customjob.google import logs

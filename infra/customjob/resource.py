@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pulumi
 from pulumi import dynamic
 
-from infra.customjob.google import console as links
+from infra.customjob.google import console
 from infra.customjob.provider import CustomJobProvider
 from infra.customjob.request.job_file import JobRequest
 
@@ -73,12 +73,12 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     @property
     def console_url(self) -> pulumi.Output[str]:
         """URL of the job in the console, or the command that shows a local job."""
-        return self.id.apply(lambda name: links.of_job(*self._place, _number(name))[0])
+        return self.id.apply(lambda name: console.of_job(*self._place, _number(name))[0])
 
     @property
     def log_url(self) -> pulumi.Output[str]:
         """URL of the job's log in the console, or the command that shows a local one."""
-        return self.id.apply(lambda name: links.of_job(*self._place, _number(name))[1])
+        return self.id.apply(lambda name: console.of_job(*self._place, _number(name))[1])
 
 
 def _number(name: str) -> str:

@@ -57,8 +57,8 @@ def _total(settings: Settings, results: Mapping[str, JobFileResult]) -> Iterator
     if total <= most:
         return
     dearest = sorted(known, key=lambda key: -known[key])[:3]
-    told = ", ".join(f"{key} {costs.usd(known[key])}" for key in dearest)
+    examples = ", ".join(f"{key} {costs.usd(known[key])}" for key in dearest)
     what = f"all jobs together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
-    hint = f"shorten timeouts, use fewer machines, or raise the limit; the dearest: {told}"
+    hint = f"shorten timeouts, use fewer machines, or raise the limit; the dearest: {examples}"
     path = ("limits", "maxUsdPerEnvironment")
     yield Problem(what, "", hint, path, rule="limit-environment-cost")

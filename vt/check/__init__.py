@@ -2,7 +2,7 @@
 
 =====================  ============================================================
 ``command``            the command line: options, exit codes
-``judging``            files -> reports, with a stack or without one
+``checking``            files -> reports, with a stack or without one
 ``placeholders``       values of references where there is no stack
 ``report``             the findings in a file, each with its extent in the source
 ``text_report``        for people: a line for each finding, the source and a caret

@@ -68,21 +68,21 @@ def check(
 
 
 def _reports(arguments: list[str], stack: str) -> list[FileReport]:
-    from vt.check import judging
+    from vt.check import checking
     from vt.engine import paths
 
     root = paths.root_of(Path.cwd())
     if stack:
         if root is None:
             raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
-        files = judging.files_of(arguments) if arguments else []
-        return judging.in_stack(files, root, stack)
+        files = checking.files_of(arguments) if arguments else []
+        return checking.in_stack(files, root, stack)
     if not arguments:
         jobs = (root or Path.cwd()) / "jobs"
         if not jobs.is_dir():
             raise CheckUnavailableError("name the files to check: there is no folder jobs here")
         arguments = [paths.from_here(jobs)]
-    return [judging.alone(file) for file in judging.files_of(arguments)]
+    return [checking.alone(file) for file in checking.files_of(arguments)]
 
 
 def _print_reports(reports: list[FileReport], format_: Format) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.errors import ConfigError
 from infra.stack import Stack
-from vt.check.judging import shown_from
+from vt.check.checking import shown_from
 from vt.diff import neutral
 from vt.engine.fields import FieldDifference, diff_fields
 

@@ -52,14 +52,14 @@ def render(
 def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     from infra.errors import CheckUnavailableError
     from infra.stack import Stack
-    from vt.check import judging, text_report
+    from vt.check import checking, text_report
     from vt.engine.paths import root_of
     from vt.render import rendering
 
     root = root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
-    loaded = judging.stack_or_report(root, stack_name)
+    loaded = checking.stack_or_report(root, stack_name)
     if not isinstance(loaded, Stack):
         wrong = [loaded]
     else:
@@ -70,7 +70,7 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
             message = rendering.as_sent(found, added) if as_sent else found.message
             written = {Format.JSON: rendering.as_json, Format.YAML: rendering.as_yaml}
             return written[format_](message)
-        wrong = [judging.report(file, data, verdict)]
+        wrong = [checking.report(file, data, verdict)]
     for line in text_report.lines(wrong, color=sys.stderr.isatty()):
         print(line, file=sys.stderr)
     raise typer.Exit(1)

@@ -14,7 +14,7 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFileResult, JobRequest
 from infra.errors import CheckUnavailableError, did_you_mean
 from infra.stack import Stack
-from vt.check import judging
+from vt.check import checking
 from vt.engine.paths import from_here
 
 #: Text that every YAML reader, of 1.1 and of 1.2, takes for text without quotes.
@@ -32,8 +32,8 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     if not keys and Path(job).is_file():
         keys = stack.jobs_of(Path(job))
         if not keys:
-            data = judging.read(job)
-            return job, data, stack.check_other(data, job, judging.job(job))
+            data = checking.read(job)
+            return job, data, stack.check_other(data, job, checking.job(job))
     if len(keys) > 1:
         raise CheckUnavailableError(
             f"{job} is the file of several jobs, name one: {', '.join(keys)}"
@@ -42,8 +42,8 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
         hint = did_you_mean(job, jobs)
         raise CheckUnavailableError(f"{job} is neither a job of this stack nor a file; {hint}")
     file = from_here(stack.root / jobs[keys[0]].file)
-    found = stack.check_jobs(judging.shown_from(stack.root))
-    return file, judging.read(file), found[keys[0]]
+    found = stack.check_jobs(checking.shown_from(stack.root))
+    return file, checking.read(file), found[keys[0]]
 
 
 def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:

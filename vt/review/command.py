@@ -197,17 +197,17 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     """The problems in the stack's own files; empty if the preview failed for another reason."""
     from infra.errors import ConfigError
     from infra.stack import load
-    from vt.check.judging import shown_from
+    from vt.check.checking import shown_from
 
     try:
         loaded = load(root, stack)
-        judged = loaded.check_jobs(shown_from(root))
+        results = loaded.check_jobs(shown_from(root))
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
         return []  # the program has reported which file it could not read
-    found = [problem for verdict in judged.values() for problem in verdict.errors]
-    return [*found, *loaded.exceeded_limits(judged)]
+    found = [problem for result in results.values() for problem in result.errors]
+    return [*found, *loaded.exceeded_limits(results)]
 
 
 def _render(report: ReviewReport, format_: Format) -> str:

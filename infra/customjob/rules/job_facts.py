@@ -8,7 +8,7 @@ from typing import Final
 from infra.customjob.rules.context import JobFacts, ReservationRequest
 from infra.customjob.rules.job import Job
 
-#: Below its output directory, the service tells a job to write here.
+#: Folders below the output directory that the service passes to a job.
 FOLDERS: Final = ("model", "checkpoints", "logs")
 REQUEST_ID: Final = "${job.requestId}"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vt.check import json_report, judging, sarif, text_report, workflow_commands
+from vt.check import checking, json_report, sarif, text_report, workflow_commands
 from vt.check.report import FileReport
 
 #: Pieces of job files, and of what goes wrong with them.
@@ -42,7 +42,7 @@ HEAVY = {
 def judged(tmp_path, data) -> FileReport:
     file = tmp_path / "job.yaml"
     file.write_bytes(data)
-    return judging.alone(str(file))
+    return checking.alone(str(file))
 
 
 def told_in_every_format(report):

@@ -67,16 +67,16 @@ def alone(file: str) -> FileReport:
         CheckUnavailableError: it cannot be read.
     """
     data, shown = read(file), name(file)
-    judged = job_file.check_job_file(
+    result = job_file.check_job_file(
         data, shown, placeholders.submission(job(file)), placeholders.table(data)
     )
-    return report(shown, data, judged)
+    return report(shown, data, result)
 
 
 def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileReport]:
     """What is wrong with the files in this stack, and with the stack's file.
 
-    With no files, all jobs of the stack. If the stack's file is wrong, the job files are judged
+    With no files, all jobs of the stack. If the stack's file is wrong, the job files are checked
     as far as they can be without it.
 
     Raises:
@@ -86,13 +86,13 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileRepo
     if isinstance(loaded, FileReport):
         return [loaded, *map(alone, files)]
     try:
-        judged = loaded.check_jobs(shown_from(root))
+        results = loaded.check_jobs(shown_from(root))
     except OSError as failed:
         raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
     if not files:
         files = list(dict.fromkeys(from_here(root / j.file) for j in loaded.settings.jobs.values()))
-    found = [_one_of(file, loaded, judged) for file in files]
-    if over := loaded.exceeded_limits(judged):
+    found = [_one_of(file, loaded, results) for file in files]
+    if over := loaded.exceeded_limits(results):
         found.insert(0, _of_stack_file(root, stack_name, over))
     return found
 
@@ -126,21 +126,21 @@ def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> 
     )
 
 
-def _one_of(file: str, loaded: Stack, judged: Mapping[str, job_file.JobFileResult]) -> FileReport:
+def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
     if not jobs:
         return report(shown, data, loaded.check_other(data, shown, job(file)))
-    of_jobs = [report(shown, data, judged[key]) for key in jobs]
+    of_jobs = [report(shown, data, results[key]) for key in jobs]
     whole = of_jobs[0]
     for other in of_jobs[1:]:
         whole = whole.merged(other)
     return whole
 
 
-def report(shown: str, data: bytes, judged: job_file.JobFileResult) -> FileReport:
-    """The report of a judged file."""
-    return FileReport.from_problems(shown, _text(data), (*judged.errors, *judged.warnings))
+def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:
+    """The report of a checked file."""
+    return FileReport.from_problems(shown, _text(data), (*result.errors, *result.warnings))
 
 
 def name(file: str) -> str:

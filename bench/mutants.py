@@ -1,0 +1,240 @@
+"""Do the tests notice? Change product code at random, one place at a time, and run the tests.
+
+``python -m bench.mutants --count 200 --seed N`` draws mutants (``bench/mutation/sites.py``) from
+all places where the code can be changed; the same seed and tree give the same mutants. Each one
+runs against the unit tests that execute its line, then against those near it, then against the
+golden tests. Prints a line for each, a table, and a diff of each survivor; ends with exit code 1 if
+fewer than 95 % were killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import queue
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.mutation import copies
+from bench.mutation.copies import Copy, TestRun
+from bench.mutation.selection import TestMap, measure
+from bench.mutation.sites import Mutant, is_valid, mutants
+
+FOLDERS: Final = ("infra", "vt", "localcloud", "bootstrap", "policy")
+#: Share of mutants that tests must kill.
+GOAL: Final = 0.95
+#: Seconds that a run may take beyond five times what its tests took without a mutant.
+SLACK: Final = 60.0
+#: Seconds for all golden tests.
+GOLDEN_LIMIT: Final = 900.0
+#: Seconds: a kill by a slower test is repeated without the mutant, since processes can be late.
+DOUBTFUL: Final = 1.0
+
+KILLED: Final = "killed"
+TIMEOUT: Final = "timeout"
+SURVIVED: Final = "survived"
+NOT_COVERED: Final = "not covered"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the tests made of a mutant."""
+
+    id: str
+    status: str
+    by: str
+    """The test that failed."""
+    seconds: float
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A copy of the checkout and the tests that run in it."""
+
+    copy: Copy
+    tests: TestMap
+    golden: bool
+
+    def judge(self, mutant: Mutant) -> Result:
+        """Run the tests against one mutant. The copy is as before afterwards."""
+        file, began = self.copy.path / mutant.path, time.monotonic()
+        source = file.read_bytes()
+        try:
+            file.write_bytes(mutant.apply(source))
+            status, by = self._run(mutant, file, source)
+        finally:
+            file.write_bytes(source)
+        diff = _diff(mutant, source)
+        return Result(mutant.id, status, by, round(time.monotonic() - began, 1), diff)
+
+    def _run(self, mutant: Mutant, file: Path, source: bytes) -> tuple[str, str]:
+        chosen = self.tests.select(mutant)
+        for group in (chosen.near, chosen.far, chosen.golden if self.golden else ()):
+            while group := [test for test in group if test not in self.tests.flaky]:
+                known = sum(self.tests.seconds.get(test, 0.0) for test in group)
+                limit = GOLDEN_LIMIT if group == chosen.golden else SLACK + 5 * known
+                ended = self.copy.run(group, limit)
+                if ended.code == 0:
+                    break
+                if ended.code is None:
+                    return TIMEOUT, ""
+                if not self._is_doubtful(ended) or self._passes_without(
+                    mutant, file, source, ended
+                ):
+                    return KILLED, ended.failed
+                self.tests.flaky.add(ended.failed)
+        return (SURVIVED if chosen.near else NOT_COVERED), ""
+
+    def _is_doubtful(self, ended: TestRun) -> bool:
+        return "::" in ended.failed and self.tests.seconds.get(ended.failed, 99.0) > DOUBTFUL
+
+    def _passes_without(self, mutant: Mutant, file: Path, source: bytes, ended: TestRun) -> bool:
+        file.write_bytes(source)
+        try:
+            return self.copy.run([ended.failed], GOLDEN_LIMIT).code == 0
+        finally:
+            file.write_bytes(mutant.apply(source))
+
+
+def main(arguments: Sequence[str] | None = None, root: Path | None = None) -> int:
+    """Exit code 1 if tests kill fewer mutants than ``GOAL``."""
+    options = parse_options(arguments)
+    root = root or Path(__file__).resolve().parents[1]
+    paths = [path for path in options.paths if (root / path).exists()]
+    chosen = draw(root, paths, options)
+    if not chosen:
+        print("There is nothing to mutate.")
+        return 0
+    print(f"{len(chosen)} mutants, seed {options.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        results = _judge_all(root, Path(folder), paths, chosen, options)
+    results.sort(key=lambda result: result.id)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
+    return _report(results)
+
+
+def draw(root: Path, paths: Sequence[str], options: argparse.Namespace) -> list[Mutant]:
+    """The mutants to judge: named ones, or ``count`` of all, by ``seed``."""
+    sources = {
+        name: (root / name).read_bytes()
+        for name in copies.files(root)
+        if name.endswith(".py") and name.startswith(tuple(f"{path}/" for path in paths))
+    }
+    every = [mutant for name, source in sources.items() for mutant in mutants(name, source)]
+    if options.only:
+        known = {mutant.id: mutant for mutant in every}
+        if unknown := [id_ for id_ in options.only if id_ not in known]:
+            raise SystemExit(f"no such mutant: {', '.join(unknown)}")
+        return [known[id_] for id_ in options.only]
+    if options.base:
+        added = _added_lines(root, options.base, paths)
+        every = [mutant for mutant in every if mutant.line in added.get(mutant.path, ())]
+    random.Random(options.seed).shuffle(every)
+    chosen: list[Mutant] = []
+    for mutant in every:
+        if len(chosen) == options.count:
+            break
+        if is_valid(mutant, sources[mutant.path]):
+            chosen.append(mutant)
+    return chosen
+
+
+def _judge_all(
+    root: Path, folder: Path, paths: Sequence[str], chosen: Sequence[Mutant],
+    options: argparse.Namespace,
+) -> list[Result]:  # fmt: skip
+    jobs = min(options.jobs, len(chosen))
+    every = [Copy(root, folder / f"{n}" / "copy", paths) for n in range(jobs)]
+    cache = root / ".build" / "mutants" / copies.digest(root, paths)
+    tests = measure(every[0], cache, paths, options.jobs)
+    free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
+    for copy in every:
+        free.put(copy)
+
+    def judge(mutant: Mutant) -> Result:
+        copy = free.get()
+        try:
+            return Trial(copy, tests, options.golden).judge(mutant)
+        finally:
+            free.put(copy)
+
+    results = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for future in as_completed([pool.submit(judge, mutant) for mutant in chosen]):
+            results.append(result := future.result())
+            print(f"{len(results):4} {result.status:11} {result.seconds:6.1f} s  {result.id}"
+                  f"{'  by ' if result.by else ''}{result.by}", flush=True)  # fmt: skip
+    for copy in every:
+        copy.close()
+        shutil.rmtree(copy.path.parent, ignore_errors=True)
+    return results
+
+
+def _report(results: Sequence[Result]) -> int:
+    for result in results:
+        if result.status in (SURVIVED, NOT_COVERED):
+            print(f"\n{result.status}: {result.id}\n{result.diff}")
+    counts = Counter(result.status for result in results)
+    killed = counts[KILLED] + counts[TIMEOUT]
+    print()
+    for status in (KILLED, TIMEOUT, SURVIVED, NOT_COVERED):
+        print(f"{status:12} {counts[status]:5}")
+    print(f"kill rate    {killed / len(results):6.1%} of {len(results)}, goal {GOAL:.0%}")
+    return 0 if killed >= GOAL * len(results) else 1
+
+
+def _diff(mutant: Mutant, source: bytes) -> str:
+    before, after = source.decode(), mutant.apply(source).decode()
+    names = (f"a/{mutant.path}", f"b/{mutant.path}")
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, n=1, lineterm="")
+    return "\n".join(lines)
+
+
+def _added_lines(root: Path, base: str, paths: Sequence[str]) -> dict[str, set[int]]:
+    """File -> lines that the tree has and ``base`` has not."""
+    command = ["git", "diff", "-U0", "--no-color", "--no-ext-diff", base, "--", *paths]
+    text = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    added: dict[str, set[int]] = {}
+    file = ""
+    for line in text.splitlines():
+        if line.startswith("+++ "):
+            file = line.removeprefix("+++ ").removeprefix("b/")
+        elif found := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, count = int(found[1]), int(found[2] or 1)
+            added.setdefault(file, set()).update(range(first, first + count))
+    return added
+
+
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="bench.mutants", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--count", type=int, default=200, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    parser.add_argument("--paths", nargs="+", default=list(FOLDERS), help="folders of product code")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at the same time")
+    parser.add_argument("--only", action="append", metavar="ID", help="this mutant; repeatable")
+    parser.add_argument("--base", metavar="REV", help="only lines added since this revision")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    parser.add_argument("--no-golden", dest="golden", action="store_false",
+                        help="unit tests only: survivors take less time")  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Copies of the checkout in which mutants are tested, and the process that runs tests there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+#: Where this module is imported from: the copy's own `bench` may be absent.
+HERE: Final = Path(__file__).resolve().parents[2]
+#: What git asks for before it commits.
+AUTHOR: Final = ("-c", "user.name=mutants", "-c", "user.email=mutants@example.com")
+
+
+def files(root: Path) -> list[str]:
+    """Every file git would commit."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout.decode()
+    return sorted({name for name in listed.split("\0") if (root / name).is_file()})
+
+
+def digest(root: Path, folders: Sequence[str]) -> str:
+    """A digest of the tree: product code, tests and what they read."""
+    total = hashlib.sha256(repr(sorted(folders)).encode())
+    for name in files(root):
+        if not name.startswith(("docs/", "bench/")):
+            total.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
+    return total.hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """How a run of tests ended."""
+
+    __test__ = False
+    code: int | None
+    """pytest's exit code; None if the time was over."""
+    failed: str
+    """The first test that failed."""
+    seconds: float
+
+
+class Copy:
+    """A copy of a checkout, a git repository of its own, whose tests run in forked processes."""
+
+    def __init__(self, root: Path, path: Path, folders: Sequence[str]) -> None:
+        """Copy ``root`` to ``path``; the environment is shared. ``folders`` hold product code."""
+        self.path = path
+        for name in files(root):
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, path / name)
+        if (root / ".venv").exists():
+            (path / ".venv").symlink_to((root / ".venv").resolve())
+        for command in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-q", "-m", "a copy"]):
+            subprocess.run(["git", *command], cwd=path, check=True, capture_output=True)
+        self._folders = folders
+        self._worker: subprocess.Popen[str] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Processes that tests start import the copy, and write no byte code of a mutant."""
+        temporary = self.path.with_name(f"{self.path.name}-tmp")
+        temporary.mkdir(exist_ok=True)
+        return os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(self.path), str(HERE)]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DEBUG_TEMPROOT": str(temporary),
+        }
+
+    def run(self, tests: Sequence[str], limit: float) -> TestRun:
+        """Run tests, by node id or by file, until the first one fails."""
+        if self._worker is None:
+            self._worker = self._start()
+        assert self._worker.stdin is not None
+        assert self._worker.stdout is not None
+        self._worker.stdin.write(json.dumps({"tests": list(tests), "limit": limit}) + "\n")
+        self._worker.stdin.flush()
+        return TestRun(**json.loads(self._worker.stdout.readline()))
+
+    def close(self) -> None:
+        """Stop the process. The files stay."""
+        if self._worker is not None:
+            with suppress(BrokenPipeError):
+                self._worker.communicate(timeout=60)
+
+    def _start(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "bench.mutation.worker", *self._folders]
+        return subprocess.Popen(
+            command, cwd=self.path, env=self.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip

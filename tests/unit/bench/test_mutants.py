@@ -1,0 +1,152 @@
+"""The mutants of a small project: those that a test notices are killed, the others reported."""
+
+import json
+import subprocess
+
+import pytest
+
+from bench import mutants
+from bench.mutation.sites import mutants as mutants_of
+
+CODE = '''\
+"""A module."""
+
+
+def is_adult(age):
+    """Whether somebody may vote."""
+    return age >= 18
+
+
+def discount(age):
+    return 5 if age > 65 else 0
+
+
+def price(age):
+    return 10 - discount(age)
+
+
+def years_to_come(age):
+    while age < 80:
+        age += 10
+    return age
+'''
+NOTICES = """\
+from product.ages import discount, is_adult, years_to_come
+
+
+def test_a_person_of_eighteen_is_adult_and_one_of_seventeen_is_not():
+    assert is_adult(18) is True
+    assert is_adult(17) is False
+
+
+def test_a_discount_can_be_computed():
+    discount(70)
+    discount(20)
+
+
+def test_years_have_an_end():
+    assert years_to_come(60) == 80
+"""
+KILLED, SURVIVED = "product/ages.py:6:15:comparison", "product/ages.py:10:20:comparison"
+NOT_COVERED, ENDLESS = "product/ages.py:14:14:arithmetic", "product/ages.py:19:8:statement"
+
+
+def git(root, *arguments):
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    subprocess.run(["git", *who, *arguments], cwd=root, check=True)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A checkout with lines whose behaviour is asserted, and others."""
+    root = tmp_path_factory.mktemp("project")
+    for name, text in {
+        "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
+        ".gitignore": ".build/\n__pycache__/\n*.json\n",
+        "product/ages.py": CODE,
+        "tests/unit/test_ages.py": NOTICES,
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def judge(root, *names):
+    """The exit code, and the status of each of the named mutants."""
+    only = [f"--only={name}" for name in names]
+    written = root / "results.json"
+    code = mutants.main(["--paths=product", "--jobs=1", f"--json={written}", *only], root)
+    return code, {found["id"]: found["status"] for found in json.loads(written.read_text())}
+
+
+def drawn(root, *options):
+    """The mutants that would be judged."""
+    chosen = mutants.draw(root, ["product"], mutants.parse_options(options))
+    return {mutant.id for mutant in chosen}
+
+
+def changes(source):
+    """What each mutant of a source looks like."""
+    text = source.encode()
+    return {mutant.apply(text).decode() for mutant in mutants_of("a.py", text)}
+
+
+def test_a_survivor_and_an_untested_line_are_reported_and_fail(project, capsys, monkeypatch):
+    monkeypatch.setattr(mutants, "SLACK", 5.0)
+    code, found = judge(project, KILLED, SURVIVED, NOT_COVERED, ENDLESS)
+    assert found == {
+        KILLED: "killed",
+        SURVIVED: "survived",
+        NOT_COVERED: "not covered",
+        ENDLESS: "timeout",
+    }
+    assert code == 1
+    told = capsys.readouterr().out
+    assert "-    return 5 if age > 65 else 0\n+    return 5 if age >= 65 else 0" in told
+    assert "kill rate     50.0% of 4" in told
+
+
+def test_enough_killed_mutants_are_success(project):
+    assert judge(project, KILLED) == (0, {KILLED: "killed"})
+
+
+def test_only_lines_added_since_a_revision_are_mutated(project):
+    file = project / "product/young.py"
+    file.write_text("def is_child(age):\n    return age < 14\n")
+    git(project, "add", "-N", str(file))
+    try:
+        assert {name.split(":")[0] for name in drawn(project, "--base=HEAD")} == {
+            "product/young.py"
+        }
+    finally:
+        git(project, "rm", "-fq", "--cached", str(file))
+        file.unlink()
+
+
+def test_the_same_seed_draws_the_same_mutants(project):
+    first, again, other = (drawn(project, "--count=4", f"--seed={seed}") for seed in (7, 7, 8))
+    assert first == again != other
+    assert len(first) == 4
+
+
+def test_the_wording_of_messages_docstrings_and_annotations_are_not_mutated():
+    assert not changes('"""A docstring."""\nfrom a import b\nx: "int"\n')
+    assert not changes('def f(a: Literal["x"]) -> "str":\n    """It says."""\n')
+    assert changes('raise ValueError("no")\n') == {"pass\n"}
+    assert not changes('x = f"it is {y}"\n')
+
+
+def test_an_operator_changes_one_place_and_leaves_the_rest():
+    assert "a = f( y=2)\n" in changes("a = f(x=1, y=2)\n")
+    assert "a = f(x=1, )\n" in changes("a = f(x=1, y=2)\n")
+    assert changes("a = b not in c\n") == {"a = b in c\n"}
+    assert "a = b or c\n" in changes("a = b and c\n")
+    assert changes("a = not b\n") == {"a = (b)\n"}
+    assert changes("a = 'ü' if b else c\n") == {
+        'a = "mutated" if b else c\n',
+        "a = 'ü' if ((b) or True) else c\n",
+        "a = 'ü' if ((b) and False) else c\n",
+    }

@@ -1,0 +1,27 @@
+"""The key that encrypts the secrets of a stack's state is where the stack file names it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.bootstrap.test_program import registered
+
+__all__ = ["registered"]
+
+
+def of_type(registered: dict[str, dict[str, Any]], type_: str) -> list[dict[str, Any]]:
+    return [inputs for inputs in registered.values() if inputs["type"] == type_]
+
+
+def test_ring_and_key_have_the_names_that_the_stacks_secrets_provider_is_made_of(
+    registered: dict[str, dict[str, Any]],
+) -> None:
+    [ring] = of_type(registered, "gcp:kms/keyRing:KeyRing")
+    [key] = of_type(registered, "gcp:kms/cryptoKey:CryptoKey")
+    assert (ring["name"], ring["location"], ring["project"]) == (
+        "pulumi-prod",
+        "us-central1",
+        "acme-ml-prod",
+    )
+    assert (key["name"], key["purpose"]) == ("stack-secrets", "ENCRYPT_DECRYPT")
+    assert key["rotationPeriod"] == f"{90 * 24 * 3600}s"

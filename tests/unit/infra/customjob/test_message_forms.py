@@ -1,0 +1,33 @@
+"""REST's form and gcloud's form of a job file, and fields that only the service fills in."""
+
+import yaml
+
+from tests.unit.infra.customjob.test_rules import check, job, reported
+
+CLASSIC = {"machineType": "n1-standard-4"}
+
+
+def test_a_file_with_the_spec_inside_is_read_as_rest_writes_it():
+    plain = check(job(CLASSIC)).request
+    wrapped = check({"displayName": "train", "jobSpec": job(CLASSIC)}).request
+    assert plain is not None
+    assert wrapped is not None
+
+
+def test_labels_alone_do_not_change_how_the_rest_is_read():
+    assert "unknown-field" not in reported(job(CLASSIC))
+    found = reported({"jobSpec": job(CLASSIC), "scheduling": {"timeout": "3600s"}})
+    assert found
+
+
+def test_what_the_service_fills_in_is_refused():
+    found = reported({"jobSpec": job(CLASSIC), "createTime": "2026-01-01T00:00:00Z"})
+    assert "is filled in by the service" in found["output-field"]
+
+
+def test_one_pool_without_a_list_is_taken_with_a_warning():
+    content = job(CLASSIC)
+    content["workerPoolSpecs"] = content["workerPoolSpecs"][0]
+    verdict = check(yaml.safe_dump(content, sort_keys=False))
+    assert not verdict.errors
+    assert [problem.rule for problem in verdict.warnings if problem.rule == "pool-list"]

@@ -1,0 +1,80 @@
+"""What a grant is on, and the ids under which grants are imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.gcp.codec import decode
+from tests.unit.localcloud.gcp.harness import Plugin
+
+PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
+ACCOUNT = "gcp:serviceaccount/account:Account"
+SECRET = "gcp:secretmanager/secret:Secret"
+SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
+NETWORK = "gcp:compute/network:Network"
+SUBNET = "gcp:compute/subnetwork:Subnetwork"
+SUBNET_GRANT = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
+MEMBER = "serviceAccount:trainer@local-p1.iam.gserviceaccount.com"
+
+
+@pytest.fixture
+def ready(local: Plugin) -> Plugin:
+    """A local project with an account, a secret and a subnetwork."""
+    local.enable("iam", "secretmanager", "cloudresourcemanager", "compute")
+    local.create(ACCOUNT, {"accountId": "trainer"})
+    local.create(SECRET, {"secretId": "key", "replication": {"auto": {}}})
+    local.create(NETWORK, {"name": "vpc", "autoCreateSubnetworks": False})
+    local.create(SUBNET, {"name": "workers", "ipCidrRange": "10.0.0.0/24", "network": "vpc"})
+    return local
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "written"),
+    [
+        (
+            SECRET_GRANT,
+            {"secretId": "key", "role": "roles/secretmanager.secretAccessor"},
+            "projects/local-p1/secrets/key roles/secretmanager.secretAccessor " + MEMBER,
+        ),
+        (
+            PROJECT_GRANT,
+            {"project": "local-p1", "role": "roles/aiplatform.user"},
+            "local-p1 roles/aiplatform.user " + MEMBER,
+        ),
+    ],
+)
+def test_a_grant_is_imported_by_resource_role_and_member(
+    ready: Plugin, token: str, inputs: dict[str, Any], written: str
+) -> None:
+    id_, _ = ready.create(token, {**inputs, "member": MEMBER})
+
+    answer = ready.read(token, written)
+
+    assert answer.id == id_
+    found = decode(answer.inputs)
+    assert (found["role"], found["member"]) == (inputs["role"], MEMBER)
+
+
+def test_a_grant_that_nobody_made_is_not_imported(ready: Plugin) -> None:
+    written = f"projects/local-p1/secrets/key roles/secretmanager.viewer {MEMBER}"
+    assert ready.read(SECRET_GRANT, written).id == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "workers",
+        "projects/local-p1/regions/us-central1/subnetworks/workers",
+        "https://www.googleapis.com/compute/v1/projects/local-p1/regions/us-central1"
+        "/subnetworks/workers",
+    ],
+)
+def test_a_resource_is_named_in_short_in_full_or_by_its_address(ready: Plugin, name: str) -> None:
+    inputs = {"subnetwork": name, "role": "roles/compute.networkUser", "member": MEMBER}
+    id_, _ = ready.create(SUBNET_GRANT, inputs)
+    assert id_ == (
+        "projects/local-p1/regions/us-central1/subnetworks/workers/roles/compute.networkUser/"
+        + MEMBER
+    )

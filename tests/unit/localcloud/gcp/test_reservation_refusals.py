@@ -1,0 +1,39 @@
+"""The words in which a reservation that cannot be is refused."""
+
+import pytest
+
+from tests.unit.localcloud.gcp.harness import refused
+
+RESERVATION = "gcp:compute/reservation:Reservation"
+GIVEN = {
+    "name": "cpu",
+    "zone": "us-central1-a",
+    "specificReservation": {
+        "count": 1,
+        "instanceProperties": {"machineType": "n1-standard-4"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("share", "says"),
+    [
+        (
+            {"shareType": "SPECIFIC_PROJECTS"},
+            "Invalid value for field 'resource.shareSettings.projectMap': ''. "
+            "SPECIFIC_PROJECTS needs at least one project.",
+        ),
+        (
+            {
+                "shareType": "LOCAL",
+                "projectMaps": [{"id": "local-b", "projectId": "local-b"}],
+            },
+            "Invalid value for field 'resource.shareSettings.projectMap': ''. "
+            "A LOCAL reservation is shared with no project.",
+        ),
+    ],
+)
+def test_the_field_and_its_value_are_named(local, share, says):
+    local.enable("compute")
+    text = refused(lambda: local.create(RESERVATION, {**GIVEN, "shareSettings": share}))
+    assert says in text

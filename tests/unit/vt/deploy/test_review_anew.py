@@ -1,0 +1,49 @@
+"""The plan is reviewed anew by `vt review` in a process of its own."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from infra.errors import CommandError
+from vt.deploy import sources
+
+DIGEST = "sha256:" + "a" * 64
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands that are started; each one writes a report and ends with ``code``."""
+    calls = SimpleNamespace(commands=[], code=sources.REVIEWED)
+
+    def run(command, **_options):
+        calls.commands.append(command)
+        with open(command[command.index("--output") + 1], "w") as file:
+            json.dump({"version": 1, "digest": DIGEST}, file)
+        return subprocess.CompletedProcess(command, calls.code)
+
+    monkeypatch.setattr(sources.subprocess, "run", run)
+    return calls
+
+
+def options(*words):
+    return SimpleNamespace(options=lambda: list(words))
+
+
+def test_the_stack_is_reviewed_with_the_options_of_the_deployment(started, tmp_path):
+    found = sources.review(tmp_path, "dev", options("--refresh"))
+    assert found == DIGEST
+    [command] = started.commands
+    file = command[command.index("--output") + 1]
+    assert command == [
+        *(sys.executable, "-m", "vt.cli", "review", "--stack", "dev"),
+        *("--format", "json", "--output", file, "--refresh"),
+    ]
+
+
+def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):
+    started.code = 4
+    with pytest.raises(CommandError, match="the review of dev ended with exit code 4"):
+        sources.review(tmp_path, "dev", options())

@@ -1,0 +1,107 @@
+"""`vt drift` with a `pulumi` whose answer is given."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from localcloud.vertex.grpc_front import serve
+from localcloud.vertex.service import JobService
+from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
+from tests.unit.vt.jobs.submitting import submit, until_running
+from vt.cli import app
+
+__all__ = ["cloud", "home", "make_cloud"]
+
+Drift = Callable[..., Result]
+CLEAN = json.dumps({"steps": [], "diagnostics": []})
+CHANGED = {
+    "op": "create",
+    "urn": "urn:pulumi:local::demo::a:b:C::name",
+    "newState": {"type": "a:b:C", "inputs": {"name": "x"}},
+}
+
+
+@pytest.fixture
+def drift(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Drift]:
+    """Runs the command; what `pulumi preview` answers, and its exit code, are given."""
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    monkeypatch.setenv("VT_LOCAL_HOME", str(cloud.home.root))
+    (tmp_path / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    stack = f"config: {{gcp:project: {PROJECT}, gcp:region: us-central1}}\n"
+    (tmp_path / "Pulumi.local.yaml").write_text(stack)
+    pulumi = tmp_path / "bin" / "pulumi"
+    pulumi.parent.mkdir()
+    pulumi.write_text('#!/bin/sh\necho "$*" >calls\ncat answer\nexit $(cat code)\n')
+    pulumi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{pulumi.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+
+    def run(answer: str, code: int, *words: str) -> Result:
+        (tmp_path / "answer").write_text(answer)
+        (tmp_path / "code").write_text(str(code))
+        return CliRunner().invoke(app, ["drift", "--stack", "local", *words])
+
+    yield run
+    server.stop(None).wait()
+
+
+def test_a_stack_without_a_difference_is_as_declared(drift: Drift, tmp_path: Path) -> None:
+    done = drift(CLEAN, 0)
+    assert done.exit_code == 0
+    assert done.stdout == "**local** is as declared.\n"
+    assert done.stderr == "vt drift: local: clean, 0 differ\n"
+    assert (tmp_path / "calls").read_text() == (
+        "preview --refresh --expect-no-changes --json --stack local --non-interactive\n"
+    )
+
+
+def test_a_difference_has_its_exit_code_and_is_written_for_people_and_programs(
+    drift: Drift, tmp_path: Path
+) -> None:
+    done = drift(
+        json.dumps({"steps": [CHANGED], "diagnostics": []}), 7, "-o", "reports/local.drift"
+    )
+    assert (done.exit_code, done.stdout) == (7, "")
+    assert done.stderr == "vt drift: local: drifted, 1 differ\n"
+    assert "1 resource differs" in (tmp_path / "reports/local.drift.md").read_text()
+    written = json.loads((tmp_path / "reports/local.drift.json").read_text())
+    assert (written["outcome"], len(written["differences"])) == ("drifted", 1)
+
+
+def test_a_job_that_the_state_does_not_know_is_a_difference(drift: Drift, cloud: Cloud) -> None:
+    until_running(cloud, submit(cloud, "sleep 600", "train", run=2, stack="local"))
+    done = drift(CLEAN, 0)
+    assert done.exit_code == 7
+    assert "### train \\(run 2\\) runs, and the stack does not know it" in done.stdout
+
+
+def test_a_preview_that_failed_is_no_comparison_whatever_runs(drift: Drift, cloud: Cloud) -> None:
+    until_running(cloud, submit(cloud, "sleep 600", "train", run=2, stack="local"))
+    failed = [{"severity": "error", "message": "no right\n"}]
+    done = drift(json.dumps({"steps": [], "diagnostics": failed}), 255)
+    assert done.exit_code == 1
+    assert "could not be compared" in done.stdout
+    assert "vt drift: no right\n" in done.stderr
+
+
+def test_an_answer_that_is_no_preview_is_one_line(drift: Drift) -> None:
+    done = drift("no json", 0)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("vt drift: ")
+
+
+def test_without_pulumi_there_is_a_hint(
+    drift: Drift, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
+    done = drift(CLEAN, 0)
+    assert done.exit_code == 1
+    assert "Hint: run `make setup`" in done.stderr
