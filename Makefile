@@ -68,6 +68,7 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(PYTEST) -q --no-header tests/unit/structure
 	@$(PYTHON) tools/actionlint.py
 	$(BIN)/actionlint
 	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .

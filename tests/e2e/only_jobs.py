@@ -34,7 +34,7 @@ from pathlib import Path
 import pulumi
 from infra.components.training import Training
 from infra.customjob.request.job_file import JobRequest, Submission, canonical
-from infra.settings import Job
+from infra.settings.model import Job
 
 jobs, requests = {{}}, {{}}
 for key, said in json.loads(Path("jobs.json").read_text()).items():
