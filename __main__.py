@@ -5,7 +5,9 @@ from pathlib import Path
 from infra import engine, program, stack
 from infra.errors import ConfigError
 
+ROOT = Path(__file__).parent
+
 try:
-    program.deploy(stack.from_raw(engine.read_config(stack.SCHEMA), Path(__file__).parent))
+    program.deploy(stack.from_raw(engine.read_config(stack.SCHEMA, ROOT), ROOT))
 except ConfigError as error:
     engine.end_with_message(error.report())

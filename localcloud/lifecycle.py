@@ -159,7 +159,7 @@ def _spawn(home: Home) -> ServerInfo:
         if info and info.pid == process.pid:
             return info
         if process.poll() is not None:
-            raise LocalCloudError(f"the local cloud did not start: {_why(home, begin)}")
+            raise LocalCloudError(f"the local cloud did not start: {_startup_error(home, begin)}")
         if time.monotonic() > deadline:
             process.kill()
             raise LocalCloudError(
@@ -169,7 +169,7 @@ def _spawn(home: Home) -> ServerInfo:
         time.sleep(_POLL_SECONDS)
 
 
-def _why(home: Home, begin: int) -> str:
+def _startup_error(home: Home, begin: int) -> str:
     with home.server_log.open("rb") as log:
         log.seek(begin)
         lines = log.read().decode(errors="replace").splitlines()

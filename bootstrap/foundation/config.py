@@ -22,7 +22,7 @@ def read(folder: Path) -> Settings:
         ConfigError: with every mistake found.
     """
     try:
-        return parse(engine.read_config(SCHEMA))
+        return parse(engine.read_config(SCHEMA, folder))
     except ConfigError as failed:
         raise ConfigError(locations.locate(failed.problems, folder)) from None
 

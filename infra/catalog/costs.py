@@ -151,7 +151,7 @@ def hourly(
 def of_job(message: Mapping[str, Any], region: str) -> JobCost:
     """What a CustomJob message costs in ``region``.
 
-    The message is one that passed the checks (``customjob.spec``); a pool without a machine type
+    The message is one that passed the checks (``customjob.request``); a pool without a machine type
     has no price.
     """
     spec = message.get("jobSpec", {})

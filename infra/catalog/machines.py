@@ -102,7 +102,7 @@ def regions() -> frozenset[str]:
     return frozenset(row["region"] for row in catalog.load("regions.yaml"))
 
 
-def why_not(name: str) -> str:
+def unavailable_reason(name: str) -> str:
     """Why a machine type cannot be used; empty if the catalogue has no reason."""
     refused = catalog.load("machines.yaml")["refused"]
     family = name.split("-")[0]

@@ -152,28 +152,33 @@ def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:
 
 def _requirements(file: Path, where: str) -> list[str]:
     """What ``install_requires`` takes: requirements alone, none of pip's options."""
-    numbered = enumerate(file.read_text("utf-8").splitlines(), start=1)
+    try:
+        text = file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        problem = Problem("is not UTF-8", hint="save it as UTF-8", location=Location(where))
+        raise ConfigError([problem]) from None
+    numbered = enumerate(text.splitlines(), start=1)
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
     found = {number: line for number, line in lines.items() if line}
     problems = [
-        Problem(what, value, HINT, location=Location(where, number))
+        Problem(what, hint=HINT, location=Location(where, number))
         for number, line in found.items()
-        for what, value in _requirement_problems(line)
+        for what in _requirement_problems(line)
     ]
     if problems:
         raise ConfigError(problems)
     return list(found.values())
 
 
-def _requirement_problems(line: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with a line of requirements, and the value to show."""
+def _requirement_problems(line: str) -> Iterator[str]:
+    """What is wrong with a line of requirements. Never the line: it may hold a password."""
     if line.startswith("-"):
-        yield f"a package takes no {line.split()[0]} of pip's", ""
+        yield f"a package takes no {re.split('[ =]', line)[0]} of pip's"
         return
     try:
         Requirement(line)
     except InvalidRequirement as invalid:
-        yield f"not a requirement: {str(invalid).splitlines()[0]}", line
+        yield f"not a requirement: {str(invalid).splitlines()[0]}"
 
 
 def _archive(root: str, files: dict[str, bytes]) -> bytes:

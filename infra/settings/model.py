@@ -33,7 +33,7 @@ class Bucket(Section):
 
     @pydantic.field_validator("soft_delete_days")
     @classmethod
-    def _within_what_storage_allows(cls, days: int) -> int:
+    def _check_soft_delete_days(cls, days: int) -> int:
         # https://docs.cloud.google.com/storage/docs/soft-delete: 0, or 7 to 90 days
         if days != 0 and not 7 <= days <= 90:
             raise ValueError("must be 0 (off) or 7 to 90 days")
@@ -148,7 +148,7 @@ class Settings(Section):
 
     @pydantic.field_validator("shared_vpc", mode="before")
     @classmethod
-    def _none_is_none(cls, given: Any) -> Any:
+    def _none_if_empty(cls, given: Any) -> Any:
         return given or None  # a key with no value in a stack file has the default, an empty object
 
     @property

@@ -50,7 +50,7 @@ class Schema(Generic[AnySection]):
     def full_path(self, path: Path) -> Path:
         """A path below the namespace as the stack file has it."""
         top = str(path[0])
-        if ":" in top:
+        if top.startswith((f"{self.namespace}:", f"{PROVIDER}:")):
             return path
         namespace = PROVIDER if top in PROVIDER_KEYS else self.namespace
         return (f"{namespace}:{top}", *path[1:])
@@ -61,12 +61,36 @@ def file_name(stack: str) -> str:
     return f"Pulumi.{stack}.yaml"
 
 
-def encrypted_problem(schema: Schema[Any], stack: str, key: str) -> Problem:
-    """Reported before anything is judged: other messages show the value they are about."""
-    full = f"{schema.namespace}:{key}"
+def merge(
+    schema: Schema[AnySection], stack: str, provider: Mapping[str, Any], own: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The config as :func:`parse` takes it, from the provider's keys and the project's own.
+
+    Raises:
+        ConfigError: a key below the namespace would replace one of the provider, or the stack.
+    """
+    if reserved := [key for key in own if key in ("stack", *PROVIDER_KEYS)]:
+        location = Location(file_name(stack))
+        raise ConfigError(
+            Problem(
+                "unknown key",
+                hint=f"{PROVIDER}:{key} sets it" if key in PROVIDER_KEYS else "remove it",
+                path=(f"{schema.namespace}:{key}",),
+                location=location,
+            )
+            for key in reserved
+        )
+    return {**own, **provider, "stack": stack}
+
+
+def encrypted_problem(full: str, stack: str) -> Problem:
+    """An encrypted value of the key ``full``.
+
+    Report it before any other problem: their messages show values.
+    """
     return Problem(
         "is encrypted, and everything here goes into names, requests and the state in clear",
-        hint=f"pulumi config rm {full}; give jobs secrets by Secret Manager (secrets)",
+        hint=f"pulumi config rm {full}; secrets belong in Secret Manager",
         path=(full,),
         location=Location(file_name(stack)),
     )
@@ -82,11 +106,12 @@ def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
         return schema.model.model_validate(raw)
     except pydantic.ValidationError as failed:
         location = Location(file_name(str(raw.get("stack", ""))))
-        problems = [_problem(schema, error).at(location) for error in failed.errors()]
+        problems = [_problem(schema, error, location.file) for error in failed.errors()]
+        problems = [problem.at(location) for problem in problems]
         raise ConfigError(problems) from None
 
 
-def _problem(schema: Schema[Any], error: ErrorDetails) -> Problem:
+def _problem(schema: Schema[Any], error: ErrorDetails, file: str) -> Problem:
     """One of pydantic's errors in our words."""
     found = tuple(part for part in error["loc"] if part != "[key]") or ("",)
     path = schema.full_path(found)
@@ -94,8 +119,7 @@ def _problem(schema: Schema[Any], error: ErrorDetails) -> Problem:
         hint = did_you_mean(str(found[-1]), _keys_at(schema, found[:-1]))
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
-        namespace = str(path[0]).partition(":")[0]
-        hint = f"pulumi config set {namespace}:{found[-1]} VALUE"
+        hint = f"pulumi config set {path[0]} VALUE" if len(path) == 1 else f"add it to {file}"
         return Problem("missing", hint=hint, path=path)
     is_tree = isinstance(error["input"], dict | list)
     value = "" if is_tree else json.dumps(error["input"], default=str)

@@ -13,7 +13,7 @@ import yaml
 
 from infra.errors import ConfigError, Location, Problem
 from infra.located_yaml.loader import Loader
-from infra.settings import project_files
+from infra.settings import locations, project_files, reader
 from infra.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
 
 
@@ -22,17 +22,43 @@ def read_raw(schema: Schema[Any], root: Path, stack: str) -> dict[str, Any]:
 
     Raises:
         UnknownStackError: ``root`` has no such file.
-        ConfigError: a file is no YAML, or has no mapping where one belongs.
+        ConfigError: a file is no YAML, or has no mapping where one belongs; a value is encrypted,
+            or a key belongs to the provider.
     """
     config = _defaults(schema, root) | _config(project_files.file_of(root, stack))
-    raw: dict[str, Any] = {"stack": stack}
+    provider: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    encrypted: list[str] = []
     for full, value in config.items():
         namespace, _, key = full.partition(":")
         if namespace == PROVIDER and key in PROVIDER_KEYS:
-            raw[key] = _text(value)
+            provider[key] = _text(value)
         elif namespace == schema.namespace:
-            raw[key] = _text(value) if schema.is_text(key) else value
-    return raw
+            own[key] = _text(value) if schema.is_text(key) else _with_text_keys(value)
+        else:
+            continue
+        if _is_encrypted(value):
+            encrypted.append(full)
+    try:
+        if encrypted:
+            raise ConfigError(reader.encrypted_problem(key, stack) for key in encrypted)
+        return reader.merge(schema, stack, provider, own)
+    except ConfigError as failed:
+        raise ConfigError(locations.locate(failed.problems, root)) from None
+
+
+def _is_encrypted(value: Any) -> bool:
+    """Whether the engine would have to decrypt a part of the value: ``{secure: …}``."""
+    if isinstance(value, dict):
+        return set(value) == {"secure"} or any(map(_is_encrypted, value.values()))
+    return isinstance(value, list) and any(map(_is_encrypted, value))
+
+
+def _with_text_keys(value: Any) -> Any:
+    """The value as the engine passes it on, in JSON: keys are text."""
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _defaults(schema: Schema[Any], root: Path) -> dict[str, Any]:

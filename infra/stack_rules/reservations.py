@@ -28,7 +28,7 @@ def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
     """A machine that jobs can ask for; GPUs as the catalogue has them."""
     given, machine = plan.settings, machines.machine_type(plan.machine_type)
     if machine is None:
-        hint = machines.why_not(plan.machine_type) or did_you_mean(
+        hint = machines.unavailable_reason(plan.machine_type) or did_you_mean(
             plan.machine_type, machines.machine_types()
         )
         what = "no machine type of training jobs"

@@ -13,7 +13,10 @@ from localcloud.vertex.records import JobRecord, JobState, JobTable
 
 
 def only_pool(job: JobRecord) -> dict[str, Any]:
-    """The one worker pool of a job that can run here. Raises Refused for more replicas."""
+    """The one worker pool of a job that can run here.
+
+    Raises StartRefusedError for more replicas.
+    """
     pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if pool]
     replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools)
     if replicas != 1:

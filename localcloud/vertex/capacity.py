@@ -95,7 +95,10 @@ def _any(
 
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
-    """The reservations a pool names, in order. Raises Refused for one that cannot serve it."""
+    """The reservations a pool names, in order.
+
+    Raises StartRefusedError for one that cannot serve it.
+    """
     for value in _values(pool):
         found = reservations.find(store, value)
         if found is None:

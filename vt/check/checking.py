@@ -60,7 +60,7 @@ def read(file: str) -> bytes:
         raise CheckUnavailableError(f"{file}: {failed.strerror or failed}") from None
 
 
-def alone(file: str) -> FileReport:
+def check_without_stack(file: str) -> FileReport:
     """What is wrong with a file whatever the stack.
 
     Raises:
@@ -73,7 +73,7 @@ def alone(file: str) -> FileReport:
     return report(shown, data, result)
 
 
-def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileReport]:
+def check_in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileReport]:
     """What is wrong with the files in this stack, and with the stack's file.
 
     With no files, all jobs of the stack. If the stack's file is wrong, the job files are checked
@@ -82,9 +82,9 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileRepo
     Raises:
         CheckUnavailableError: there is no such stack, or a file cannot be read.
     """
-    loaded = stack_or_report(root, stack_name)
-    if isinstance(loaded, FileReport):
-        return [loaded, *map(alone, files)]
+    loaded = stack_or_reports(root, stack_name)
+    if isinstance(loaded, list):
+        return [*loaded, *map(check_without_stack, files)]
     try:
         results = loaded.check_jobs(shown_from(root))
     except OSError as failed:
@@ -93,7 +93,7 @@ def in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileRepo
         files = list(dict.fromkeys(from_here(root / j.file) for j in loaded.settings.jobs.values()))
     found = [_one_of(file, loaded, results) for file in files]
     if over := loaded.exceeded_limits(results):
-        found.insert(0, _of_stack_file(root, stack_name, over))
+        found = [*_of_config(root, stack_name, over), *found]
     return found
 
 
@@ -102,8 +102,8 @@ def shown_from(root: Path) -> Callable[[str], str]:
     return lambda file: from_here(root / file)
 
 
-def stack_or_report(root: Path, stack_name: str) -> Stack | FileReport:
-    """The stack, or what is wrong with its file.
+def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
+    """The stack, or what is wrong with its file and with the files of its packages.
 
     Raises:
         CheckUnavailableError: there is no such stack.
@@ -115,15 +115,30 @@ def stack_or_report(root: Path, stack_name: str) -> Stack | FileReport:
     except UnknownStackError as missing:
         raise CheckUnavailableError(str(missing)) from None
     except ConfigError as failed:
-        return _of_stack_file(root, stack_name, failed.problems)
+        return _of_config(root, stack_name, failed.problems)
 
 
-def _of_stack_file(root: Path, stack_name: str, problems: Sequence[Problem]) -> FileReport:
+def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:
+    """A report of the stack's file, and one of each other file with a problem.
+
+    Problems of a folder are reported with the stack's file, which names it. Only the stack's file
+    is quoted: a line of requirements may hold a password.
+    """
     shown = stack_file(root, stack_name)
-    source = (root / f"Pulumi.{stack_name}.yaml").read_bytes()
-    return FileReport.from_problems(
-        shown, _text(source), [_as_shown(problem, shown) for problem in problems]
-    )
+    source = _text((root / f"Pulumi.{stack_name}.yaml").read_bytes())
+    others: dict[str, list[Problem]] = {}
+    own: list[Problem] = []
+    for problem in problems:
+        file = problem.location.file
+        if file == Path(shown).name or not (root / file).is_file():
+            own.append(_as_shown(problem, shown))
+        else:
+            there = from_here(root / file)
+            others.setdefault(there, []).append(
+                problem.at(dataclasses.replace(problem.location, file=there))
+            )
+    reports = [FileReport.from_problems(file, "", found) for file, found in others.items()]
+    return [FileReport.from_problems(shown, source, own), *reports] if own else reports
 
 
 def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:

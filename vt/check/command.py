@@ -76,13 +76,13 @@ def _reports(arguments: list[str], stack: str) -> list[FileReport]:
         if root is None:
             raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
         files = checking.files_of(arguments) if arguments else []
-        return checking.in_stack(files, root, stack)
+        return checking.check_in_stack(files, root, stack)
     if not arguments:
         jobs = (root or Path.cwd()) / "jobs"
         if not jobs.is_dir():
             raise CheckUnavailableError("name the files to check: there is no folder jobs here")
         arguments = [paths.from_here(jobs)]
-    return [checking.alone(file) for file in checking.files_of(arguments)]
+    return [checking.check_without_stack(file) for file in checking.files_of(arguments)]
 
 
 def _print_reports(reports: list[FileReport], format_: Format) -> None:

@@ -41,7 +41,9 @@ def markdown(drift: Drift) -> str:
             text += f"\nToo much for one text: {left} more, in the workflow's log.\n"
             break
         text += part
-    return text + (_way_out(drift.stack) if any(d.op != RUNS for d in drift.differences) else "")
+    return text + (
+        _remediation(drift.stack) if any(d.op != RUNS for d in drift.differences) else ""
+    )
 
 
 def _difference(difference: ResourceDifference) -> str:
@@ -55,7 +57,7 @@ def _difference(difference: ResourceDifference) -> str:
     return text + (f"\n{_text(difference.note)}\n" if difference.note else "")
 
 
-def _way_out(stack: str) -> str:
+def _remediation(stack: str) -> str:
     preview = f"make preview STACK={stack} REFRESH=1"
     return (
         f"\nTo undo what was changed by hand: `{preview}` shows the plan that does it; run the "

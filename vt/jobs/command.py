@@ -33,7 +33,7 @@ _REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+\Z")
 Stack = Annotated[
     str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
 ]
-Which = Annotated[
+JobArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="Name in the stack (newest run), id, or resource name.")
 ]
 
@@ -52,7 +52,7 @@ class Goal(StrEnum):
     SUCCEEDED = "succeeded"
 
 
-As = Annotated[Format, typer.Option("--format", help="How it is written.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How it is written.")]
 
 
 def print_status(text: str) -> None:
@@ -99,7 +99,7 @@ def list_(
         list[str] | None, typer.Option(help="Only with this label, like team=ml; repeatable.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
-    format_: As = Format.TEXT,
+    format_: FormatOption = Format.TEXT,
 ) -> None:
     """List jobs, newest first."""
     from vt.jobs import show
@@ -113,7 +113,7 @@ def list_(
 
 
 @jobs.command("show")
-def show_(job: Which, stack: Stack = None, format_: As = Format.TEXT) -> None:
+def show_(job: JobArgument, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
     """Show one job; as JSON the whole message, as REST has it."""
     from vt.jobs import show
 
@@ -123,7 +123,7 @@ def show_(job: Which, stack: Stack = None, format_: As = Format.TEXT) -> None:
 
 @jobs.command()
 def logs(
-    job: Which,
+    job: JobArgument,
     stack: Stack = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
@@ -132,7 +132,7 @@ def logs(
         str | None, typer.Option(help="Only of this one, like workerpool0-0.")
     ] = None,
     tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
-    format_: As = Format.TEXT,
+    format_: FormatOption = Format.TEXT,
 ) -> None:
     """Print what a job's replicas wrote. Exit code 0 whatever became of the job."""
     from vt.jobs import log
@@ -150,7 +150,7 @@ def logs(
 
 @jobs.command()
 def wait(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `show`.")],
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="FormatOption for `show`.")],
     stack: Stack = None,
     goal: Annotated[Goal, typer.Option("--for", help="What to wait for.")] = Goal.SUCCEEDED,
     deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
@@ -176,7 +176,7 @@ def wait(
 
 @jobs.command()
 def cancel(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `show`.")],
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="FormatOption for `show`.")],
     stack: Stack = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:

@@ -62,10 +62,10 @@ def up(
     nothing.
     """
     from localcloud.home import Home
-    from vt.local import up as flow
+    from vt.local import up as local_up
 
     with plain_errors():
-        raise typer.Exit(flow.run(Home.find(), stack, wait=wait, report=report))
+        raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, report=report))
 
 
 @local.command()
@@ -107,10 +107,10 @@ def down(
 def status() -> None:
     """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
     from localcloud.home import Home
-    from vt.local import status as view
+    from vt.local import status as local_status
 
     with plain_errors():
-        raise typer.Exit(0 if view.show(Home.find()) else 1)
+        raise typer.Exit(0 if local_status.show(Home.find()) else 1)
 
 
 @local.command()
@@ -124,10 +124,10 @@ def shell(
     Exit code: that of the shell or the command.
     """
     from localcloud.home import Home
-    from vt.local import shell as environment
+    from vt.local import shell as local_shell
 
     with plain_errors():
-        environment.enter(Home.find(), command, report)
+        local_shell.enter(Home.find(), command, report)
 
 
 @local.command()

@@ -59,9 +59,9 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     root = root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
-    loaded = checking.stack_or_report(root, stack_name)
+    loaded = checking.stack_or_reports(root, stack_name)
     if not isinstance(loaded, Stack):
-        wrong = [loaded]
+        wrong = loaded
     else:
         file, data, verdict = rendering.check_job(loaded, job)
         if verdict.request is not None:

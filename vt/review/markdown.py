@@ -74,8 +74,8 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield from _problems(report, verbosity)
     yield from _jobs(report, verbosity)
     yield from _notes(report, verbosity)
-    yield from _rights(report, verbosity)
-    yield from _doors(report, verbosity)
+    yield from _grants(report, verbosity)
+    yield from _reachability(report, verbosity)
     yield from _losses(report, verbosity)
     yield from _policies(report, verbosity)
     yield from _rest(report, verbosity)
@@ -140,7 +140,7 @@ def _cells(job: JobChange) -> tuple[str, ...]:
     return (code(name[0]), action[0], *lines)
 
 
-def _rights(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+def _grants(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if not (report.gained or report.lost):
         return
     rows = [("gained", binding) for binding in report.gained] + [("lost", r) for r in report.lost]
@@ -165,7 +165,7 @@ def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
     return verb, member, code(binding.role), on, binding.reason
 
 
-def _doors(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     if not report.reachability:
         return
     yield "### Reachability"

@@ -141,7 +141,7 @@ class BucketIntents:
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise _unreachable(self._name, error) from None
         if blob.updated is None:
-            raise OperatorError(f"the control bucket {self._name} tells no time.")
+            raise OperatorError(f"the control bucket {self._name} returned no update time.")
         return blob.updated.timestamp()
 
 
@@ -162,7 +162,7 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
             request_id, IntentState(document["state"]), document["owner"], document["jobName"]
         )
     except (ValueError, KeyError, TypeError):
-        raise _not_ours(blob, "record of a submission") from None
+        raise _foreign_object(blob, "record of a submission") from None
     return _stored(record, blob)
 
 
@@ -172,11 +172,11 @@ def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
         if document["format"] != FORMAT or not isinstance(document["requestId"], str):
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError):
-        raise _not_ours(blob, "record of a job's turn") from None
+        raise _foreign_object(blob, "record of a job's turn") from None
     return TurnRecord(document["requestId"], _generation(blob))
 
 
-def _not_ours(blob: storage.Blob, what: str) -> OperatorError:
+def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:
     return OperatorError(
         f"gs://{blob.bucket.name}/{blob.name} is no {what}; nothing was sent. "
         "Somebody else wrote it: restore an older generation of the object."

@@ -3,7 +3,7 @@
 ==============  ======================================================================
 ``ports``       what the protocol needs: a job service, an intent store, a process
 ``submission``  the protocol, step by step; start reading here
-``turn``        its third step: at most one live request of a job at a time
+``turn``        its third step: waits out the previous request of the job
 ``adoption``    chooses the job to adopt among those that carry a request id
 ``withdrawal``  cancels a job that leaves the stack
 ``waiting``     waits for a job, in the program

@@ -24,7 +24,7 @@ def machine_type(job: Job) -> Iterator[Finding]:
         if name and pool.shape is None:
             near = nearest(name, machines.machine_types())
             hint = f"did you mean '{near}'?" if near else "`vt catalogue` lists what there is"
-            what = machines.why_not(name) or "not a machine type of training jobs"
+            what = machines.unavailable_reason(name) or "not a machine type of training jobs"
             yield Finding((*pool.machine_path, "machineType"), what, name, hint)
 
 

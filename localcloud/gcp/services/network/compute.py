@@ -39,21 +39,21 @@ class Compute(Service):
         return resource_paths.short_name(part) if tf in _IN_REGIONS else part
 
     def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
-        with self._alone(cloud, inputs):
+        with self._exclusive(cloud, inputs):
             return super().create(cloud, inputs)
 
     def update(
         self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
     ) -> dict[str, Any]:
-        with self._alone(cloud, olds):
+        with self._exclusive(cloud, olds):
             return super().update(cloud, id_, inputs, olds)
 
     def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        with self._alone(cloud, olds):
+        with self._exclusive(cloud, olds):
             super().delete(cloud, id_, olds)
 
     @contextmanager
-    def _alone(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
+    def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
         """One change at a time: the engine makes many, and two must not get one address."""
         cloud.guard(self.project(cloud, plain(dict(values))))
         with cloud.store.path.with_name("compute.lock").open("w") as lock:

@@ -57,9 +57,9 @@ def test_families_give_what_their_types_do_not_say():
 
 def test_a_machine_type_that_is_refused_says_why():
     assert machines.machine_type("n1-standard-2") is None
-    assert "not in the training list" in machines.why_not("n1-standard-2")
-    assert "prediction" in machines.why_not("c3-standard-4")
-    assert machines.why_not("nonsense") == ""
+    assert "not in the training list" in machines.unavailable_reason("n1-standard-2")
+    assert "prediction" in machines.unavailable_reason("c3-standard-4")
+    assert machines.unavailable_reason("nonsense") == ""
 
 
 def test_fields_that_do_not_exist_are_indeed_no_fields():

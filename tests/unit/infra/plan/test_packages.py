@@ -88,14 +88,37 @@ def test_options_of_pip_are_refused_by_their_lines(folder):
 @pytest.mark.parametrize(
     "line", ["./wheels/x.whl", "numpy=1.26", "numpy 1.26", "numpy==1.26 \\", "numpy>=1 --hash=x"]
 )
-def test_a_line_that_is_no_requirement_is_refused_with_its_place_and_value(folder, line):
+def test_a_line_that_is_no_requirement_is_refused_with_its_place(folder, line):
     (folder / "requirements.txt").write_text(f"scipy>=1 # fine\n{line}\n")
     with pytest.raises(ConfigError) as refused:
         packaging.build("titanic", folder, "jobs/titanic")
     [problem] = refused.value.problems
     assert str(problem.location) == "jobs/titanic/requirements.txt:2"
     assert problem.what.startswith("not a requirement: ")
-    assert problem.value == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "https://oauth2:ghp_hunter2@github.com/x.whl",
+        "--extra-index-url=https://user:ghp_hunter2@example.com/simple",
+        "demo @ https://user:ghp_hunter2@example.com/demo.zip ; nonsense",
+    ],
+)
+def test_a_password_in_a_line_of_requirements_is_never_shown(folder, line):
+    (folder / "requirements.txt").write_text(f"{line}\n")
+    with pytest.raises(ConfigError) as refused:
+        packaging.build("titanic", folder, "jobs/titanic")
+    assert "hunter2" not in refused.value.report()
+    assert "hunter2" not in repr(refused.value.problems)
+
+
+def test_requirements_may_begin_with_a_byte_order_mark_and_must_be_utf_8(folder):
+    (folder / "requirements.txt").write_bytes(b"\xef\xbb\xbfnumpy>=1\n")
+    assert packaging.build("titanic", folder)
+    (folder / "requirements.txt").write_bytes(b"caf\xe9>=1\n")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        packaging.build("titanic", folder, "jobs/titanic")
 
 
 def test_requirements_with_markers_extras_and_addresses_are_taken_as_they_are(folder):

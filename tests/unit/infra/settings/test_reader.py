@@ -5,7 +5,7 @@ import pytest
 
 from infra import engine
 from infra.errors import ConfigError
-from infra.stack import SCHEMA, read_settings
+from infra.stack import SCHEMA, load, read_settings
 
 STACK = {
     "stack": "dev",
@@ -105,7 +105,7 @@ def test_mistakes_across_keys_are_found(checkout, changes, expected):
     assert expected in told[0]
 
 
-def test_numbers_in_text_keys_stay_text(monkeypatch):
+def test_numbers_in_text_keys_stay_text(checkout, monkeypatch):
     monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
     pulumi.runtime.set_all_config(
         {
@@ -115,7 +115,7 @@ def test_numbers_in_text_keys_stay_text(monkeypatch):
         }
     )
     try:
-        assert engine.read_config(SCHEMA) == {
+        assert engine.read_config(SCHEMA, checkout) == {
             "stack": "dev",
             "projectNumber": "012",
             "buckets": {"data": {}},
@@ -165,9 +165,76 @@ def test_an_encrypted_value_is_refused_and_never_shown(checkout, monkeypatch):
     pulumi.runtime.set_all_config(values, encrypted)
     try:
         with pytest.raises(ConfigError) as failed:
-            engine.read_config(SCHEMA)
+            engine.read_config(SCHEMA, checkout)
     finally:
         pulumi.runtime.set_all_config({}, [])
     told = failed.value.report()
     assert told.count("is encrypted") == 2
     assert "hunter2" not in told
+
+
+@pytest.fixture
+def engine_config(monkeypatch):
+    """Gives the SDK a config, as the engine does."""
+
+    def give(values, encrypted=()):
+        pulumi.runtime.set_all_config(values, list(encrypted))
+
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    yield give
+    pulumi.runtime.set_all_config({}, [])
+
+
+@pytest.mark.parametrize("key", ["project", "region", "stack"])
+def test_a_key_of_the_provider_cannot_be_replaced_below_the_namespace(checkout, engine_config, key):
+    engine_config({"gcp:project": "acme-ml-dev", f"vertex-training:{key}": "local-x"})
+    with pytest.raises(ConfigError, match=f"vertex-training:{key}: unknown key"):
+        engine.read_config(SCHEMA, checkout)
+    (checkout / "Pulumi.dev.yaml").write_text(
+        f"config:\n  gcp:project: acme-ml-dev\n  vertex-training:{key}: local-x\n"
+    )
+    with pytest.raises(ConfigError, match=f"Pulumi.dev.yaml:3:3: vertex-training:{key}: unknown"):
+        load(checkout, "dev")
+
+
+def test_an_encrypted_value_of_the_provider_is_refused_and_never_shown(checkout, engine_config):
+    engine_config({"gcp:project": "hunter2!"}, ["gcp:project"])
+    with pytest.raises(ConfigError) as failed:
+        engine.read_config(SCHEMA, checkout)
+    assert "gcp:project: is encrypted" in str(failed.value)
+    assert "hunter2" not in failed.value.report()
+
+
+@pytest.mark.parametrize("value", ["{secure: AAABcipher}", "{team: {secure: AAABcipher}}"])
+def test_an_encrypted_value_is_refused_without_an_engine_too(checkout, value):
+    (checkout / "Pulumi.dev.yaml").write_text(
+        f"config:\n  gcp:project: acme-ml-dev\n  vertex-training:labels: {value}\n"
+    )
+    with pytest.raises(ConfigError) as failed:
+        load(checkout, "dev")
+    [problem] = failed.value.problems
+    assert str(problem).startswith("Pulumi.dev.yaml:3:3: vertex-training:labels: is encrypted")
+    assert "cipher" not in failed.value.report()
+
+
+def test_a_missing_key_inside_of_a_section_is_added_to_the_file(checkout):
+    [problem] = problems(checkout, jobs={"a": {}})
+    assert problem.endswith("jobs.a.file: missing. Hint: add it to Pulumi.dev.yaml")
+
+
+def test_keys_that_yaml_takes_for_numbers_keep_their_place(checkout):
+    (checkout / "Pulumi.dev.yaml").write_text(
+        "config:\n  gcp:project: acme-ml-dev\n  gcp:region: us-central1\n"
+        "  vertex-training:projectNumber: 210987654321\n"
+        "  vertex-training:buckets:\n    2024: {}\n"
+    )
+    with pytest.raises(ConfigError) as failed:
+        load(checkout, "dev")
+    assert str(failed.value).startswith(
+        "Pulumi.dev.yaml:6:5: vertex-training:buckets.2024: a name here must be"
+    )
+
+
+def test_an_unknown_key_with_a_colon_keeps_its_namespace(checkout):
+    [problem] = problems(checkout, **{"foo:bar": 1})
+    assert problem.startswith("Pulumi.dev.yaml: vertex-training:foo:bar: unknown key")

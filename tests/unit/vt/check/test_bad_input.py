@@ -42,7 +42,7 @@ HEAVY = {
 def judged(tmp_path, data) -> FileReport:
     file = tmp_path / "job.yaml"
     file.write_bytes(data)
-    return checking.alone(str(file))
+    return checking.check_without_stack(str(file))
 
 
 def told_in_every_format(report):

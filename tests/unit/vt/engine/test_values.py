@@ -1,5 +1,7 @@
 """How values of the engine are shown: secrets withheld, files by their digest."""
 
+from localcloud.gcp import codec
+from vt.engine import values
 from vt.engine.values import redact
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -19,3 +21,11 @@ def test_a_resource_is_shown_by_its_name():
 def test_secrets_are_withheld_at_any_depth_and_notes_of_the_engine_left_out():
     assert "hidden" not in str(redact({"a": [{"b": SECRET}], "__defaults": ["c"]}))
     assert redact({"a": 1, "__defaults": ["c"]}) == {"a": 1}
+
+
+def test_the_sentinels_are_those_of_the_stand_in_which_speaks_the_same_protocol():
+    assert (values.WIRE_UNKNOWN, values.SIGNATURE_KEY, values.SECRET_SIGNATURE) == (
+        codec.UNKNOWN_WIRE,
+        codec.SIGNATURE,
+        codec.SECRET,
+    )
