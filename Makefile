@@ -18,8 +18,8 @@ help: ## list these commands
 	@echo 'Usage: make COMMAND'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-15s %s\n", $$1, $$2}'
 
-setup: ## install everything into .venv: pinned packages, vt, pulumi
-	@$(PYTHON) tools/setup.py
+setup: ## install everything into .venv: packages, vt, pulumi (DEPLOY=1: for deployments only)
+	@$(PYTHON) tools/setup.py $(if $(DEPLOY),--deploy)
 
 golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
 	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden -k inventory

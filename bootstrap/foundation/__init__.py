@@ -7,6 +7,6 @@
 ``state``         the bucket for Pulumi's state and the key for its secrets
 ``federation``    Workload Identity Federation with GitHub, in place of keys
 ``identities``    a service account of CI, with its grants and who may impersonate it
-``permissions``   permissions of both accounts, derived from the stacks' resource types
+``permissions``   permissions of the accounts, derived from the stacks' resource types
 ================  ===================================================================
 """

@@ -1,12 +1,15 @@
 """Workload Identity Federation: a pool, and a provider that accepts one repository's tokens.
 
 GitHub signs the tokens of all repositories. The provider's condition compares numeric ids, because
-names of owners and repositories can be given up and registered by somebody else.
+names of owners and repositories can be given up and registered by somebody else. The provider maps
+each token to the one role (:class:`Role`) that its claims allow, and accounts are bound to roles.
+Nothing compares the token's subject: its text has two forms, and a name in either.
 https://docs.cloud.google.com/iam/docs/workload-identity-federation-with-deployment-pipelines
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,41 +20,81 @@ from foundation.settings import Settings
 
 #: https://docs.github.com/en/actions/reference/security/oidc
 ISSUER: Final = "https://token.actions.githubusercontent.com"
+#: The number of Dependabot's account: https://api.github.com/users/dependabot[bot]
+DEPENDABOT: Final = "49699333"
+#: Value of an attribute that a token does not have.
+NONE: Final = "none"
 
 
-def subject(settings: Settings, context: str) -> str:
-    """Subject (``sub``) of tokens for a context like ``pull_request`` or ``environment:prod``.
+class Role(enum.StrEnum):
+    """What a workflow's job signs in for: one account each."""
 
-    https://docs.github.com/en/actions/reference/security/oidc
+    PREVIEW = enum.auto()
+    """Pull requests."""
+    PLAN = enum.auto()
+    """Drift checks and plans of the deployed branch."""
+    DEPLOY = enum.auto()
+    """Jobs of the GitHub environment, on the deployed branch."""
+
+
+def role_conditions(settings: Settings) -> dict[Role, str]:
+    """CEL condition of each role. No two of them hold for one token."""
+    on_branch = f"assertion.ref == 'refs/heads/{settings.github.branch}'"
+    after_merge = f"{_event('push', 'workflow_dispatch')} && {_workflow('deploy')}"
+    at_night = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('drift')}"
+    conditions = {
+        Role.DEPLOY: (
+            f"has(assertion.environment) && assertion.environment == '{settings.environment}' && "
+            f"{on_branch} && {after_merge}"
+        ),
+        Role.PLAN: (f"!has(assertion.environment) && {on_branch} && ({after_merge} || {at_night})"),
+    }
+    if settings.pull_requests:
+        conditions[Role.PREVIEW] = (
+            f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "
+            "!assertion.head_ref.startsWith('dependabot/')"
+        )
+    return conditions
+
+
+def _event(*names: str) -> str:
+    listed = ", ".join(f"'{name}'" for name in names)
+    return f"assertion.event_name in [{listed}]"
+
+
+def _workflow(name: str) -> str:
+    """CEL condition: the job is written in this workflow, at the ref that the run is for.
+
+    ``job_workflow_ref`` names the file with the job's steps: another one for a reusable workflow.
+    Both sides name the repository, so the comparison holds after it is renamed.
     """
-    return f"repo:{settings.github.owner}/{settings.github.repository}:{context}"
+    file = f"assertion.repository + '/.github/workflows/{name}.yml@' + assertion.ref"
+    return f"assertion.job_workflow_ref == {file}"
 
 
-def deploy_subject(settings: Settings) -> str:
-    """Subject of the jobs that deploy: those of the GitHub environment."""
-    return subject(settings, f"environment:{settings.environment}")
-
-
-def preview_subjects(settings: Settings) -> tuple[str, ...]:
-    """Subjects of the jobs that preview: pull requests, and nightly jobs of the deployed branch.
-
-    GitHub gives pull requests of forks no token.
-    """
-    branch = f"ref:refs/heads/{settings.github.branch}"
-    return subject(settings, "pull_request"), subject(settings, branch)
+def attribute_mapping(settings: Settings) -> dict[str, str]:
+    """CEL expressions of the token's attributes. IAM policies compare ``ci_role`` only."""
+    role = f"'{NONE}'"
+    for name, condition in role_conditions(settings).items():
+        role = f"{condition} ? '{name}' : ({role})"
+    claims = ("repository_id", "repository_owner_id", "ref", "event_name", "job_workflow_ref")
+    return {
+        # Shown in audit logs. GitHub's own subject can be longer than the 127 bytes allowed.
+        "google.subject": "assertion.repository_id + ':' + assertion.run_id",
+        **{f"attribute.{claim}": f"assertion.{claim}" for claim in claims},
+        "attribute.environment": (f"has(assertion.environment) ? assertion.environment : '{NONE}'"),
+        "attribute.ci_role": role,
+    }
 
 
 def attribute_condition(settings: Settings) -> str:
-    """CEL condition on every token. A token that deploys must also come from the branch.
-
-    So a GitHub environment without a branch restriction still deploys nothing else.
-    """
+    """CEL condition on every token: the repository's numbers, a role, and not Dependabot."""
     github = settings.github
     return (
         f"assertion.repository_owner_id == '{github.owner_id}' && "
         f"assertion.repository_id == '{github.repository_id}' && "
-        f"(assertion.sub != '{deploy_subject(settings)}' || "
-        f"assertion.ref == 'refs/heads/{github.branch}')"
+        f"assertion.actor_id != '{DEPENDABOT}' && "
+        f"attribute.ci_role != '{NONE}'"
     )
 
 
@@ -77,7 +120,7 @@ class Federation(pulumi.ComponentResource):
             project=settings.project,
             workload_identity_pool_id=pool_id,
             display_name=f"GitHub ({settings.stack})",
-            description="Workflows of one repository; see the condition of its provider",
+            description=_description(settings),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
         gcp.iam.WorkloadIdentityPoolProvider(
@@ -87,12 +130,7 @@ class Federation(pulumi.ComponentResource):
             workload_identity_pool_provider_id="github",
             display_name="GitHub Actions",
             oidc=gcp.iam.WorkloadIdentityPoolProviderOidcArgs(issuer_uri=ISSUER),
-            attribute_mapping={
-                "google.subject": "assertion.sub",
-                "attribute.repository_id": "assertion.repository_id",
-                "attribute.repository_owner_id": "assertion.repository_owner_id",
-                "attribute.ref": "assertion.ref",
-            },
+            attribute_mapping=attribute_mapping(settings),
             attribute_condition=attribute_condition(settings),
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -101,6 +139,12 @@ class Federation(pulumi.ComponentResource):
         )
         self.register_outputs({"pool": self.pool})
 
-    def principal(self, sub: str) -> str:
-        """IAM member for tokens with the subject ``sub``."""
-        return f"principal://iam.googleapis.com/{self.pool}/subject/{sub}"
+    def principals(self, role: Role) -> str:
+        """IAM member for all tokens with this role."""
+        return f"principalSet://iam.googleapis.com/{self.pool}/attribute.ci_role/{role}"
+
+
+def _description(settings: Settings) -> str:
+    github = settings.github
+    ids = f"owner {github.owner_id}, repository {github.repository_id}"
+    return f"Workflows of {github.owner}/{github.repository} ({ids})"

@@ -1,8 +1,10 @@
 """A service account of CI, its grants, and the workflows that may impersonate it.
 
-``plan`` reads settings and IAM policies. It reads no secrets, and objects only in the buckets that
-the settings list. It cannot submit a job or act as another account. ``deploy`` creates, changes and
-deletes the stacks' resources. Neither has a key: workflows impersonate them with their own tokens.
+``preview`` and ``plan`` read settings and IAM policies. They read no secrets, cannot submit a job
+or act as another account. ``preview`` runs code that nobody has reviewed: it reads no objects but
+Pulumi's state, and exists only where ``pullRequests`` allows it. ``plan`` also reads objects in the
+buckets that the settings list. ``deploy`` creates, changes and deletes the stacks' resources. None
+has a key: workflows impersonate them with their own tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation.federation import Federation
+from foundation.federation import Federation, Role
 from foundation.settings import Settings
 from foundation.state import State
 
@@ -76,16 +78,15 @@ class Identity(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def allow_impersonation(self, subjects: Sequence[str], federation: Federation) -> None:
-        """Let workflows impersonate this account if their token has one of these subjects."""
-        for sub in subjects:
-            gcp.serviceaccount.IAMMember(
-                f"{self._name}-from-{sub}",
-                service_account_id=self._account.name,
-                role=IMPERSONATE,
-                member=federation.principal(sub),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[federation]),
-            )
+    def allow_impersonation(self, role: Role, federation: Federation) -> None:
+        """Let workflows impersonate this account if their token has this role."""
+        gcp.serviceaccount.IAMMember(
+            f"{self._name}-from-workflows",
+            service_account_id=self._account.name,
+            role=IMPERSONATE,
+            member=federation.principals(role),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[federation]),
+        )
 
     def grant_custom_role(
         self, name: str, permissions: Sequence[str], *, condition: str = ""

@@ -1,7 +1,7 @@
 """Declare the resources of one environment, in order.
 
     apis ──► state bucket, key ──┐
-      └────► GitHub federation ──┴──► plan, deploy
+      └────► GitHub federation ──┴──► preview, plan, deploy
 
 Nothing here reads resources of the training stacks, and they never change these.
 """
@@ -14,8 +14,8 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation import federation, identities, permissions
-from foundation.federation import Federation
+from foundation import identities, permissions
+from foundation.federation import Federation, Role
 from foundation.identities import Identity
 from foundation.settings import Settings
 from foundation.state import State
@@ -45,8 +45,11 @@ def deploy(settings: Settings) -> None:
     ]
     state = State("state", settings=settings, after=apis)
     github = Federation("github", settings=settings, after=apis)
-    plan = create_preview_identity(settings, state, github, apis)
+    plan = create_plan_identity(settings, state, github, apis)
     changes = create_deploy_identity(settings, state, github, apis)
+    if settings.pull_requests:
+        preview = create_preview_identity(settings, state, github, apis)
+        pulumi.export("previewAccount", preview.email)
 
     pulumi.export("backend", f"gs://{settings.state_bucket}")
     pulumi.export("secretsProvider", f"gcpkms://{state.key_path}")
@@ -59,17 +62,35 @@ def deploy(settings: Settings) -> None:
 def create_preview_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """Create ``plan``, the account of previews and nightly drift checks."""
-    plan = Identity(
-        "plan",
+    """Create ``preview``, the account of pull requests. It reads no objects but the state's."""
+    preview = Identity(
+        "preview",
         settings=settings,
-        description="Previews and drift checks; reads only",
+        description="Previews of pull requests; reads settings only",
         state=state,
         state_role=identities.READ_OBJECTS,
         key_role=identities.DECRYPT,
         after=after,
     )
-    plan.allow_impersonation(federation.preview_subjects(settings), github)
+    preview.allow_impersonation(Role.PREVIEW, github)
+    preview.grant_custom_role("preview", permissions.of_plan(permissions.needs()))
+    return preview
+
+
+def create_plan_identity(
+    settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
+) -> Identity:
+    """Create ``plan``, the account of plans and nightly drift checks of the deployed branch."""
+    plan = Identity(
+        "plan",
+        settings=settings,
+        description="Plans and drift checks of the deployed branch; reads only",
+        state=state,
+        state_role=identities.READ_OBJECTS,
+        key_role=identities.DECRYPT,
+        after=after,
+    )
+    plan.allow_impersonation(Role.PLAN, github)
     plan.grant_custom_role("plan", permissions.of_plan(permissions.needs()))
     plan.grant_role("objects", identities.READ_OBJECTS, condition=_in_readable_buckets(settings))
     return plan
@@ -88,7 +109,7 @@ def create_deploy_identity(
         key_role=identities.ENCRYPT_DECRYPT,
         after=after,
     )
-    account.allow_impersonation([federation.deploy_subject(settings)], github)
+    account.allow_impersonation(Role.DEPLOY, github)
     # Exclude the state bucket from the project-wide role: its own grant above is narrower.
     not_state = f"!resource.name.startsWith('projects/_/buckets/{settings.state_bucket}')"
     types = permissions.needs()

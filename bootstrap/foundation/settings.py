@@ -53,6 +53,9 @@ class Settings(Section):
     state: State = State()
     rotation_days: Annotated[int, Field(ge=2, le=365)] = 90
     """Days between two versions of the key; CIS asks for at most 90."""
+    pull_requests: bool = False
+    """Whether workflows of pull requests, whose code nobody has reviewed, may read this
+    environment's state and settings as ``preview``."""
     plan_reads: list[str] = []
     """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks."""
 

@@ -71,6 +71,7 @@ def test_its_outputs_are_what_the_next_steps_ask_for(bootstrap):
     assert told["workloadIdentityProvider"].endswith(
         "/workloadIdentityPools/github-local/providers/github"
     )
+    assert told["previewAccount"].startswith("ci-preview-local@")
     assert told["planAccount"].startswith("ci-plan-local@")
     assert told["submitter"] == f"serviceAccount:{told['deployAccount']}"
 
@@ -82,6 +83,7 @@ def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):
         ).fetchall()
     roles = {binding["role"].rpartition("/")[2] for binding in json.loads(row[0])}
     assert roles == {
+        "training_preview_local",
         "training_plan_local",
         "training_deploy_local",
         "training_grant_local",

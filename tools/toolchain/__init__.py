@@ -7,6 +7,7 @@
 ``cache``         the cache outside of the checkout: lock and atomic writes
 ``python_env``    uv, the virtual environments, the pinned packages
 ``pulumi_cli``    the three sources of a ``pulumi``
+``releases``      official archives, compared with their pinned SHA-256
 ``build``         builds the engine from source
 ``actionlint``    the linter of workflows
 ================  ===================================================================

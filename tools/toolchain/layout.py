@@ -23,12 +23,12 @@ SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 
 #: Inputs of an installation, besides the code of this package. A change makes it out of date.
 INSTALL_SOURCES: Final = (
-    "requirements/dev.txt",
     "requirements/policy.txt",
     "pyproject.toml",
     "tools/offline_engine/go.mod",
     "tools/offline_engine/go.sum",
     "tools/offline_engine/pulumi-language-python",
+    "tools/toolchain/releases.sha256",
 )
 
 
@@ -38,11 +38,13 @@ class Layout:
 
     root: Path
     cache: Path
+    deploy: bool = False
+    """Only what deployments need, and nothing downloaded that is not pinned by SHA-256."""
 
     @classmethod
-    def of_this_checkout(cls) -> Layout:
+    def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
         """The checkout that contains this file, with the cache that the environment configures."""
-        return cls(Path(__file__).resolve().parents[2], cache_home(os.environ))
+        return cls(Path(__file__).resolve().parents[2], cache_home(os.environ), deploy)
 
     @property
     def venv(self) -> Path:
@@ -67,7 +69,7 @@ class Layout:
 
     @property
     def requirements(self) -> Path:
-        return self.root / "requirements" / "dev.txt"
+        return self.root / "requirements" / ("runtime.txt" if self.deploy else "dev.txt")
 
     @property
     def policy_venv(self) -> Path:
@@ -83,6 +85,11 @@ class Layout:
         return self.root / "tools"
 
     @property
+    def releases(self) -> Path:
+        """SHA-256 of official archives, as sha256sum prints them."""
+        return self.tools / "toolchain" / "releases.sha256"
+
+    @property
     def offline_engine(self) -> Path:
         """The folder that pins the engine's modules and contains the stand-in language host."""
         return self.tools / "offline_engine"
@@ -94,7 +101,7 @@ class Layout:
     def inputs_digest(self, pulumi_source: str) -> str:
         """Digest of all inputs of an installation; compared with the one in the stamp."""
         own_code = sorted(Path(__file__).parent.glob("*.py"))
-        files = [self.root / name for name in INSTALL_SOURCES] + own_code
+        files = [self.requirements, *(self.root / name for name in INSTALL_SOURCES), *own_code]
         digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}".encode())
         for file in files:
             digest.update(f"\0{file.name}\0".encode() + file.read_bytes())

@@ -13,7 +13,7 @@ from typing import Any, Final
 from toolchain.cache import lock
 from toolchain.console import SetupError, step
 from toolchain.layout import PLUGINS, Layout
-from toolchain.pulumi_cli import check_source, ensure_pulumi
+from toolchain.pulumi_cli import check_source, ensure_pulumi, install_gcp_plugin
 from toolchain.python_env import ensure_uv, ensure_venv, install_packages, install_policy_packages
 
 INTERRUPTED: Final = 130
@@ -28,10 +28,15 @@ def main(arguments: Sequence[str]) -> int:
         "VT_PULUMI_SOURCE=auto|path|official|build (where pulumi comes from).",
     )
     parser.add_argument("--check", action="store_true", help="only say what is in place")
+    parser.add_argument(
+        "--deploy",
+        action="store_true",
+        help="install runtime.txt and policy.txt only, and download only what is pinned by SHA-256",
+    )
     options = parser.parse_args(arguments)
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
     try:
-        layout = Layout.of_this_checkout()
+        layout = Layout.of_this_checkout(deploy=options.deploy)
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
         check_source(source)
@@ -71,6 +76,9 @@ def install(layout: Layout, source: str) -> None:
         with step("pulumi") as current:
             pulumi = ensure_pulumi(layout, source)
             current.note = f"{pulumi.version}, {pulumi.engine}"
+        if layout.deploy:
+            with step("gcp plugin") as current:
+                current.note = install_gcp_plugin(layout)
         record = {"digest": layout.inputs_digest(source), **pulumi.as_record()}
         layout.stamp.write_text(json.dumps(record, indent=2) + "\n")
     report(record)

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from toolchain import build
+from toolchain import build, releases
 from toolchain.cache import link, place, publish
 from toolchain.console import SetupError, SubprocessError, read_output, run
 from toolchain.layout import PLUGINS, Layout
-from toolchain.python_env import parse_version
+from toolchain.python_env import parse_version, pinned_requirement
 
 CONNECT_SECONDS: Final = 15.0
 DOWNLOAD_SECONDS: Final = 300.0
@@ -74,6 +74,8 @@ def check_source(chosen: str) -> None:
 def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
     """Put ``pulumi`` and its plugins into .venv/bin, from the first source that works.
 
+    For deployments, one on PATH is used only if it is chosen: nothing pins it.
+
     Args:
         chosen: "auto" for all sources in order, or one of "path", "official", "build".
 
@@ -82,7 +84,7 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
     """
     tried: list[str] = []
     for name, install in SOURCES.items():
-        if chosen in ("auto", name):
+        if chosen == name or (chosen == "auto" and not (layout.deploy and name == "path")):
             try:
                 return install(layout)
             except SourceUnavailableError as error:
@@ -141,22 +143,29 @@ def is_official_plugin(file: Path) -> bool:
 
 
 def install_official(layout: Layout) -> Pulumi:
-    """Link the official release of the pinned version, downloaded by the SDK's own installer.
+    """Link the official release of the pinned version.
+
+    It is downloaded and compared with releases.sha256. If that has no line for it, the SDK's own
+    installer downloads it, but not for deployments: nothing there compares a hash.
 
     Raises:
-        SourceUnavailableError: the download failed.
+        SourceUnavailableError: the download failed, or is not pinned and must be.
     """
     version = layout.engine_version()
-    target = layout.toolchain / f"official-{version}"
+    archive = releases.engine_archive(version)
+    sha256 = releases.pinned_sha256(layout, archive)
+    if layout.deploy and not sha256:
+        raise SourceUnavailableError(f"{layout.releases.name} has no line for {archive}")
+    target = layout.toolchain / (
+        f"official-{version}-{sha256}" if sha256 else f"official-{version}"
+    )
     if not (target / "bin" / "pulumi").is_file():
 
         def download(folder: Path) -> None:
-            run(
-                [layout.python, "-c", DOWNLOAD, folder, version],
-                what="downloading the official release",
-                log=layout.toolchain / "official.log",
-                limit=DOWNLOAD_SECONDS,
-            )
+            if sha256:
+                releases.unpack_engine(archive, sha256, folder)
+            else:
+                _run_installer(layout, folder, version)
             if not is_official_plugin(folder / "bin" / "pulumi-language-python"):
                 raise SubprocessError("the release has no pulumi-language-python")
 
@@ -166,6 +175,43 @@ def install_official(layout: Layout) -> Pulumi:
             raise SourceUnavailableError(f"download of {version}: {error}") from error
     _link_all(target / "bin", layout)
     return Pulumi("official", version, "official release", "official")
+
+
+def _run_installer(layout: Layout, folder: Path, version: str) -> None:
+    run(
+        [layout.python, "-c", DOWNLOAD, folder, version],
+        what="downloading the official release",
+        log=layout.toolchain / "official.log",
+        limit=DOWNLOAD_SECONDS,
+    )
+
+
+def install_gcp_plugin(layout: Layout) -> str:
+    """Install the gcp plugin of the pinned SDK by its pinned SHA-256. Returns a note.
+
+    Raises:
+        SetupError: it is not pinned, or the download failed.
+    """
+    version = pinned_requirement("pulumi-gcp", layout.requirements.read_text()).split()[0]
+    version = version.partition("==")[2]
+    archive = releases.plugin_archive(version)
+    sha256 = releases.pinned_sha256(layout, archive)
+    if not sha256:
+        raise SetupError(
+            f"{layout.releases.name} has no line for {archive}",
+            hint="add its published SHA-256 (docs/dependencies.md)",
+        )
+    command = [layout.bin / "pulumi", "plugin", "install", "resource", "gcp", version]
+    try:
+        run(
+            [*command, "--exact", "--checksum", sha256],
+            what="installing the gcp plugin",
+            log=layout.toolchain / "plugin.log",
+            limit=DOWNLOAD_SECONDS,
+        )
+    except SubprocessError as error:
+        raise SetupError("the gcp plugin cannot be installed", [str(error)]) from error
+    return f"{version}, by SHA-256"
 
 
 def install_build(layout: Layout) -> Pulumi:

@@ -9,6 +9,7 @@ import pulumi
 import pytest
 
 from foundation import config, federation
+from foundation.federation import Role
 from foundation.settings import Settings
 from infra.errors import ConfigError, Problem
 
@@ -67,21 +68,24 @@ def settings(**github: str) -> Settings:
     return config.parse(GOOD | {"github": GITHUB | github})
 
 
-def test_tokens_are_accepted_by_ids_and_those_that_deploy_only_from_the_branch() -> None:
+def test_tokens_are_accepted_by_numbers_with_a_role_and_not_from_dependabot() -> None:
     assert federation.attribute_condition(settings()) == (
         "assertion.repository_owner_id == '65' && assertion.repository_id == '74' && "
-        "(assertion.sub != 'repo:octo-org/octo-repo:environment:prod' || "
-        "assertion.ref == 'refs/heads/main')"
+        "assertion.actor_id != '49699333' && attribute.ci_role != 'none'"
     )
 
 
-def test_pull_requests_and_the_branch_preview_and_the_environment_deploys() -> None:
-    other = settings(environment="production", branch="release")
-    assert federation.deploy_subject(other) == "repo:octo-org/octo-repo:environment:production"
-    assert federation.preview_subjects(other) == (
-        "repo:octo-org/octo-repo:pull_request",
-        "repo:octo-org/octo-repo:ref:refs/heads/release",
-    )
+def test_the_branch_plans_and_the_environment_deploys() -> None:
+    conditions = federation.role_conditions(settings(environment="production", branch="release"))
+    assert set(conditions) == {Role.PLAN, Role.DEPLOY}
+    assert all("assertion.ref == 'refs/heads/release'" in text for text in conditions.values())
+    assert "assertion.environment == 'production'" in conditions[Role.DEPLOY]
+
+
+def test_pull_requests_have_a_role_only_where_the_file_allows_them() -> None:
+    assert not config.parse(GOOD).pull_requests
+    allowed = config.parse(GOOD | {"pullRequests": True})
+    assert Role.PREVIEW in federation.role_conditions(allowed)
 
 
 @pytest.mark.parametrize("text", ["a' || true || '", "o'r", 'o"r', "a b", "a)"])

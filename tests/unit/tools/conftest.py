@@ -22,6 +22,7 @@ def checkout(tmp_path: Path) -> Layout:
         "tools/offline_engine/go.mod": GO_MOD,
         "tools/offline_engine/go.sum": "",
         "tools/offline_engine/pulumi-language-python": "#!/bin/sh\n",
+        "tools/toolchain/releases.sha256": "",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

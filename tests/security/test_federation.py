@@ -1,0 +1,309 @@
+"""Which token of GitHub may become which account of CI, by the claims in it.
+
+The provider's attribute mapping and condition are evaluated as the Security Token Service does: the
+mapping first, then the condition over the assertion and the mapped attributes. An expression that
+fails, such as one over a claim that is absent, refuses the token. Then the members of the accounts'
+policies are compared with the attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import cel
+import pytest
+import yaml
+
+from tests.unit.bootstrap.recorder import grants, registered
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+IMPERSONATE: Final = "roles/iam.workloadIdentityUser"
+#: https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.locations.workloadIdentityPools.providers
+MAX_SUBJECT, MAX_MAPPING, MAX_CONDITION, MAX_ATTRIBUTES = 127, 2048, 4096, 8192
+MEMBER: Final = re.compile(
+    r"principal(?:Set)?://iam\.googleapis\.com/[^ ]*?/workloadIdentityPools/[a-z0-9-]+/"
+    r"(subject|attribute\.\w+)/(.+)"
+)
+OLD, NEW = "repo:octo-org/octo-repo", "repo:octo-org@65/octo-repo@74"
+MAIN: Final = "refs/heads/main"
+
+
+@pytest.fixture(scope="module")
+def environments() -> dict[str, dict[str, dict[str, Any]]]:
+    return {stack: registered(stack) for stack in ("dev", "prod")}
+
+
+def token(
+    workflow: str, event: str, ref: str, context: str, **claims: str | None
+) -> dict[str, str]:
+    """Claims of a token; a claim of ``None`` is absent.
+
+    https://docs.github.com/en/actions/reference/security/oidc
+    """
+    repository = claims.get("repository") or "octo-org/octo-repo"
+    file = f"{repository}/.github/workflows/{workflow}.yml@{ref}"
+    every = {
+        "iss": "https://token.actions.githubusercontent.com",
+        "sub": f"{OLD}:{context}",
+        "repository": repository,
+        "repository_id": "74",
+        "repository_owner": "octo-org",
+        "repository_owner_id": "65",
+        "actor": "monalisa",
+        "actor_id": "2",
+        "event_name": event,
+        "ref": ref,
+        "base_ref": "",
+        "head_ref": "",
+        "workflow_ref": file,
+        "job_workflow_ref": file,
+        "run_id": "19574389012",
+        "run_attempt": "1",
+    }
+    return {key: value for key, value in (every | claims).items() if value is not None}
+
+
+def deployment(
+    stack: str, *, ref: str = MAIN, event: str = "push", **claims: str
+) -> dict[str, str]:
+    context = f"environment:{stack}"
+    return token("deploy", event, ref, context, **({"environment": stack} | claims))
+
+
+def pull_request(**claims: str) -> dict[str, str]:
+    given = {"base_ref": "main", "head_ref": "topic"} | claims
+    return token("preview", "pull_request", "refs/pull/7/merge", "pull_request", **given)
+
+
+def on_main(workflow: str, event: str, **claims: str) -> dict[str, str]:
+    return token(workflow, event, MAIN, f"ref:{MAIN}", **claims)
+
+
+BRANCH: Final = "refs/heads/topic"
+FILE: Final = "octo-org/octo-repo/.github/workflows/deploy.yml"
+ELSEWHERE: Final = "evil-org/flows/.github/workflows/deploy.yml@refs/heads/main"
+#: (claims, accounts of dev, accounts of prod)
+TOKENS: Final[dict[str, tuple[dict[str, str], set[str], set[str]]]] = {
+    # what the workflows of this repository are for
+    "deploy dev, by a merge": (deployment("dev"), {"deploy"}, set()),
+    "deploy dev, by hand": (deployment("dev", event="workflow_dispatch"), {"deploy"}, set()),
+    "deploy prod": (deployment("prod"), set(), {"deploy"}),
+    "plan of prod after a merge": (on_main("deploy", "push"), {"plan"}, {"plan"}),
+    "plan of prod by hand": (on_main("deploy", "workflow_dispatch"), {"plan"}, {"plan"}),
+    "drift, at night": (on_main("drift", "schedule"), {"plan"}, {"plan"}),
+    "drift, by hand": (on_main("drift", "workflow_dispatch"), {"plan"}, {"plan"}),
+    "pull request": (pull_request(), {"preview"}, set()),
+    # the same of a repository with immutable subjects
+    "deploy prod, new subject": (
+        deployment("prod", sub=f"{NEW}:environment:prod"), set(), {"deploy"},
+    ),
+    "drift, new subject": (
+        on_main("drift", "schedule", sub=f"{NEW}:ref:{MAIN}"), {"plan"}, {"plan"},
+    ),
+    "pull request, new subject": (pull_request(sub=f"{NEW}:pull_request"), {"preview"}, set()),
+    "deploy prod, renamed repository": (
+        deployment("prod", repository="octo-org/renamed", sub="repo:octo-org@65/renamed@74:x"),
+        set(), {"deploy"},
+    ),
+    "deploy prod, long names": (
+        deployment("prod", repository=f"octo-org/{'r' * 100}", sub=f"{NEW}:{'r' * 120}"),
+        set(), {"deploy"},
+    ),
+    # the branch
+    "environment on another branch": (deployment("prod", ref=BRANCH), set(), set()),
+    "environment on another branch, new subject": (
+        deployment("prod", ref=BRANCH, sub=f"{NEW}:environment:prod"), set(), set(),
+    ),
+    "environment on another branch, by hand": (
+        deployment("dev", ref=BRANCH, event="workflow_dispatch"), set(), set(),
+    ),
+    "environment on a tag of the branch's name": (
+        deployment("prod", ref="refs/tags/main"), set(), set(),
+    ),
+    "drift by hand on another branch": (
+        token("drift", "workflow_dispatch", BRANCH, f"ref:{BRANCH}"), set(), set(),
+    ),
+    "push to another branch": (token("deploy", "push", BRANCH, f"ref:{BRANCH}"), set(), set()),
+    # the event
+    "pull request that names an environment": (
+        pull_request(environment="prod", sub=f"{OLD}:environment:prod"), set(), set(),
+    ),
+    "pull_request_target, which runs on main": (
+        on_main("preview", "pull_request_target"), set(), set(),
+    ),
+    "issue comment, which runs on main": (on_main("drift", "issue_comment"), set(), set()),
+    "another workflow's end, in the environment": (
+        deployment("prod", event="workflow_run"), set(), set(),
+    ),
+    "nightly job in the environment": (deployment("prod", event="schedule"), set(), set()),
+    # the environment
+    "job of main in an environment of another name": (
+        deployment("prod", environment="prod2", sub=f"{OLD}:environment:prod2"), set(), set(),
+    ),
+    "job of main in no environment, with its subject": (
+        on_main("deploy", "push", sub=f"{OLD}:environment:prod"), {"plan"}, {"plan"},
+    ),
+    # the workflow
+    "another workflow on main": (on_main("check", "push"), set(), set()),
+    "another workflow in the environment": (
+        token("check", "push", MAIN, "environment:prod", environment="prod"), set(), set(),
+    ),
+    "another workflow of a pull request": (
+        pull_request(job_workflow_ref="octo-org/octo-repo/.github/workflows/x.yml@refs/pull/7/merge"),
+        set(), set(),
+    ),
+    "reusable workflow from elsewhere in the environment": (
+        deployment("prod", job_workflow_ref=ELSEWHERE), set(), set(),
+    ),
+    "reusable workflow from elsewhere on main": (
+        on_main("drift", "schedule", job_workflow_ref=ELSEWHERE.replace("deploy", "drift")),
+        set(), set(),
+    ),
+    "this workflow, called at an old commit": (
+        deployment("prod", job_workflow_ref=f"{FILE}@{'a' * 40}"),
+        set(), set(),
+    ),
+    "folder that ends like the workflows'": (
+        deployment("prod", job_workflow_ref=f"{FILE.replace('/.', '/x/.')}@{MAIN}"),
+        set(), set(),
+    ),
+    # the repository
+    "fork: its own deployment": (
+        deployment("prod", repository="octo-fork/octo-repo", repository_id="99",
+                   repository_owner_id="98"), set(), set(),
+    ),
+    "fork: its own pull request": (
+        pull_request(repository="octo-fork/octo-repo", repository_id="99",
+                     repository_owner_id="98"), set(), set(),
+    ),
+    "another repository of the same name": (deployment("prod", repository_id="75"), set(), set()),
+    "another owner of the same name": (
+        deployment("prod", repository_owner_id="66", repository_id="75"), set(), set(),
+    ),
+    "another owner after a transfer": (deployment("prod", repository_owner_id="66"), set(), set()),
+    "a repository whose name holds the numbers": (
+        deployment("prod", repository="octo-org/octo-repo@74", repository_id="174",
+                   sub=f"{NEW}:environment:prod"), set(), set(),
+    ),
+    # Dependabot
+    "Dependabot's pull request": (
+        pull_request(actor="dependabot[bot]", actor_id="49699333", head_ref="dependabot/go/x"),
+        set(), set(),
+    ),
+    "Dependabot on somebody's branch": (
+        pull_request(actor="dependabot[bot]", actor_id="49699333"), set(), set(),
+    ),
+    "Dependabot's branch, run again by a person": (
+        pull_request(head_ref="dependabot/go/x"), set(), set(),
+    ),
+    "Dependabot in the environment": (
+        deployment("prod", actor="dependabot[bot]", actor_id="49699333"), set(), set(),
+    ),
+    # tokens with fewer claims
+    "no environment claim, no workflow claim": (
+        token("deploy", "push", MAIN, "environment:prod", job_workflow_ref=None), set(), set(),
+    ),
+    "no event": (deployment("prod", event_name=None), set(), set()),  # type: ignore[arg-type]
+    "no repository number": (deployment("prod", repository_id=None), set(), set()),  # type: ignore[arg-type]
+    "no head of the pull request": (pull_request(head_ref=None), set(), set()),  # type: ignore[arg-type]
+}  # fmt: skip
+
+
+def provider(resources: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return resources["github-provider"]
+
+
+def attributes(resources: dict[str, dict[str, Any]], claims: dict[str, str]) -> dict[str, str]:
+    """Return the token's mapped attributes; nothing if the token is refused."""
+    mapping: dict[str, str] = provider(resources)["attributeMapping"]
+    try:
+        mapped = {key: cel.evaluate(text, {"assertion": claims}) for key, text in mapping.items()}
+        custom = {
+            key.partition(".")[2]: value for key, value in mapped.items() if "attribute" in key
+        }
+        context = {"assertion": claims, "attribute": custom, "google": {}}
+        allowed = cel.evaluate(provider(resources)["attributeCondition"], context)
+    except (KeyError, RuntimeError, TypeError, ValueError):
+        return {}
+    assert all(isinstance(value, str) for value in mapped.values()), mapped
+    return mapped if allowed is True and len(mapped["google.subject"]) <= MAX_SUBJECT else {}
+
+
+def accounts(resources: dict[str, dict[str, Any]], claims: dict[str, str]) -> set[str]:
+    """Return the accounts that a token may impersonate."""
+    mapped = attributes(resources, claims)
+    found: set[str] = set()
+    for member, role, place, _ in grants(resources):
+        if role == IMPERSONATE:
+            parts = MEMBER.fullmatch(member)
+            assert parts, f"{member} is no member of a pool that this test understands"
+            attribute = "google.subject" if parts[1] == "subject" else parts[1]
+            if mapped.get(attribute) == parts[2]:
+                found.add(place.split("@")[0].split("-")[1])
+    return found
+
+
+@pytest.mark.parametrize("stack", ["dev", "prod"])
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_token_becomes_these_accounts_and_no_other(
+    name: str, stack: str, environments: dict[str, dict[str, dict[str, Any]]]
+) -> None:
+    claims, dev, prod = TOKENS[name]
+    assert accounts(environments[stack], claims) == (dev if stack == "dev" else prod)
+
+
+def test_the_mapping_stays_within_the_limits_of_the_service(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
+    for resources in environments.values():
+        assert len(provider(resources)["attributeCondition"]) <= MAX_CONDITION
+        assert all(
+            len(text) <= MAX_MAPPING for text in provider(resources)["attributeMapping"].values()
+        )
+        for claims, _, _ in TOKENS.values():
+            mapped = attributes(resources, claims)
+            assert sum(len(key) + len(value) for key, value in mapped.items()) <= MAX_ATTRIBUTES
+
+
+def test_no_account_is_bound_to_a_name_that_somebody_else_can_register(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
+    for resources in environments.values():
+        texts = [provider(resources)["attributeCondition"]]
+        texts += provider(resources)["attributeMapping"].values()
+        texts += [member for member, role, _, _ in grants(resources) if role == IMPERSONATE]
+        for text in texts:
+            assert "octo" not in text
+            assert "assertion.sub" not in text
+            assert "/subject/" not in text
+
+
+def signing_jobs() -> list[tuple[str, str, dict[str, Any], list[str]]]:
+    """(workflow, event, job, variables of the accounts it names) for every job that signs in."""
+    found: list[tuple[str, str, dict[str, Any], list[str]]] = []
+    for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        content = yaml.safe_load(file.read_text())
+        for job in content["jobs"].values():
+            if named := re.findall(r"GCP_(\w+)_SERVICE_ACCOUNT_(\w+)", str(job)):
+                pairs = sorted({f"{role} {stack}".lower() for role, stack in named})
+                found += [(file.stem, event, job, pairs) for event in content[True]]
+    return found
+
+
+def test_every_job_may_become_the_account_that_it_names(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
+    seen: set[str] = set()
+    for workflow, event, job, pairs in signing_jobs():
+        claims = on_main(workflow, event)
+        if event == "pull_request":
+            claims = pull_request()
+        elif "environment" in job:
+            claims |= {"environment": job["environment"]}
+        for pair in pairs:
+            role, stack = pair.split()
+            assert accounts(environments[stack], claims) == {role}, (workflow, event, pair)
+            seen.add(pair)
+    assert seen == {"preview dev", "plan dev", "plan prod", "deploy dev", "deploy prod"}

@@ -1,0 +1,42 @@
+"""The files and the page that the repository's own protection rests on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = (ROOT / "docs" / "github.md").read_text()
+
+
+def owners() -> dict[str, list[str]]:
+    lines = (ROOT / ".github" / "CODEOWNERS").read_text().splitlines()
+    words = [line.split() for line in lines if line and not line.startswith("#")]
+    return {path: owner for path, *owner in words}
+
+
+@pytest.mark.parametrize("folder", ["/bootstrap/", "/policy/", "/.github/"])
+def test_a_change_of_what_protects_us_needs_an_owner(folder: str) -> None:
+    assert owners()[folder]
+
+
+def test_every_owned_path_exists_and_no_line_takes_an_owner_away() -> None:
+    for path, names in owners().items():
+        assert (ROOT / path.strip("/")).exists(), path
+        assert all(re.fullmatch(r"@[\w-]+/[\w-]+", name) for name in names), path
+        assert names, path
+
+
+def test_the_page_names_every_environment_and_the_check_of_a_pull_request() -> None:
+    files = {file.stem: yaml.safe_load(file.read_text())["jobs"] for file in
+             (ROOT / ".github" / "workflows").glob("*.yml")}  # fmt: skip
+    environments = {job["environment"] for jobs in files.values() for job in jobs.values()
+                    if "environment" in job}  # fmt: skip
+    assert environments == {"dev", "prod"}
+    for name in environments:
+        assert f"| environment `{name}` |" in PAGE
+    assert f"`{files['check']['check']['name']}`" in PAGE

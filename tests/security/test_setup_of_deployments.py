@@ -1,0 +1,201 @@
+"""What a job that can sign in installs: few packages, by hash, and no download without a pin."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import io
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from toolchain import pulumi_cli, python_env, releases
+from toolchain.console import SetupError
+from toolchain.layout import PLUGINS, Layout
+from toolchain.pulumi_cli import SourceUnavailableError
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+#: Refuses imports of these modules, then loads all that the workflows' commands and programs load.
+IMPORTS: Final = """
+import importlib, importlib.abc, sys
+
+class Refusing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in refused:
+            raise ImportError(f"{name} is installed for development only")
+
+refused = set(sys.argv[1].split())
+sys.meta_path.insert(0, Refusing())
+for name in (
+    "vt.cli", "infra.program", "infra.customjob.provider", "infra.customjob.google.job_service",
+    "infra.customjob.google.intent_store", "vt.review.html", "vt.engine.events",
+):
+    importlib.import_module(name)
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Layout:
+    """A checkout for deployments, with an empty cache and no pinned release."""
+    root = tmp_path / "checkout"
+    for name, text in {
+        "requirements/runtime.txt": "pulumi-gcp==9.1.0 \\\n    --hash=sha256:aa\n",
+        "tools/offline_engine/go.mod": "\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n",
+        "tools/toolchain/releases.sha256": "# none\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / ".venv" / "bin").mkdir(parents=True)
+    place = Layout(root, tmp_path / "cache", deploy=True)
+    place.toolchain.mkdir(parents=True)
+    return place
+
+
+def jobs_that_sign_in() -> list[Any]:
+    return [
+        pytest.param(job, id=f"{file.stem}-{key}")
+        for file in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+        for key, job in yaml.safe_load(file.read_text())["jobs"].items()
+        if "id-token" in job["permissions"]
+    ]
+
+
+@pytest.mark.parametrize("job", jobs_that_sign_in())
+def test_a_job_that_can_sign_in_installs_for_deployments_and_the_engine_downloads_nothing(
+    job: dict[str, Any],
+) -> None:
+    assert job["env"]["DEPLOY"] == "1"
+    assert job["env"]["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+
+
+@pytest.mark.parametrize("verb", ["setup", "preview", "deploy", "drift", "comment", "approval"])
+def test_every_verb_of_such_a_job_sets_up_for_deployments(verb: str) -> None:
+    command = ["make", "-n", verb, "STACK=dev", "DEPLOY=1"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "tools/setup.py --deploy" in shown
+
+
+def test_a_deployment_installs_the_packages_of_the_program_and_not_those_of_development(
+    checkout: Layout,
+) -> None:
+    assert checkout.requirements.name == "runtime.txt"
+    assert dataclasses.replace(checkout, deploy=False).requirements.name == "dev.txt"
+
+
+def test_what_a_deployment_runs_imports_no_package_of_development() -> None:
+    def names(file: str) -> set[str]:
+        text = (ROOT / "requirements" / file).read_text()
+        return set(re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE))
+
+    only = names("dev.txt") - names("runtime.txt")
+    modules = {
+        module
+        for module, owners in importlib.metadata.packages_distributions().items()
+        if {re.sub(r"[-_.]+", "-", owner).lower() for owner in owners} <= only
+    }
+    assert {"pytest", "playwright", "cel"} <= modules
+    subprocess.run([sys.executable, "-c", IMPORTS, " ".join(modules)], cwd=ROOT, check=True)
+
+
+def test_what_sets_up_a_deployment_is_pinned_for_it() -> None:
+    text = (ROOT / "requirements" / "runtime.txt").read_text()
+    for package in ("uv", "setuptools", "pip", "pulumi-gcp"):
+        assert python_env.pinned_requirement(package, text)
+
+
+def test_a_deployment_never_runs_the_installer_script(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: Any, **__: Any) -> None:
+        raise AssertionError("a program was downloaded and run")
+
+    monkeypatch.setattr(pulumi_cli, "run", run)
+    with pytest.raises(SourceUnavailableError, match=r"releases\.sha256 has no line for pulumi-v3"):
+        pulumi_cli.install_official(checkout)
+
+
+def test_a_deployment_uses_no_engine_that_happens_to_be_on_the_machine(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(_: Layout) -> pulumi_cli.Pulumi:
+        raise AssertionError("an engine of unknown origin was taken")
+
+    def build(_: Layout) -> pulumi_cli.Pulumi:
+        return pulumi_cli.Pulumi("build", "3.259.0", "", "")
+
+    monkeypatch.setitem(pulumi_cli.SOURCES, "path", link)
+    monkeypatch.setitem(pulumi_cli.SOURCES, "build", build)
+    assert pulumi_cli.ensure_pulumi(checkout, "auto").source == "build"
+
+
+def archive(folder: Path, *, outside: bool = False) -> Path:
+    file = folder / releases.engine_archive("3.259.0")
+    with tarfile.open(file, "w:gz") as opened:
+        for name in ("pulumi", *PLUGINS):
+            data = b"\x7fELF"
+            member = tarfile.TarInfo(f"pulumi/../../{name}" if outside else f"pulumi/{name}")
+            member.size, member.mode = len(data), 0o755
+            opened.addfile(member, io.BytesIO(data))
+    return file
+
+
+def pin(checkout: Layout, file: Path, content: bytes | None = None) -> None:
+    digest = hashlib.sha256(file.read_bytes() if content is None else content).hexdigest()
+    (checkout.tools / "toolchain" / "releases.sha256").write_text(f"{digest}  {file.name}\n")
+
+
+def test_a_pinned_release_is_installed(
+    checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = archive(tmp_path)
+    pin(checkout, file)
+    monkeypatch.setattr(releases, "ENGINE_URL", tmp_path.as_uri())
+    assert pulumi_cli.install_official(checkout).source == "official"
+    for name in ("pulumi", *PLUGINS):
+        assert (checkout.bin / name).read_bytes() == b"\x7fELF"
+
+
+def test_a_release_with_another_content_is_refused_and_nothing_of_it_is_kept(
+    checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(checkout, archive(tmp_path), b"what was reviewed")
+    monkeypatch.setattr(releases, "ENGINE_URL", tmp_path.as_uri())
+    with pytest.raises(SourceUnavailableError, match=r"SHA-256 is [0-9a-f]{64}, pinned is"):
+        pulumi_cli.install_official(checkout)
+    assert not list(checkout.toolchain.iterdir())
+    assert not (checkout.bin / "pulumi").exists()
+
+
+def test_a_release_with_a_path_out_of_its_folder_is_refused(
+    checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(checkout, archive(tmp_path, outside=True))
+    monkeypatch.setattr(releases, "ENGINE_URL", tmp_path.as_uri())
+    with pytest.raises(SourceUnavailableError):
+        pulumi_cli.install_official(checkout)
+    assert not list(checkout.toolchain.iterdir())
+
+
+def test_the_gcp_plugin_is_installed_with_its_pinned_checksum(
+    checkout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(
+        pulumi_cli, "run", lambda command, **_: commands.append([str(part) for part in command])
+    )
+    with pytest.raises(SetupError, match=r"releases\.sha256 has no line for pulumi-resource"):
+        pulumi_cli.install_gcp_plugin(checkout)
+    assert not commands
+    name = releases.plugin_archive("9.1.0")
+    (checkout.tools / "toolchain" / "releases.sha256").write_text(f"{'a' * 64}  {name}\n")
+    assert pulumi_cli.install_gcp_plugin(checkout) == "9.1.0, by SHA-256"
+    assert commands[0][1:] == [
+        *("plugin", "install", "resource", "gcp", "9.1.0", "--exact", "--checksum", "a" * 64)
+    ]

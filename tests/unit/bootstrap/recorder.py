@@ -1,0 +1,65 @@
+"""What the program registers for an environment, under Pulumi's mocks."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pulumi
+import yaml
+
+from foundation import config, program
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+class Recorder(pulumi.runtime.Mocks):
+    """Remembers what is registered and answers with what the cloud would fill in."""
+
+    def __init__(self) -> None:
+        self.registered: dict[str, dict[str, Any]] = {}
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        self.registered[args.name] = {"type": args.typ, **args.inputs}
+        state = dict(args.inputs)
+        if args.typ == "gcp:serviceaccount/account:Account":
+            email = f"{args.inputs['accountId']}@{args.inputs['project']}.iam.gserviceaccount.com"
+            state |= {"email": email, "member": f"serviceAccount:{email}", "name": email}
+        if args.typ == "gcp:projects/iAMCustomRole:IAMCustomRole":
+            state["name"] = f"projects/{args.inputs['project']}/roles/{args.inputs['roleId']}"
+        return f"{args.name}-id", state
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
+        raise AssertionError(f"a preview must not look anything up: {args.token}")
+
+
+def registered(stack: str, **changes: Any) -> dict[str, dict[str, Any]]:
+    """Return the inputs of each resource that ``bootstrap/Pulumi.<stack>.yaml`` declares."""
+    file = yaml.safe_load((ROOT / "bootstrap" / f"Pulumi.{stack}.yaml").read_text())["config"]
+    raw = {key.split(":")[1]: value for key, value in file.items()}
+    recorder = Recorder()
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(recorder, config.SCHEMA.namespace, stack)
+
+    @pulumi.runtime.test
+    def run() -> None:
+        program.deploy(config.parse(raw | {"stack": stack} | changes))
+
+    run()
+    return recorder.registered
+
+
+def grants(resources: dict[str, dict[str, Any]]) -> set[tuple[str, str, str, str]]:
+    """(member, role, place, condition) of every grant."""
+    places = ("bucket", "cryptoKeyId", "serviceAccountId", "project")
+    return {
+        (
+            inputs["member"],
+            inputs["role"],
+            next(inputs[key] for key in places if key in inputs),
+            inputs.get("condition", {}).get("expression", ""),
+        )
+        for inputs in resources.values()
+        if inputs["type"].lower().endswith("iammember")
+    }
