@@ -1,10 +1,10 @@
-"""Logistic regression on Titanic passengers that resumes after a preemption.
+"""Logistic regression on Titanic passengers that survives its machine.
 
 ``python -m spot_resume.task --data TRAIN.npz [--steps N] [--checkpoint-every N]``
 
-At intervals, the whole training state (weights, step, random number generator) is written to a new
-file in AIP_CHECKPOINT_DIR. At the start, the newest complete file is loaded. An interrupted run
-ends with the same weights as an uninterrupted one.
+Every so many steps all that the training is made of (weights, step, state of the random numbers)
+is written to a new file in AIP_CHECKPOINT_DIR; at the start the newest complete one is loaded.
+An interrupted and a quiet run end with the same weights.
 """
 
 from __future__ import annotations
@@ -15,25 +15,22 @@ import os
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
-BATCH: Final = 64
-RATE: Final = 0.01
-SEED: Final = 7
+BATCH, RATE, SEED = 64, 0.01, 7
 
 
 @dataclass
-class TrainingState:
-    """Everything that the next step depends on."""
+class State:
+    """Everything the next step depends on."""
 
     weights: np.ndarray
     step: int = 0
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(SEED))
 
     def advance(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Do one step of stochastic gradient descent."""
+        """One step of stochastic gradient descent."""
         rows = self.random.integers(0, len(x), BATCH)
         predicted = 1 / (1 + np.exp(-x[rows] @ self.weights))
         self.weights = self.weights - RATE * x[rows].T @ (predicted - y[rows]) / BATCH
@@ -41,27 +38,27 @@ class TrainingState:
 
 
 def folder(variable: str, default: str) -> Path:
-    """The folder that a variable names: gs://BUCKET/PATH is mounted at /gcs/BUCKET/PATH."""
+    """A directory the service names: gs://BUCKET/PATH is mounted as /gcs/BUCKET/PATH."""
     name = os.environ.get(variable, default)
     path = Path("/gcs/" + name.removeprefix("gs://") if name.startswith("gs://") else name)
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
-def save(state: TrainingState, checkpoints: Path) -> None:
-    """Write a checkpoint under a new name. Cloud Storage shows only complete objects."""
+def save(state: State, checkpoints: Path) -> None:
+    """Write a checkpoint under a new name: an object appears only when it is complete."""
     random = json.dumps(state.random.bit_generator.state)
     target = checkpoints / f"step-{state.step:09d}.npz"
     with target.open("wb") as file:
         np.savez(file, weights=state.weights, step=state.step, random=random)
 
 
-def restore(checkpoints: Path) -> TrainingState | None:
-    """Load the newest checkpoint that is complete, or return None if there is none."""
+def restore(checkpoints: Path) -> State | None:
+    """The newest checkpoint that can be read, or None."""
     for path in sorted(checkpoints.glob("step-*.npz"), reverse=True):
         try:
             with np.load(path, allow_pickle=False) as saved:
-                state = TrainingState(saved["weights"], int(saved["step"]))
+                state = State(saved["weights"], int(saved["step"]))
                 state.random.bit_generator.state = json.loads(str(saved["random"]))
                 return state
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as bad:
@@ -84,8 +81,8 @@ def load(path: str) -> tuple[np.ndarray, np.ndarray]:
         return np.stack(columns, axis=1), data["survived"].astype(float)
 
 
-def main(argv: list[str] | None = None) -> TrainingState:
-    """Train from the last checkpoint to the end."""
+def main(argv: list[str] | None = None) -> State:
+    """Train to the end from wherever the last run came."""
     parser = argparse.ArgumentParser(prog="spot_resume.task")
     parser.add_argument("--data", required=True)
     parser.add_argument("--steps", type=int, default=20_000)
@@ -93,7 +90,7 @@ def main(argv: list[str] | None = None) -> TrainingState:
     options = parser.parse_args(argv)
     x, y = load(options.data)
     checkpoints = folder("AIP_CHECKPOINT_DIR", "checkpoints")
-    state = restore(checkpoints) or TrainingState(np.zeros(x.shape[1]))
+    state = restore(checkpoints) or State(np.zeros(x.shape[1]))
     print(f"starting at step {state.step} of {options.steps}", flush=True)
     while state.step < options.steps:
         state.advance(x, y)

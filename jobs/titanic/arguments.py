@@ -1,4 +1,4 @@
-"""The job's command line, checked before any data is read."""
+"""The job's command line: checked before anything is read, so that a typo costs no machine time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    """Return the arguments. Wrong usage prints a message to stderr and exits with 2."""
+    """Return the arguments; wrong usage is explained on stderr and exits with 2."""
     parser = argparse.ArgumentParser(
         prog="python -m titanic.task",
         description="Train a classifier of survival on the Titanic.",

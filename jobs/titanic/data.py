@@ -1,4 +1,4 @@
-"""Read one split of the passengers from an ``.npz`` file and validate it.
+"""Reads one split of the passengers from an ``.npz`` file and refuses what cannot be trained on.
 
 Layout (written by ``jobs/data/titanic.py``): one array a column, all of one length.
 
@@ -20,7 +20,6 @@ from __future__ import annotations
 import io
 import zipfile
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,8 @@ from numpy.typing import NDArray
 from titanic.errors import JobError
 from titanic.storage import read_bytes
 
-FEATURES: Final = ("passenger_class", "sex", "age", "title", "party_size")
-LABEL: Final = "survived"
+FEATURES = ("passenger_class", "sex", "age", "title", "party_size")
+LABEL = "survived"
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,11 @@ class Split:
 
 
 def load_split(uri: str) -> Split:
-    """Read and check the split at ``uri`` (``gs://`` URI or path).
+    """Read and check the split at `uri` (``gs://`` URI or path).
 
     Raises:
-        JobError: the file cannot be read, is not an ``.npz`` file, lacks a column, or its columns
-            do not match.
+        JobError: it cannot be read, is no ``.npz`` file, lacks a column, or its columns do not
+            fit each other.
     """
     arrays = _read_arrays(uri)
     missing = [name for name in (*FEATURES, LABEL) if name not in arrays]

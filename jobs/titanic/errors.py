@@ -1,4 +1,4 @@
-"""The exception that the job reports as one line."""
+"""The one exception the job reports as a plain line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from __future__ import annotations
 class JobError(Exception):
     """A mistake in the data, the arguments or the permissions that an operator can fix.
 
-    The message says what is wrong, where, and what to do. ``titanic.task`` prints it without a
-    traceback and exits with 1. Any other exception is a defect of this package.
+    The message says what is wrong, where, and what to do; ``titanic.task`` prints it without a
+    traceback and exits with 1. Anything else that is raised is a defect of this package.
     """

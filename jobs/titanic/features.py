@@ -1,14 +1,14 @@
-"""Convert raw columns to the inputs of the network.
+"""From raw columns to the numbers a network takes; everything learned is learned on train.
 
-Category lists, medians, mean and deviation are fitted on the training split alone, so that the
-other splits stay unseen. They are saved in ``model.pt``: a model is useless without them.
+Category lists, medians, mean and deviation come from the training split alone, so that validation
+and test stay unseen. They travel inside ``model.pt``: a model without them is of no use.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,12 @@ from titanic.errors import JobError
 
 Columns = dict[str, NDArray]
 
-CATEGORICAL: Final = ("passenger_class", "sex", "title", "party")
-OTHER: Final = "other"
-#: Titles of fewer passengers (Jonkheer, Capt, ...) have no input: a network would memorize them.
-RARE: Final = 10
-#: Smallest small and large party: small ones survived more often than single passengers, large
-#: ones less often.
-SMALL_PARTY: Final = 2
-LARGE_PARTY: Final = 5
+CATEGORICAL = ("passenger_class", "sex", "title", "party")
+OTHER = "other"
+# A title borne by fewer passengers (Jonkheer, Capt, ...) teaches a network those passengers only.
+RARE = 10
+# Small parties fared better than passengers alone, large ones worse: sizes where that turns.
+SMALL_PARTY, LARGE_PARTY = 2, 5
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Preprocessing:
 
 
 def fit(columns: Columns) -> Preprocessing:
-    """Decide categories, imputation and scaling on ``columns``, which must be the training split.
+    """Decide categories, imputation and scaling on `columns`, which must be the training split.
 
     Raises:
         JobError: not one age is known.
@@ -80,7 +78,7 @@ def fit(columns: Columns) -> Preprocessing:
         if (known & (titles == title)).any()
     }
     filled = _impute(age, titles, medians, median)
-    # A constant age scales by 1: a division by zero would make every weight NaN.
+    # A constant age scales by 1: dividing by zero would poison every weight with NaN.
     deviation = float(filled.std()) or 1.0
     return Preprocessing(categories, medians, median, float(filled.mean()), deviation)
 

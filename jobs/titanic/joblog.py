@@ -1,4 +1,4 @@
-"""The job's log: printed while it runs, and kept for ``training.log``."""
+"""The job's log: shown while it runs, and kept to become ``training.log``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 
 
 class JobLog:
-    """Prints log records and keeps a copy.
+    """Sends what the process logs to the terminal and keeps a copy.
 
-    Warnings and errors go to stderr, other records to stdout, because Vertex AI gives lines of
-    stderr the severity ERROR and lines of stdout the severity INFO.
+    Warnings and errors go to stderr and everything else to stdout, because Vertex AI files a line
+    under severity ERROR or INFO by the stream it came from.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class JobLog:
         for handler in (out, err):
             handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
         logging.basicConfig(level=logging.INFO, handlers=[copy, out, err], force=True)
-        # Messages of libraries (matplotlib's font cache) are of no use to the reader.
+        # The libraries' own chatter (matplotlib's font cache) is of no use to the reader.
         logging.getLogger("matplotlib").setLevel(logging.WARNING)
 
     def content(self) -> bytes:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +13,8 @@ from torch import Tensor, nn
 from titanic.errors import JobError
 from titanic.features import Columns, Preprocessing, transform
 
-FORMAT: Final = 1
-THRESHOLD: Final = 0.5
+FORMAT = 1
+THRESHOLD = 0.5
 
 
 class SurvivalNet(nn.Module):
@@ -32,7 +31,7 @@ class SurvivalNet(nn.Module):
         self.architecture = {"inputs": inputs, "hidden": list(hidden), "dropout": dropout}
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the logits for ``features`` (passengers x inputs)."""
+        """Return the logits for `features` (passengers x inputs)."""
         return self.layers(features).squeeze(-1)
 
 

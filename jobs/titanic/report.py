@@ -1,4 +1,4 @@
-"""Artifacts of a run beside its model: metrics, the history of its epochs, and their curves."""
+"""What a run leaves beside its model: metrics, the history of its epochs, a picture of them."""
 
 # matplotlib comes with the training environment; the development environment does not install it.
 # pyright: reportMissingImports=false
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Epoch:
-    """Results of one epoch. Losses are mean binary cross-entropy; accuracy is a fraction."""
+    """Figures of one epoch. Losses are mean binary cross-entropy; accuracy is a fraction."""
 
     number: int
     train_loss: float
@@ -28,12 +28,12 @@ def best_epoch(history: Sequence[Epoch]) -> Epoch:
 
 
 def metrics_json(metrics: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
-    """Return ``metrics.json``: metrics at the top, values that differ between runs under ``run``.
+    """Return ``metrics.json``: the metrics at the top, what differs from run to run under ``run``.
 
     Two runs with the same data and arguments agree in everything but ``run``.
 
     Raises:
-        ValueError: a metric is NaN or infinite, which JSON cannot represent.
+        ValueError: a metric is NaN or infinite, which JSON cannot say.
     """
     document = {**metrics, "run": run}
     return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()

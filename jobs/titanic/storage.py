@@ -1,4 +1,4 @@
-"""Read and write whole objects by ``gs://`` URI or local path.
+"""Reads and writes whole objects by ``gs://`` URI or local path.
 
 Objects are fetched with the official client rather than expected on disk: Vertex AI copies nothing
 from Cloud Storage to the machine beforehand. A path below ``/gcs/`` is a local path here.
@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from titanic.errors import JobError
 
 if TYPE_CHECKING:
     from google.cloud.storage import Blob, Client
 
-SCHEME: Final = "gs://"
+SCHEME = "gs://"
 
 
 def is_gcs(uri: str) -> bool:
-    """Whether ``uri`` names a Cloud Storage object or prefix, rather than a local path."""
+    """Whether `uri` names a Cloud Storage object or prefix, rather than a local path."""
     return uri.startswith(SCHEME)
 
 
@@ -39,7 +39,7 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def join(directory: str, name: str) -> str:
-    """Return the URI or path of ``name`` in ``directory``, whether or not that ends in a slash."""
+    """Return the URI or path of `name` in `directory`, whether or not that ends in a slash."""
     return f"{directory.rstrip('/')}/{name}" if is_gcs(directory) else str(Path(directory, name))
 
 
@@ -87,11 +87,11 @@ def _write_file(path: Path, data: bytes) -> None:
 
 @lru_cache(maxsize=1)
 def _client() -> Client:
-    """The storage client of the job's project, or of the emulator if STORAGE_EMULATOR_HOST is set.
+    """The storage client: of the job's own project, and of the emulator if one is named.
 
-    The code runs in a project of Google's, so the client must not infer the project from its
-    environment. The client reads STORAGE_EMULATOR_HOST itself. An emulator has no accounts, so it
-    needs anonymous credentials: without them the client searches for others.
+    The code runs in a project of Google's, so the client must not guess the project from its
+    surroundings. STORAGE_EMULATOR_HOST is honoured by the client itself; an emulator knows no
+    accounts, and without anonymous credentials the client would look for some.
     """
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
@@ -109,7 +109,7 @@ def _blob(uri: str) -> Blob:
 
 @contextmanager
 def _plain_errors(verb: str, uri: str, role: str) -> Iterator[None]:
-    """Convert the client's exceptions to a JobError of one line, with a hint."""
+    """Turn what the client raises into one line that says what to do."""
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError
 

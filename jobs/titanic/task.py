@@ -1,9 +1,8 @@
 """The training job: ``python -m titanic.task --train URI --val URI [--test URI] ...``.
 
-A run writes all artifacts to one directory, AIP_MODEL_DIR unless --output-dir is given:
-``model.pt``, ``eval_history.csv``, ``curves.png``, ``training.log`` and ``metrics.json``. The last
-one is written at the end, so it exists only if the run is complete. A failed run leaves
-``training.log``.
+All artifacts of a run go together into one directory, AIP_MODEL_DIR unless --output-dir is given:
+``model.pt``, ``eval_history.csv``, ``curves.png``, ``training.log`` and, last, ``metrics.json``,
+which is therefore there only if the run is complete. A run that fails leaves ``training.log``.
 
 Exit codes: 0 trained, 1 failed for a reason that is printed, 2 wrong usage.
 """
@@ -98,7 +97,7 @@ def _examples(split: Split, fitted: features.Preprocessing, device: torch.device
 def _metrics(
     splits: dict[str, Split], history: list[report.Epoch], content: bytes, params: Hyperparameters
 ) -> dict[str, Any]:
-    """Evaluate the saved model, which is the one that users load."""
+    """Measure the model as it was saved: what is reported is what a user will load."""
     classifier = model.load(content)
     best = report.best_epoch(history)
     metrics: dict[str, Any] = {}
@@ -139,7 +138,7 @@ def _write_artifacts(
 
 
 def _save_log_of_failure(directory: str, job_log: JobLog) -> None:
-    """Write the log of a failed run. An error here is logged and hides no earlier one."""
+    """Leave the log beside where the model would be; the first error stays the one that counts."""
     try:
         write_bytes(join(directory, "training.log"), job_log.content(), "text/plain")
     except JobError as error:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """The parameters of a run, besides its data. Patience is in epochs."""
+    """What a run is decided by, besides its data. Patience is counted in epochs."""
 
     epochs: int
     learning_rate: float
@@ -50,24 +50,24 @@ def pick_device() -> torch.device:
 
 
 def make_reproducible(seed: int) -> None:
-    """Make runs with the same arguments on the same kind of machine give the same results."""
+    """Make two runs with the same arguments on the same kind of machine give the same numbers."""
     # cuBLAS is deterministic only with this set, and reads it when CUDA starts.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
     torch.use_deterministic_algorithms(True)
-    # Sums depend on the number of threads, and so small a network gains nothing from more.
+    # Sums depend on how work is divided among threads; so small a network gains nothing by them.
     torch.set_num_threads(1)
 
 
 def train(
     train_set: Examples, validation_set: Examples, params: Hyperparameters
 ) -> tuple[SurvivalNet, list[Epoch]]:
-    """Train until the validation loss has not improved for ``params.patience`` epochs.
+    """Train until the validation loss has not improved for `params.patience` epochs.
 
     Returns:
-        The network with the weights of its best epoch, and the results of every epoch.
+        The network with the weights of its best epoch, and every epoch's figures.
 
     Raises:
         JobError: the loss is no longer a number.
@@ -101,7 +101,7 @@ def train(
 
 
 def evaluate(net: SurvivalNet, examples: Examples) -> tuple[float, float]:
-    """Return mean loss (binary cross-entropy) and accuracy on ``examples``."""
+    """Return mean loss (binary cross-entropy) and accuracy on `examples`."""
     net.eval()
     with torch.no_grad():
         logits = net(examples.features)
