@@ -17,7 +17,7 @@ from guardrails.policy import (
     policy,
     text,
 )
-from infra.customjob.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
+from infra.customjob.secret_patterns import is_secret_variable, secret_words
 
 CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TRAINING: Final = (
@@ -171,12 +171,16 @@ def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> It
             task = mapping(pool, section)
             for variable in items(task, "env"):
                 name, value = text(variable, "name"), text(variable, "value")
-                by_name = SECRET_NAME.search(name) and value and not HARMLESS.fullmatch(value)
-                if by_name or TOKEN.search(value):
+                if is_secret_variable(name, value):
                     yield f"{place}: the value of {name} looks like a secret. {hint}"
-            for key in ("command", "args"):
-                if any(TOKEN.search(str(part)) for part in items(task, key)):
-                    yield f"{place}: {key} holds what looks like a token. {hint}"
+            words = [
+                (key, word if isinstance(word, str) else "")
+                for key in ("command", "args")
+                for word in items(task, key)
+            ]
+            keys = (words[index][0] for index in secret_words([word for _, word in words]))
+            for key in dict.fromkeys(keys):
+                yield f"{place}: {key} holds what looks like a secret. {hint}"
 
 
 @policy(
