@@ -126,6 +126,11 @@ def is_secret_variable(name: str, value: str) -> bool:
     return bool(value) and (_is_secret(name, value, strict=False) or contains_secret(value))
 
 
+def is_secret_value(name: str, value: str) -> bool:
+    """Whether a field holds a secret by its name, which need not be a variable's."""
+    return bool(value) and _is_secret(name, value, strict=True)
+
+
 def contains_secret(text: str) -> bool:
     """Whether a text holds a secret: a well-known form, or a value after a secret's name.
 
