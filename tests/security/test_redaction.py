@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from infra.customjob.google.vertex_api import CustomJob, JobState
 from infra.errors import CommandError, EventParseError, OperatorError, PreviewError
 from vt.cli import app
+from vt.console import console, show_facts, table
 from vt.deploy import sources
 from vt.diff import report as diff_report
 from vt.diff.comparing import Comparison
@@ -137,6 +138,14 @@ def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixt
         show.one(job, ref, as_json=as_json)
         assert_redacted(capsys.readouterr().out)
     show.table_of([job], 1, as_json=True, log=print)
+    assert_redacted(capsys.readouterr().out)
+
+
+def test_a_table_and_a_list_of_facts_have_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    out = console()
+    out.print(table("JOB", "ERROR", rows=[("a", SAID)]))
+    assert_redacted(capsys.readouterr().out)
+    show_facts(out, ("JOB", TOKEN), [("error", SAID)])
     assert_redacted(capsys.readouterr().out)
 
 
