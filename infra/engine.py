@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 import pulumi
 
+from infra.customjob.secret_patterns import redacted
 from infra.errors import ConfigError
 from infra.settings import locations, reader
 from infra.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
@@ -51,9 +52,9 @@ def _parsed(text: str) -> Any:
 
 
 def end_with_message(message: str) -> NoReturn:
-    """Log ``message`` as an error and end the program, with no traceback.
+    """Log ``message`` as an error, secrets redacted, and end the program, with no traceback.
 
     ``pulumi.RunError`` would add "an unhandled error occurred" to a mistake in a file.
     """
-    pulumi.log.error(message)
+    pulumi.log.error(redacted(message))
     sys.exit(MESSAGE_SHOWN)

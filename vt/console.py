@@ -1,4 +1,7 @@
-"""Output for people. Colours only on a terminal; NO_COLOR is honoured (by rich itself)."""
+"""Output for people. Colours only on a terminal; NO_COLOR is honoured (by rich itself).
+
+What looks like a secret in a cell or a fact is redacted.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Final
 
 from rich.console import Console
 from rich.table import Table
+
+from vt.engine.values import redact
 
 #: Columns where there is no terminal: what is searched there, line by line, must not be folded.
 _PLAIN_WIDTH: Final = 10_000
@@ -25,7 +30,7 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
     A long value is left to the terminal to fold: an address that is cut into table cells can
     neither be followed nor copied.
     """
-    facts = [head, *rows]
+    facts = [(key, redact(value)) for key, value in (head, *rows)]
     width = max(len(key) for key, _ in facts)
     for number, (key, value) in enumerate(facts):
         out.print(f"{key:{width}}  {value}", style="" if number else "bold", soft_wrap=True)
@@ -37,5 +42,5 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
     for column in columns:
         made.add_column(column, overflow="fold")
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(redact, row))
     return made

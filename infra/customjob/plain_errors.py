@@ -13,17 +13,21 @@ import traceback
 from types import SimpleNamespace
 from typing import Any
 
+from infra.customjob.secret_patterns import redacted
 from infra.errors import OperatorError
 
 
 def print_operator_errors_plainly() -> None:
-    """Print an ``OperatorError`` as its message alone. All other exceptions keep the traceback."""
+    """Print an ``OperatorError`` as its message alone. All other exceptions keep the traceback.
+
+    Secrets are redacted in both.
+    """
 
     def format_exc(*args: Any, **kwargs: Any) -> str:
         error = sys.exc_info()[1]
         if isinstance(error, OperatorError):
-            return str(error)
-        return traceback.format_exc(*args, **kwargs)
+            return redacted(str(error))
+        return redacted(traceback.format_exc(*args, **kwargs))
 
     main = sys.modules["__main__"]
     if getattr(main, "traceback", None) is traceback:

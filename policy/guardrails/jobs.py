@@ -8,8 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import REHEARSAL_STACKS, Resource, items, mapping, policy, text
-from infra.customjob.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
+from guardrails.policy import (
+    REHEARSAL_STACKS,
+    Resource,
+    items,
+    mapping,
+    matches_path,
+    policy,
+    text,
+)
+from infra.customjob.secret_patterns import is_secret_variable, secret_words
 
 CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TRAINING: Final = (
@@ -26,6 +34,9 @@ GOOGLE_IMAGES: Final = [
     "*-docker.pkg.dev/vertex-ai/training/*",
     "*-docker.pkg.dev/vertex-ai-restricted/training/*",
 ]
+
+#: How the name of an image ends that is named by its digest.
+DIGEST: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 
 #: Accounts that Google creates by default, with far more permissions than a job needs.
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
@@ -64,8 +75,8 @@ def job_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> Iter
             ("pythonPackageSpec", "executorImageUri"),
         ):
             image = text(mapping(pool, section), key)
-            by_tag = any(fnmatch.fnmatchcase(image, p) for p in settings["byTag"])
-            if image and "@sha256:" not in image and not by_tag:
+            by_tag = any(matches_path(image, pattern) for pattern in settings["byTag"])
+            if image and not DIGEST.fullmatch(image) and not by_tag:
                 yield f"{place}: {image}. Hint: name the image by its digest in the stack file"
 
 
@@ -74,16 +85,32 @@ def job_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> Iter
     "high",
     why="Vertex AI's own agent, the default, reads and writes every bucket of the project.",
     url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account",
+    accounts=[],  # addresses of other stacks or projects, in full
 )
-def job_dedicated_account(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
-    """A job runs as an account made for it."""
+def job_dedicated_account(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """A job runs as an account of its stack, in its project: NAME-STACK@PROJECT."""
     if not (spec := job_spec(resource)):
         return
     account = text(spec, "serviceAccount")
+    project = text(mapping(resource.props, "submission"), "project")
+    hint = "Hint: serviceAccount: ${serviceAccounts.NAME}"
     if not account:
-        yield "it names no account. Hint: serviceAccount: ${serviceAccounts.NAME}"
+        yield f"it names no account. {hint}"
     elif SHARED_ACCOUNTS.fullmatch(account):
-        yield f"{account} is nobody's own. Hint: serviceAccount: ${{serviceAccounts.NAME}}"
+        yield f"{account} is nobody's own. {hint}"
+    elif account not in settings["accounts"] and not _is_own(account, resource.stack, project):
+        where = f" in {project}" if project else ""
+        yield f"{account} is no account of stack {resource.stack}{where}. {hint}"
+
+
+def _is_own(account: str, stack: str, project: str) -> bool:
+    """Whether the stack makes an account of this address; see ``account_email`` in infra/naming.
+
+    ``project`` is empty while it is not known. CI's accounts, ``ci-…``, are of no stack.
+    """
+    host = re.escape(project) if project else "[a-z0-9-]+"
+    own = rf"(?!ci-)[a-z][a-z0-9-]*-{re.escape(stack)}@{host}\.iam\.gserviceaccount\.com"
+    return re.fullmatch(own, account) is not None
 
 
 @policy(
@@ -144,12 +171,16 @@ def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> It
             task = mapping(pool, section)
             for variable in items(task, "env"):
                 name, value = text(variable, "name"), text(variable, "value")
-                by_name = SECRET_NAME.search(name) and value and not HARMLESS.fullmatch(value)
-                if by_name or TOKEN.search(value):
+                if is_secret_variable(name, value):
                     yield f"{place}: the value of {name} looks like a secret. {hint}"
-            for key in ("command", "args"):
-                if any(TOKEN.search(str(part)) for part in items(task, key)):
-                    yield f"{place}: {key} holds what looks like a token. {hint}"
+            words = [
+                (key, word if isinstance(word, str) else "")
+                for key in ("command", "args")
+                for word in items(task, key)
+            ]
+            keys = (words[index][0] for index in secret_words([word for _, word in words]))
+            for key in dict.fromkeys(keys):
+                yield f"{place}: {key} holds what looks like a secret. {hint}"
 
 
 @policy(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -155,3 +157,22 @@ def nested(props: Any, *path: str) -> Any:
             return props
         props = props.get(key) if isinstance(props, Mapping) else None
     return props
+
+
+def matches_path(path: str, pattern: str) -> bool:
+    """Whether a name of parts between slashes, like an image's, matches a pattern.
+
+    ``*`` stands for a part or some of it, ``**`` for any number of parts. A name with an empty
+    part, ``.`` or ``..`` matches nothing.
+    """
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        return False
+    return _path_pattern(pattern).fullmatch(path) is not None
+
+
+@functools.cache
+def _path_pattern(pattern: str) -> re.Pattern[str]:
+    """A path pattern as a regular expression; its stars match characters of image names only."""
+    stars = {"**": "[A-Za-z0-9._:@/-]*", "*": "[A-Za-z0-9._:@-]*"}
+    words = re.split(r"(\*\*|\*)", pattern)
+    return re.compile("".join(stars.get(word) or re.escape(word) for word in words))

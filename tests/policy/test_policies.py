@@ -16,10 +16,14 @@ POLICIES: Final = {policy.id: policy for policy in load()}
 
 
 def objections(declared: cases.Declared, stack: str = "prod") -> dict[str, list[str]]:
-    """Policy id -> violations, of all policies that the resource violates."""
-    resource = Resource(
-        declared.type, declared.name, declared.props, stack=stack, protect=declared.protect
-    )
+    """Policy id -> violations, of all policies that the resource violates in ``stack``.
+
+    The accounts of the cases are those of the stack.
+    """
+    props = dict(declared.props)
+    if isinstance(props.get("request"), str):
+        props["request"] = props["request"].replace("trainer-prod@", f"trainer-{stack}@")
+    resource = Resource(declared.type, declared.name, props, stack=stack, protect=declared.protect)
     found = {
         policy.id: policy.violations(resource, cases.SETTINGS.get(policy.id))
         for policy in POLICIES.values()

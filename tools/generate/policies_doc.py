@@ -52,6 +52,10 @@ named `local…` and `dev…`; all policies apply to all other stacks.
 policy: [policy/levels.dev.json](../policy/levels.dev.json) shows developers what production will
 require, [policy/levels.prod.json](../policy/levels.prod.json) requires it of a stack of any name.
 
+**Patterns and accounts.** In `byTag`, `*` stands for text without `/`, `**` for many parts, and a
+name with `..` matches nothing. `accounts` lists addresses in full. A policy sees one resource
+at a time: it judges an account by its address, `NAME-STACK@PROJECT`, not by its rights.
+
 **Adding a policy.** Write a function with `@policy` in `policy/guardrails/`, add a wrong resource
 to `tests/policy/cases.yaml`, and run `python -m tools.generate.policies_doc`, which writes this
 page.

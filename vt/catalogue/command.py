@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from infra.errors import UnknownNameError
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.catalog.machines import Price
@@ -41,7 +42,7 @@ def catalogue(
     try:
         found = rows.select(accelerator, region)
     except UnknownNameError as unknown:
-        print(f"vt catalogue: {unknown}", file=sys.stderr)
+        print_line(f"vt catalogue: {unknown}")
         raise typer.Exit(2) from None
     if format_ is Format.JSON:
         print(json.dumps([rows.as_dict(row) for row in found], indent=2))

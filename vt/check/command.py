@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import CheckUnavailableError
+from vt.status import print_line
 
 if TYPE_CHECKING:  # imported where it is used: `vt --help` needs none of it
     from vt.check.report import FileReport
@@ -60,7 +61,7 @@ def check(
     try:
         reports = _reports(files or [], stack)
     except CheckUnavailableError as reason:
-        print(f"vt check: {reason}", file=sys.stderr)
+        print_line(f"vt check: {reason}")
         raise typer.Exit(2) from None
     _print_reports(reports, format_)
     if any(report.count("error") for report in reports):
@@ -115,5 +116,5 @@ def _list_rules(format_: Format) -> None:
     elif format_ is Format.JSON:
         print(listing.as_json(rows))
     else:
-        print(f"vt check: --rules has no format {format_.value}: use text or json", file=sys.stderr)
+        print_line(f"vt check: --rules has no format {format_.value}: use text or json")
         raise typer.Exit(2)

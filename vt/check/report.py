@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from infra.customjob.secret_patterns import redacted
 from infra.errors import Level, Location, Problem
 
 #: A value as it stands in a line: quoted text, or plain up to what ends it in YAML.
@@ -81,6 +82,9 @@ def _order(finding: LintFinding) -> tuple[int, int, bool, str]:
 
 
 def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding:
+    problem = dataclasses.replace(
+        problem, value=redacted(problem.value), hint=redacted(problem.hint)
+    )
     location, own = problem.location, problem
     if location.file == file:
         own = problem.at(Location())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
+
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.errors import Problem
@@ -89,20 +90,20 @@ def deploy(
             _stop(stack, reasons)
         if reasons := decision.plan_problems(record, sources.review(root, stack, inputs)):
             _stop(stack, reasons)
-        print(f"vt deploy: the plan of {stack} is the approved one", file=sys.stderr, flush=True)
+        print_line(f"vt deploy: the plan of {stack} is the approved one")
         os.chdir(root)
         command = sources.up_command(stack, inputs)
         os.execve(command[0], command, env)
 
 
 def _print_status(text: str) -> None:
-    print(f"vt: {text}", file=sys.stderr)
+    print_line(f"vt: {text}")
 
 
 def _stop(stack: str, reasons: list[Problem]) -> NoReturn:
-    print(f"vt deploy: {stack} is not deployed; nothing was changed.", file=sys.stderr)
+    print_line(f"vt deploy: {stack} is not deployed; nothing was changed.")
     for reason in reasons:
-        print(reason, file=sys.stderr)
+        print_line(reason)
     raise typer.Exit(STOPPED)
 
 
@@ -121,12 +122,12 @@ def _plain_errors(command: str) -> Iterator[None]:
     try:
         yield
     except CommandError as reason:
-        print(f"vt {command}: {reason}", file=sys.stderr)
+        print_line(f"vt {command}: {reason}")
     except ApprovalParseError as reason:
         hint = "Hint: `vt approval` writes such a record."
-        print(f"vt {command}: no record of an approval: {reason}. {hint}", file=sys.stderr)
+        print_line(f"vt {command}: no record of an approval: {reason}. {hint}")
     except OSError as error:
-        print(f"vt {command}: {error.filename}: {error.strerror}", file=sys.stderr)
+        print_line(f"vt {command}: {error.filename}: {error.strerror}")
     else:
         return
     raise typer.Exit(1)

@@ -12,6 +12,7 @@ from typing import Final
 
 from infra.errors import CommandError
 from vt.deploy.decision import Checkout
+from vt.engine.values import redact
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
 REVIEWED: Final = 0
@@ -37,7 +38,7 @@ def _git(root: Path, *arguments: str) -> str:
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
+        lines = redact(done.stderr.strip()).splitlines()
         raise CommandError(f"git {arguments[0]}: {lines[-1] if lines else 'it failed'}")
     return done.stdout
 

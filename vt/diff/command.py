@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from infra.errors import UnknownStackError
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.stack import Stack
@@ -44,10 +44,10 @@ def diff(
     try:
         found = comparing.compare(_stack(one), _stack(other))
     except ConfigError as wrong:
-        print(f"vt diff: {wrong.report()}", file=sys.stderr)
+        print_line(f"vt diff: {wrong.report()}")
         raise typer.Exit(TROUBLE) from None
     except OSError as error:
-        print(f"vt diff: {error.filename}: {error.strerror}", file=sys.stderr)
+        print_line(f"vt diff: {error.filename}: {error.strerror}")
         raise typer.Exit(TROUBLE) from None
     written = {Format.TEXT: report.as_text, Format.JSON: report.as_json}
     print(written[format_](found), end="")
@@ -71,5 +71,5 @@ def _stack(name: str) -> Stack:
             return load(root, name)
         except UnknownStackError as missing:
             reason = str(missing)
-    print(f"vt diff: {reason}", file=sys.stderr)
+    print_line(f"vt diff: {reason}")
     raise typer.Exit(TROUBLE)

@@ -8,6 +8,7 @@ from typing import Final
 
 from vt.diff.comparing import Comparison
 from vt.engine.fields import FieldDifference
+from vt.engine.values import redact
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
 VERSION: Final = 1
@@ -34,10 +35,10 @@ def as_text(found: Comparison) -> str:
 
 def _line(field: FieldDifference) -> str:
     old, new = (ABSENT if side is None else side for side in (field.old, field.new))
-    return f"  {field.path}: {old} -> {new}"
+    return f"  {redact(field.path)}: {redact(old)} -> {redact(new)}"
 
 
 def as_json(found: Comparison) -> str:
     """The comparison for programs; null stands for a side that does not have it."""
-    content = {"version": VERSION, "same": found.same, **dataclasses.asdict(found)}
+    content = {"version": VERSION, "same": found.same, **redact(dataclasses.asdict(found))}
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

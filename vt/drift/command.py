@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infra.errors import PreviewParseError
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
@@ -44,9 +44,9 @@ def drift(
         for ending, text in (("md", report.markdown(found)), ("json", report.as_json(found))):
             (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
     for error in found.errors:
-        print(f"vt drift: {error}", file=sys.stderr)
+        print_line(f"vt drift: {error}")
     count = len(found.differences)
-    print(f"vt drift: {stack}: {found.outcome.name.lower()}, {count} differ", file=sys.stderr)
+    print_line(f"vt drift: {stack}: {found.outcome.name.lower()}, {count} differ")
     raise typer.Exit(int(found.outcome))
 
 
@@ -58,7 +58,7 @@ def _compare(stack: str) -> Drift:
     from vt.jobs import orphaned
 
     ref = stacks.find(stack)
-    env = ref.deployment_environment(lambda text: print(f"vt: {text}", file=sys.stderr))
+    env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))
     done = compare_with_cloud(PulumiCli(ref.root, env), stack)
     found = findings.read(stack, done.returncode, done.stdout, done.stderr)
     if found.outcome is findings.DriftOutcome.FAILED:

@@ -100,9 +100,11 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     except PreviewParseError:
         if exit_code == 0:
             raise
-        return Drift(stack, DriftOutcome.FAILED, errors=(stderr.strip() or stdout.strip(),))
+        return Drift(
+            stack, DriftOutcome.FAILED, errors=(values.redact(stderr.strip() or stdout.strip()),)
+        )
     if not plan.succeeded:
-        errors = tuple(error.message for error in plan.errors) or (stderr.strip(),)
+        errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
         return Drift(stack, DriftOutcome.FAILED, errors=errors)
     return Drift(
         stack,

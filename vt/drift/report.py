@@ -8,6 +8,7 @@ import re
 from typing import Final
 
 from vt.drift.findings import RUNS, Drift, DriftOutcome, ResourceDifference
+from vt.engine.values import redact
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
 VERSION: Final = 1
@@ -71,12 +72,12 @@ def _lines(text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """``text`` as plain text of Markdown: no markup, no mention, no new cell or line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("\\@", "@\u200b")
+    """``text`` as plain text of Markdown: no secret, no markup, no mention, no new cell or line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(redact(text).split())).replace("\\@", "@\u200b")
 
 
 def as_json(drift: Drift) -> str:
     """The report for programs."""
     found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
     del found["ids"]
-    return json.dumps({"version": VERSION, **found}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"version": VERSION, **redact(found)}, indent=2, ensure_ascii=False) + "\n"

@@ -35,7 +35,7 @@ def _event(line: str) -> dict[str, Any]:
     except json.JSONDecodeError:
         event = None
     if not isinstance(event, dict) or "sequence" not in event:
-        raise EventParseError(f"not an engine event: {line.strip()[:80]}")
+        raise EventParseError(f"not an engine event: {redact(line.strip())[:80]}")
     return event
 
 

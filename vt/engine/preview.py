@@ -10,6 +10,7 @@ from typing import Final
 
 from infra.errors import CommandError, PreviewError
 from vt.engine.pulumi_cli import PulumiCli
+from vt.engine.values import redact
 
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
 #: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
@@ -63,7 +64,7 @@ def stream_events(
         stderr.seek(0)
         message = stderr.read().strip()
     if not lines:
-        raise PreviewError(message or f"pulumi preview ended with exit code {exit_code}")
+        raise PreviewError(redact(message) or f"pulumi preview ended with exit code {exit_code}")
     return EventStream(tuple(lines), exit_code, message)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from infra.errors import CommandError
 from vt.engine import foreground
+from vt.engine.values import redact
 
 #: Names the state backend.
 BACKEND: Final = "PULUMI_BACKEND_URL"
@@ -75,7 +76,7 @@ class PulumiCli:
         done = self.capture(*arguments)
         if done.returncode != 0:
             output = done.stderr.strip() or done.stdout.strip()
-            raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {output}")
+            raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {redact(output)}")
         return json.loads(done.stdout)
 
     def backend_url(self) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, overload
 
-from infra.customjob.secret_patterns import redacted
+from infra.customjob.secret_patterns import (
+    is_secret_value,
+    is_secret_variable,
+    redacted,
+    secret_words,
+)
 
 #: Stands in a report for a secret.
 SECRET: Final = "[secret]"
@@ -25,8 +30,9 @@ def redact(value: Any) -> Any: ...
 def redact(value: Any) -> Any:
     """Return ``value`` as a report may show it.
 
-    Values marked secret, and text that looks like a well-known token, become ``[secret]``; what is
-    unknown before it exists ``[known after apply]``; files and archives one line with a digest.
+    Values marked secret, and what looks like a secret by its form or by the name before it, become
+    ``[secret]``; what is unknown before it exists ``[known after apply]``; files and archives one
+    line with a digest.
     """
     if isinstance(value, str):
         return UNKNOWN if value == WIRE_UNKNOWN else redacted(value, SECRET)
@@ -34,10 +40,34 @@ def redact(value: Any) -> Any:
         if SIGNATURE_KEY in value:
             return _special(value)
         # Keys like __defaults are notes of the engine and its plugins to themselves.
-        return {str(key): redact(item) for key, item in value.items() if key[:2] != "__"}
+        found = {
+            redact(str(key)): _field(key, item) for key, item in value.items() if key[:2] != "__"
+        }
+        if is_secret_variable(_text(value.get("name")), _text(value.get("value"))):
+            found["value"] = SECRET
+        return found
     if isinstance(value, list | tuple):
-        return [redact(item) for item in value]
+        return _items(value)
     return value
+
+
+def _field(key: str, value: Any) -> Any:
+    by_name = value != WIRE_UNKNOWN and is_secret_value(key, _text(value))
+    return SECRET if by_name else redact(value)
+
+
+def _items(values: Sequence[Any]) -> list[Any]:
+    """A list; one of texts may be a command line, with a secret after its name."""
+    found = [redact(value) for value in values]
+    if found and all(isinstance(value, str) for value in values):
+        for index in secret_words(values):
+            if found[index] == values[index]:
+                found[index] = SECRET
+    return found
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _special(value: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import CommandError
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from vt.github.repository import Repository
@@ -96,7 +96,7 @@ def _text(file: Path) -> str:
 
 
 def _log(text: str) -> None:
-    print(f"vt github: {text}", file=sys.stderr)
+    print_line(f"vt github: {text}")
 
 
 @contextmanager

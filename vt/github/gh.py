@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.errors import CommandError
+from vt.engine.values import redact
 
 
 def read(path: str) -> list[Any]:
@@ -45,7 +46,7 @@ def _call(arguments: list[str], body: str | None = None) -> str:
     except subprocess.TimeoutExpired:
         raise CommandError(f"{' '.join(command)}: no answer in 120 s.") from None
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
+        lines = redact(done.stderr.strip()).splitlines()
         hint = "GH_TOKEN must be set, and the job needs the permission."
         raise CommandError(f"{' '.join(command)}: {lines[-1] if lines else 'it failed'}.", hint)
     return done.stdout

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from infra.errors import CommandError
+from vt.engine.values import redact
 
 #: The author, for GitHub, of what a workflow writes with its own token.
 AUTHOR: Final = "github-actions[bot]"
@@ -23,12 +24,15 @@ def marker(kind: str, stack: str) -> str:
 
 
 def body(kind: str, stack: str, *texts: str) -> str:
-    """The text as it is stored.
+    """The text as it is stored, with what looks like a secret redacted.
 
     Raises:
         CommandError: GitHub would refuse it.
     """
-    whole = "\n".join([marker(kind, stack), *(text.rstrip("\n") for text in texts if text)]) + "\n"
+    whole = (
+        "\n".join([marker(kind, stack), *(redact(text.rstrip("\n")) for text in texts if text)])
+        + "\n"
+    )
     if len(whole) > MAX_BODY:
         raise CommandError(f"the text has {len(whole)} characters, and GitHub takes {MAX_BODY}.")
     return whole

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from vt.status import print_line
+
 if TYPE_CHECKING:
     from vt.jobs.service import Jobs
 
@@ -57,7 +59,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How it is writte
 
 def print_status(text: str) -> None:
     """Print a line to stderr: stdout has the command's result."""
-    print(f"vt: {text}", file=sys.stderr, flush=True)
+    print_line(f"vt: {text}")
 
 
 @contextmanager

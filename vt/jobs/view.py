@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from infra.customjob.google import console
 from infra.customjob.protocol.ports import TERMINAL
 from infra.customjob.protocol.waiting import format_duration
+from vt.engine.values import redact
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
@@ -24,7 +25,7 @@ def job_id(job: CustomJob) -> str:
 
 def title(job: CustomJob) -> str:
     """Its name in the stack, else its display name."""
-    return job.labels.get("job", "") or job.display_name
+    return job.labels.get("job", "") or redact(job.display_name)
 
 
 def state(job: CustomJob) -> str:
@@ -52,7 +53,7 @@ def row(job: CustomJob, now: datetime) -> dict[str, str]:
 def list_entry(job: CustomJob, now: datetime) -> dict[str, Any]:
     """One job of the list for scripts: the row, and what does not fit into one."""
     data = {**row(job, now), "name": job.name, "displayName": job.display_name}
-    return {**data, "labels": dict(job.labels), "error": job.error.message}
+    return redact({**data, "labels": dict(job.labels), "error": job.error.message})
 
 
 def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
@@ -75,14 +76,14 @@ def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tupl
         ("console", console_url),
         ("logs", logs_url),
     ]
-    return [(key, value) for key, value in rows if value]
+    return [(key, redact(value)) for key, value in rows if value]
 
 
 def message(job: CustomJob) -> dict[str, Any]:
-    """The whole message, as REST writes it."""
+    """The whole message as REST writes it, with what looks like a secret redacted."""
     from google.protobuf.json_format import MessageToDict
 
-    return MessageToDict(type(job).pb(job))
+    return redact(MessageToDict(type(job).pb(job)))
 
 
 def replicas(job: CustomJob) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING
 from infra.customjob.google import job_service, logs
 from infra.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from infra.errors import OperatorError, WaitDeadlineError
+from vt.engine.values import redact
 from vt.jobs import view
 from vt.jobs.service import Jobs
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
@@ -66,7 +67,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
     out = Console(stderr=True, highlight=False)
     if not out.is_terminal:
-        yield lambda text: print(f"vt: {text}", file=sys.stderr, flush=True)
+        yield lambda text: print_line(f"vt: {text}")
         return
     with out.status("waiting; Ctrl-C ends the waiting, not the job"):
-        yield lambda text: out.print(text, markup=False)
+        yield lambda text: out.print(redact(text), markup=False)

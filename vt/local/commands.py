@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
+
+from vt.status import print_line
 
 local = typer.Typer(
     help=(
@@ -23,7 +24,7 @@ _INTERRUPTED: Final = 130
 
 def report(text: str) -> None:
     """A line about what is going on: stderr, so that stdout is the command's result."""
-    print(f"vt: {text}", file=sys.stderr, flush=True)
+    print_line(f"vt: {text}")
 
 
 @contextmanager

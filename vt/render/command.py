@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from vt.status import print_line
+
 
 class Format(StrEnum):
     """How the request is written."""
@@ -44,7 +46,7 @@ def render(
     try:
         text = _rendered(job, stack, format_, as_sent)
     except CheckUnavailableError as reason:
-        print(f"vt render: {reason}", file=sys.stderr)
+        print_line(f"vt render: {reason}")
         raise typer.Exit(2) from None
     sys.stdout.write(text)
 
@@ -72,5 +74,5 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
             return written[format_](message)
         wrong = [checking.report(file, data, verdict)]
     for line in text_report.lines(wrong, color=sys.stderr.isatty()):
-        print(line, file=sys.stderr)
+        print_line(line)
     raise typer.Exit(1)

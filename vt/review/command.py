@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from infra.errors import CommandError, EventParseError, PreviewError, UnknownStackError
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.errors import Problem
@@ -112,7 +113,7 @@ def review(
 
 
 def _log(text: str) -> None:
-    print(f"vt review: {text}", file=sys.stderr, flush=True)
+    print_line(f"vt review: {text}")
 
 
 def _formats(files: list[Path], only: Format) -> dict[Path, Format]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from vt.status import print_line
 
 if TYPE_CHECKING:
     from vt.engine.stacks import StackRef
@@ -15,7 +16,7 @@ UP_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 def print_status(text: str) -> None:
     """Print a line to stderr: stdout has the output of ``pulumi``."""
-    print(f"vt: {text}", file=sys.stderr, flush=True)
+    print_line(f"vt: {text}")
 
 
 def up(

@@ -131,11 +131,17 @@ class Pool:
         """Whether it runs Google's reduction server."""
         return REDUCTION_SERVER in self.image
 
+    def words(self) -> list[tuple[Path, str]]:
+        """The command line that it runs: command and args, each word with its path."""
+        return [
+            ((*self.task_path, field, index), text)
+            for field in ("command", "args")
+            for index, text in enumerate(self.task.get(field, []))
+        ]
+
     def texts(self) -> Iterator[tuple[Path, str]]:
         """Texts that the code receives: command, args and values of env, each with its path."""
-        for field in ("command", "args"):
-            for index, text in enumerate(self.task.get(field, [])):
-                yield (*self.task_path, field, index), text
+        yield from self.words()
         for index, variable in enumerate(self.env):
             if "value" in variable:
                 yield (*self.task_path, "env", index, "value"), variable["value"]

@@ -7,7 +7,7 @@ from typing import Final
 
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import Finding, rule
-from infra.customjob.secret_patterns import HARMLESS, SECRET_NAME, TOKEN
+from infra.customjob.secret_patterns import is_secret_variable, secret_words
 
 DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
 HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"
@@ -19,8 +19,7 @@ def secret_in_env(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         for index, variable in enumerate(pool.env):
             name, value = variable.get("name", ""), variable.get("value", "")
-            by_name = SECRET_NAME.search(name) and value and not HARMLESS.fullmatch(value)
-            if by_name or TOKEN.search(value):
+            if is_secret_variable(name, value):
                 path = (*pool.task_path, "env", index, "value")
                 what = f"{name} looks like a secret, and everybody who sees the job can read it"
                 yield Finding(path, what, "", HINT)
@@ -29,11 +28,11 @@ def secret_in_env(job: Job) -> Iterator[Finding]:
 @rule("secret-in-args", DISCOVERY)
 def secret_in_args(job: Job) -> Iterator[Finding]:
     """No secret stands in a command or in its arguments."""
+    what = "holds what looks like a secret; everybody who sees the job can read it"
     for pool in job.pools:
-        for path, text in pool.texts():
-            if "env" not in path and TOKEN.search(text):
-                what = "holds what looks like a token; everybody who sees the job can read it"
-                yield Finding(path, what, "", HINT)
+        words = pool.words()
+        for index in secret_words([word for _, word in words]):
+            yield Finding(words[index][0], what, "", HINT)
 
 
 @rule(

@@ -79,7 +79,7 @@ def containers(draw):
     container = {"imageUri": IMAGE}
     if args := draw(st.lists(plain, max_size=4)):
         container["args"] = args
-    names = draw(st.lists(words.map(lambda word: f"V_{word}"), max_size=3, unique=True))
+    names = draw(st.lists(words.map(lambda word: f"V_{word}_X"), max_size=3, unique=True))
     if names:
         container["env"] = [{"name": name, "value": draw(words)} for name in names]
     return container

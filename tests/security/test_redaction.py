@@ -1,0 +1,218 @@
+"""Nothing that the engine, the cloud or a file says is printed or posted with a secret in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.customjob.google.vertex_api import CustomJob, JobState
+from infra.errors import CommandError, EventParseError, OperatorError, PreviewError
+from vt.cli import app
+from vt.console import console, show_facts, table
+from vt.deploy import sources
+from vt.diff import report as diff_report
+from vt.diff.comparing import Comparison
+from vt.drift import findings, report
+from vt.engine import events, preview
+from vt.engine.fields import FieldDifference
+from vt.engine.pulumi_cli import PulumiCli
+from vt.engine.values import UNKNOWN, WIRE_UNKNOWN, redact
+from vt.github import gh, sticky
+from vt.jobs import show
+
+ROOT: Final = Path(__file__).parents[2]
+TOKEN: Final = "hf_" + "canaryCANARY" * 3
+PASSWORD: Final = "canary-hunter2"
+SAID: Final = f"error: {TOKEN} and https://me:{PASSWORD}@example.com/x and --password={PASSWORD}"
+
+
+def assert_redacted(text: str) -> None:
+    """No canary is in ``text``, escaped for Markdown or not, and its place is marked."""
+    plain = text.replace("\\", "")
+    assert "canary" not in plain.lower(), text
+    assert "[secret]" in plain
+
+
+def stand_in(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that fails and says ``SAID``."""
+    command = folder / name
+    command.write_text(f"#!{sys.executable}\nimport sys\nsys.exit({SAID!r})\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+@pytest.mark.parametrize("exit_code", [1, 255])
+def test_an_issue_on_drift_has_no_secret_of_an_error(exit_code: int) -> None:
+    document = json.dumps({"diagnostics": [{"severity": "error", "message": SAID}], "steps": []})
+    for stdout, stderr in (("", SAID), (SAID, ""), (document, SAID)):
+        found = findings.read("prod", exit_code, stdout, stderr)
+        assert found.outcome is findings.DriftOutcome.FAILED
+        assert_redacted(report.markdown(found))
+        assert_redacted(report.as_json(found))
+        assert_redacted("".join(found.errors))
+
+
+def test_an_issue_on_drift_has_no_secret_of_a_resource() -> None:
+    field = findings.PropertyDifference(f'env["{TOKEN}"]', SAID, SAID)
+    difference = findings.ResourceDifference(
+        "update", TOKEN, f"gcp:x:{TOKEN}", f"id/{TOKEN}", (field,), note=SAID
+    )
+    found = findings.Drift("prod", findings.DriftOutcome.DRIFTED, (difference,))
+    assert_redacted(report.markdown(found))
+    assert_redacted(report.as_json(found))
+
+
+def test_a_long_value_is_redacted_before_it_is_cut() -> None:
+    value = "x" * (findings.MAX_SHOWN - 15) + " " + TOKEN
+    old = {"inputs": {"a": value}, "outputs": {"a": value}, "id": "1"}
+    step = {
+        "op": "update",
+        "urn": "urn:pulumi:prod::p::gcp:storage/bucket:Bucket::b",
+        "oldState": {"type": "gcp:storage/bucket:Bucket", **old},
+        "newState": {"type": "gcp:storage/bucket:Bucket", "inputs": {"a": "y"}},
+        "detailedDiff": {"a": {"kind": "update"}},
+    }
+    found = findings.read("prod", 7, json.dumps({"steps": [step], "changeSummary": {}}), "")
+    assert "canary" not in report.markdown(found).lower()
+
+
+def test_an_error_of_the_engine_has_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, "pulumi", monkeypatch)
+    engine = PulumiCli(tmp_path, {"PATH": str(tmp_path)})
+    with pytest.raises(CommandError) as refused:
+        engine.read_json("stack", "export")
+    assert_redacted(str(refused.value))
+    with pytest.raises(PreviewError) as empty:
+        preview.stream_events(engine, "prod")
+    assert_redacted(str(empty.value))
+    with pytest.raises(EventParseError) as unreadable:
+        events.parse([SAID], "prod")
+    assert_redacted(str(unreadable.value))
+
+
+def test_an_error_of_git_or_github_has_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, "git", monkeypatch)
+    with pytest.raises(CommandError) as refused:
+        sources.checkout(tmp_path)
+    assert_redacted(str(refused.value))
+    stand_in(tmp_path, "gh", monkeypatch)
+    with pytest.raises(CommandError) as failed:
+        gh.read("repos/acme/ml")
+    assert_redacted(str(failed.value))
+
+
+def test_a_comment_and_an_issue_are_posted_without_a_secret() -> None:
+    marker = "<!-- vt:approval {} -->"
+    body = sticky.body("report", "prod", marker, SAID)
+    assert_redacted(body)
+    assert body.splitlines()[1] == marker
+
+
+def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    env = [{"name": "DB_PASS", "value": PASSWORD}, {"name": "HUB", "value": TOKEN}]
+    container = {"env": env, "args": ["--password", PASSWORD], "command": [f"--x={TOKEN}"]}
+    job = CustomJob(
+        name="projects/1/locations/us-central1/customJobs/2",
+        display_name=TOKEN,
+        state=JobState.JOB_STATE_FAILED,
+        labels={"job": "a"},
+        error={"message": SAID},
+        job_spec={"worker_pool_specs": [{"container_spec": container}]},
+    )
+
+    class Ref:
+        project, region = "acme", "us-central1"
+
+    ref: Any = Ref()
+    for as_json in (True, False):
+        show.one(job, ref, as_json=as_json)
+        assert_redacted(capsys.readouterr().out)
+    show.table_of([job], 1, as_json=True, log=print)
+    assert_redacted(capsys.readouterr().out)
+
+
+def test_a_table_and_a_list_of_facts_have_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    out = console()
+    out.print(table("JOB", "ERROR", rows=[("a", SAID)]))
+    assert_redacted(capsys.readouterr().out)
+    show_facts(out, ("JOB", TOKEN), [("error", SAID)])
+    assert_redacted(capsys.readouterr().out)
+
+
+def test_a_difference_of_two_stacks_is_shown_without_a_secret() -> None:
+    field = FieldDifference("jobs.a.env.DB", SAID, TOKEN)
+    found = Comparison("dev", "prod", (field,), (), ())
+    assert_redacted(diff_report.as_text(found))
+    assert_redacted(diff_report.as_json(found))
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github"])
+def test_a_mistake_in_a_stack_file_is_reported_without_the_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
+    stack = (ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8")
+    stack = re.sub(r"gcp:region: .*", f"gcp:region: {TOKEN}", stack)
+    extra = f'  vertex-training:registry: {{keepVersions: "https://me:{PASSWORD}@x"}}\n'
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"{stack}{extra}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["check", "--stack", "dev", "--format", format_])
+    assert done.exit_code == 1
+    assert "canary" not in done.output.lower()
+
+
+def test_names_and_command_lines_withhold_their_values() -> None:
+    env = {"env": [{"name": "DB_PASS", "value": PASSWORD}], "args": ["--db-pass", PASSWORD]}
+    assert_redacted(json.dumps(redact(env)))
+    assert_redacted(json.dumps(redact({"password": PASSWORD, TOKEN: 1})))
+    assert redact({"password": WIRE_UNKNOWN}) == {"password": UNKNOWN}
+    plain = {"env": [{"name": "PAD_TOKEN", "value": "<pad>"}], "args": ["--key", "id"]}
+    assert redact(plain) == plain
+
+
+def test_every_line_on_stderr_is_printed_by_the_one_function_that_redacts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from vt.status import print_line
+
+    print_line(f"vt drift: {SAID}")
+    assert_redacted(capsys.readouterr().err)
+    files = [file for file in (ROOT / "vt").rglob("*.py") if file.name != "status.py"]
+    pattern = re.compile(r"print\((?:[^()]|\([^()]*\))*file=sys\.stderr")
+    assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_an_error_of_a_program_or_of_its_provider_has_no_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import traceback
+    from types import SimpleNamespace
+
+    import pulumi
+
+    from infra import engine
+    from infra.customjob import plain_errors
+
+    logged: list[str] = []
+    monkeypatch.setattr(pulumi.log, "error", logged.append)
+    with pytest.raises(SystemExit):
+        engine.end_with_message(SAID)
+    assert_redacted(logged[0])
+    main = SimpleNamespace(traceback=traceback)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    plain_errors.print_operator_errors_plainly()
+    for error in (OperatorError(SAID), ValueError(SAID)):
+        try:
+            raise error
+        except Exception:
+            assert_redacted(main.traceback.format_exc())

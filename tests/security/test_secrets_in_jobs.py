@@ -1,0 +1,81 @@
+"""Secrets in a job are found by the rules and by the policy, and what looks like one is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from guardrails.policy import Resource, load
+from infra.customjob.rules.job import Job
+from infra.customjob.rules.task.secrets import secret_in_args, secret_in_env
+from infra.customjob.secret_patterns import redacted
+
+CORPUS: Final = Path(__file__).parents[1] / "corpus" / "secrets"
+POLICY: Final = next(policy for policy in load() if policy.id == "job-no-secret-in-env")
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((CORPUS / name).read_text(encoding="utf-8").replace("¦", ""))
+
+
+def secrets() -> list[tuple[str, dict[str, Any]]]:
+    """(shape, containerSpec) of each secret."""
+    return [
+        (entry["shape"], _container(entry.get("words", []), entry.get("env", {}).items()))
+        for entry in read("secrets.yaml")
+    ]
+
+
+def harmless() -> Iterator[tuple[str, dict[str, Any]]]:
+    """(text, containerSpec) of each harmless text."""
+    texts = read("harmless.yaml")
+    for word in texts["words"]:
+        yield word, _container([word], [])
+    for line in texts["shell"]:
+        yield line, _container(["sh", "-c", line], [])
+    for name, value in texts["env"]:
+        yield f"{name}={value}", _container([], [(name, value)])
+
+
+def _container(words: list[str], env: Any) -> dict[str, Any]:
+    return {"args": words, "env": [{"name": name, "value": value} for name, value in env]}
+
+
+def found_by(container: dict[str, Any]) -> tuple[bool, bool]:
+    """Whether the rules of job files find a secret, and whether the policy does."""
+    spec = {"workerPoolSpecs": [{"containerSpec": container}]}
+    job = Job({"jobSpec": spec})
+    props = {"request": json.dumps({"jobSpec": spec})}
+    resource = Resource("pulumi-python:dynamic/vertex:CustomJob", "job", props, "prod")
+    rules = [*secret_in_env(job), *secret_in_args(job)]
+    return bool(rules), bool(POLICY.violations(resource))
+
+
+def test_sixty_of_sixty_secrets_are_found_and_none_of_two_hundred_harmless_texts() -> None:
+    shapes, texts = secrets(), list(harmless())
+    missed = [shape for shape, container in shapes if found_by(container) != (True, True)]
+    flagged = [text for text, container in texts if found_by(container) != (False, False)]
+    print(f"found: {len(shapes) - len(missed)} of {len(shapes)} secrets")
+    print(f"flagged: {len(flagged)} of {len(texts)} harmless texts")
+    assert len({shape for shape, _ in shapes}) == 60
+    assert len({text for text, _ in texts}) == 200
+    assert missed == []
+    assert flagged == []
+
+
+def test_a_harmless_text_is_not_redacted() -> None:
+    texts = [text for name in ("words", "shell") for text in read("harmless.yaml")[name]]
+    assert [text for text in texts if redacted(text) != text] == []
+
+
+def test_every_secret_is_withheld_from_a_review_and_its_request_stays_json() -> None:
+    for shape, container in secrets():
+        text = json.dumps({"jobSpec": {"workerPoolSpecs": [{"containerSpec": container}]}})
+        assert "[secret]" in redacted(text), shape
+        json.loads(redacted(text))
+        for token in ("hunter2", "FAKEfakeFAKE", "0123456789abcdef0123", "FAKEFAKE"):
+            assert token not in redacted(text), shape
