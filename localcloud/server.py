@@ -22,7 +22,7 @@ from infra.errors import LocalCloudError
 from localcloud import processes
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
-from localcloud.home import Home
+from localcloud.home import PRIVATE_UMASK, Home
 from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator
 
@@ -178,6 +178,7 @@ def main() -> int:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--repo", type=Path, required=True)
     options = parser.parse_args()
+    os.umask(PRIVATE_UMASK)
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     try:
         run(Home(options.home, options.repo))

@@ -20,6 +20,7 @@ from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes
+from localcloud.home import PRIVATE_UMASK, open_private
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _START_SECONDS: Final = 15.0
@@ -89,13 +90,14 @@ class StorageEmulator:
             *("-public-host", address, "-external-url", f"http://{address}"),
             *("-log-level", "warn"),
         ]
-        with self.log.open("ab") as log:
+        with open_private(self.log, "ab") as log:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=PRIVATE_UMASK,
             )
         self._child = processes.register_child(self.notes, self._process.pid, "storage")
         self.port = port

@@ -18,6 +18,7 @@ from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Kind, Service
+from localcloud.home import touch_private
 from localcloud.inventory.store import BUSY_SECONDS
 
 _POLL_SECONDS: Final = 0.02
@@ -206,6 +207,7 @@ class FaultTable:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
+        touch_private(self.path)
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             db.executescript(_SCHEMA)

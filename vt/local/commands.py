@@ -27,14 +27,20 @@ def report(text: str) -> None:
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130."""
+def plain_errors() -> Iterator[int]:
+    """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130.
+
+    Files that are made meanwhile are for this user alone. Yields the umask from before.
+    """
+    import os
     import sqlite3
 
     from infra.errors import CommandError
+    from localcloud.home import PRIVATE_UMASK
 
+    umask = os.umask(PRIVATE_UMASK)
     try:
-        yield
+        yield umask
     except BrokenPipeError:
         raise  # `vt local logs | head`: typer ends without a word
     except OSError as error:  # a full disk, a file of another user
@@ -49,6 +55,8 @@ def plain_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         report("interrupted; what was started goes on (`vt local status`, `vt local down`)")
         raise typer.Exit(_INTERRUPTED) from None
+    finally:
+        os.umask(umask)
 
 
 @local.command()
@@ -126,8 +134,8 @@ def shell(
     from localcloud.home import Home
     from vt.local import shell as environment
 
-    with plain_errors():
-        environment.enter(Home.find(), command, report)
+    with plain_errors() as umask:
+        environment.enter(Home.find(), command, report, umask)
 
 
 @local.command()
