@@ -2,7 +2,7 @@
 
 ======================  ==============================================================
 ``home``                ``VT_LOCAL_HOME``: paths, and the environment for programs
-``environment``         this process's environment with that of the local cloud on top
+``environment``         environments of programs that use it, of the server, of installers
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner
 ``server_info``         ``server.json``: how commands find the server

@@ -20,6 +20,7 @@ from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes, storage
+from localcloud.environment import server_environment
 from localcloud.home import PRIVATE_UMASK, Home, make_private, open_private
 from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.server_info import ServerInfo
@@ -141,14 +142,12 @@ def _report_orphaned_processes(home: Home, report: Report) -> None:
 def _spawn(home: Home) -> ServerInfo:
     command = [sys.executable, "-m", "localcloud.server"]
     command += ["--home", str(home.root), "--repo", str(home.repo)]
-    # A shell of an earlier server may name ports that are another's now.
-    env = {name: value for name, value in os.environ.items() if not name.endswith("_EMULATOR_HOST")}
     with open_private(home.server_log, "ab") as log:
         begin = log.tell()
         process = subprocess.Popen(
             command,
             cwd=home.root,
-            env=env,
+            env=server_environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
