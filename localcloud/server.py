@@ -24,7 +24,7 @@ from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
 from localcloud.home import PRIVATE_UMASK, Home
 from localcloud.server_info import ServerInfo
-from localcloud.storage import StorageEmulator
+from localcloud.storage import StorageEmulator, hidden_address
 
 if TYPE_CHECKING:
     from localcloud.inventory.store import Store
@@ -64,7 +64,7 @@ def run(home: Home) -> None:
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
     faults = FaultTable(home.faults)
     faults.forget_held()
-    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children, hidden_address())
     storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
