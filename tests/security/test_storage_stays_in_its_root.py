@@ -14,6 +14,7 @@ import pytest
 from google.cloud import storage
 
 from localcloud.faults.front import StorageFront
+from localcloud.gcp.emulator import Emulator
 from localcloud.home import Home
 from localcloud.runner.gcsfuse import storage_client
 
@@ -217,3 +218,18 @@ def test_uploads_of_other_clients_arrive(
     assert send(front, upload)[0] == 200
     assert bucket.blob("a").download_as_bytes() == b"evil"
     assert send(front, Attack("GET", "/box/a")) == (200, "evil")
+
+
+def test_the_gcp_stand_in_keeps_its_objects_through_the_front(
+    front: StorageFront, bucket: storage.Bucket
+) -> None:
+    emulator = Emulator(front.url)
+    emulator.create_bucket("local-p1", "data-p1", "us-central1")
+    metadata = {"name": "folder/a ü.txt", "contentType": "text/plain", "metadata": {"a": "b"}}
+    uploaded = emulator.upload("data-p1", metadata, b"text")
+    assert uploaded is not None
+    assert uploaded["name"] == "folder/a ü.txt"
+    assert list(emulator.objects("data-p1")) == ["folder/a ü.txt"]
+    emulator.delete_object("data-p1", "folder/a ü.txt")
+    emulator.delete_bucket("data-p1")
+    assert not emulator.has_bucket("data-p1")
