@@ -2,11 +2,12 @@
 
 ======================  ==============================================================
 ``home``                ``VT_LOCAL_HOME``: paths, and the environment for programs
-``environment``         this process's environment with that of the local cloud on top
+``environment``         environments of programs that use it, of the server, of installers
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner
 ``server_info``         ``server.json``: how commands find the server
 ``storage``             the object storage emulator, a child process of the server
+``storage_requests``    which requests pass to the emulator, and in which form
 ``processes``           identity and end of child processes; their records
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
 ``tools``               installs the two programs that come first on ``PATH``

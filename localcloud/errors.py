@@ -9,6 +9,7 @@ package: what a person reads is a ``LocalCloudError`` of ``infra.errors``. ::
     │   │   └── OperationError        a long-running operation failed
     │   ├── RefusedError              the stand-in itself refuses the call
     │   └── NameTooLongError          no automatic name of legal length exists
+    ├── RefusedRequestError           a request of storage does not pass to the emulator
     ├── UnlistableBucketError         the storage emulator cannot list a bucket
     ├── PolicyConflictError           an IAM policy changed between read and write
     ├── ApiError                      the job service answers a call with a status that is not OK
@@ -63,6 +64,14 @@ class RefusedError(PluginError):
 
 class NameTooLongError(PluginError):
     """No name of legal length can be made from the resource's name."""
+
+
+class RefusedRequestError(StandInError):
+    """A request of storage that does not pass to the emulator, with its HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class UnlistableBucketError(StandInError):

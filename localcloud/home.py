@@ -3,21 +3,28 @@
 Everything at run time lies below one folder, ``VT_LOCAL_HOME`` (default
 ``<repository>/.vt-local``). Executor environments are large and shared by checkouts: they lie in
 the user's cache folder.
+
+The home is for its user alone: folders are 0700 and files 0600, whatever the umask.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 from infra.errors import LocalCloudError
 
 #: Encrypts the state of the local stack, which holds no secret of value.
 PASSPHRASE: Final = "local"
+
+#: Umask of the server, of the programs it starts and of the commands that write below the home.
+PRIVATE_UMASK: Final = 0o077
 
 _MARKER: Final = ".vt-local-home"
 
@@ -109,7 +116,8 @@ class Home:
     def create(self) -> None:
         """Make the folder and mark it as ours, so that ``remove`` cannot hit another one.
 
-        Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to.
+        Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to,
+        or belongs to another user.
         """
         hint = "point VT_LOCAL_HOME at a new folder."
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
@@ -117,10 +125,14 @@ class Home:
             if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
                 text = f"{self.root} is not empty and was not made by `vt local`."
                 raise LocalCloudError(text, hint)
-            self.root.mkdir(parents=True, exist_ok=True)
-            (self.root / _MARKER).touch()  # first: a start that fails half-way stays ours
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            if self.root.stat().st_uid != os.geteuid():
+                raise LocalCloudError(f"{self.root} belongs to another user.", hint)
+            self.root.chmod(0o700)
+            # The marker comes first: a start that fails half-way stays ours.
+            (self.root / _MARKER).touch(0o600)
             for folder in folders:
-                folder.mkdir(exist_ok=True)
+                folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
             text = f"{error.filename or self.root} cannot be made or written: {error.strerror}."
             raise LocalCloudError(text, hint) from error
@@ -149,6 +161,33 @@ class Home:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports[0]}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports[1]}"
         return env
+
+
+def open_private(path: Path, mode: str) -> IO[Any]:
+    """``open``; a file that it makes is for this user alone."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def touch_private(path: Path) -> None:
+    """Make an empty file for this user alone, if there is none.
+
+    SQLite gives the files beside a database the rights of the database. Where the file cannot be
+    made, the database says so.
+    """
+    with suppress(OSError):
+        path.touch(0o600)
+
+
+def make_private(tree: Path) -> None:
+    """Take the rights of others off a folder and all below it. Symbolic links are not followed."""
+    for folder, folders, files in os.walk(tree):
+        for name in (".", *folders, *files):
+            path = os.path.join(folder, name)
+            # Files come and go while a server runs; those of another user keep their rights.
+            with suppress(FileNotFoundError, PermissionError):
+                mode = os.lstat(path).st_mode
+                if not stat.S_ISLNK(mode) and mode & 0o077:
+                    os.chmod(path, stat.S_IMODE(mode) & 0o700)
 
 
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:

@@ -20,7 +20,8 @@ from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes, storage
-from localcloud.home import Home
+from localcloud.environment import server_environment
+from localcloud.home import PRIVATE_UMASK, Home, make_private, open_private
 from localcloud.orphaned_plugins import end_orphaned_plugins
 from localcloud.server_info import ServerInfo
 from localcloud.tools import install_tools
@@ -59,6 +60,7 @@ def start(home: Home, report: Report) -> ServerInfo:
             report("the server does not answer; starting it again")
             _end_server(home)
         _report_orphaned_processes(home, report)
+        make_private(home.root)
         info = _spawn(home)
     report(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
     return info
@@ -115,7 +117,7 @@ def _locked(home: Home) -> bool:
 
 @contextmanager
 def _starting(home: Home) -> Iterator[None]:
-    with home.start_lock.open("w") as lock:
+    with open_private(home.start_lock, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -140,18 +142,17 @@ def _report_orphaned_processes(home: Home, report: Report) -> None:
 def _spawn(home: Home) -> ServerInfo:
     command = [sys.executable, "-m", "localcloud.server"]
     command += ["--home", str(home.root), "--repo", str(home.repo)]
-    # A shell of an earlier server may name ports that are another's now.
-    env = {name: value for name, value in os.environ.items() if not name.endswith("_EMULATOR_HOST")}
-    with home.server_log.open("ab") as log:
+    with open_private(home.server_log, "ab") as log:
         begin = log.tell()
         process = subprocess.Popen(
             command,
             cwd=home.root,
-            env=env,
+            env=server_environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=PRIVATE_UMASK,
         )
     deadline = time.monotonic() + _START_SECONDS
     while True:

@@ -22,9 +22,9 @@ from infra.errors import LocalCloudError
 from localcloud import processes
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
-from localcloud.home import Home
+from localcloud.home import PRIVATE_UMASK, Home
 from localcloud.server_info import ServerInfo
-from localcloud.storage import StorageEmulator
+from localcloud.storage import StorageEmulator, hidden_address
 
 if TYPE_CHECKING:
     from localcloud.inventory.store import Store
@@ -64,7 +64,7 @@ def run(home: Home) -> None:
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
     faults = FaultTable(home.faults)
     faults.forget_held()
-    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children, hidden_address())
     storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
@@ -178,6 +178,7 @@ def main() -> int:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--repo", type=Path, required=True)
     options = parser.parse_args()
+    os.umask(PRIVATE_UMASK)
     sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
     try:
         run(Home(options.home, options.repo))

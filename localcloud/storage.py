@@ -12,14 +12,17 @@ import http.client
 import importlib.util
 import os
 import platform
+import secrets
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes
+from localcloud.home import PRIVATE_UMASK, open_private
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _START_SECONDS: Final = 15.0
@@ -48,9 +51,9 @@ def find_binary() -> Path:
     )
 
 
-def answers(port: int) -> bool:
+def answers(port: int, host: str = "127.0.0.1") -> bool:
     """Does an object storage emulator answer at this port?"""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    connection = http.client.HTTPConnection(host, port, timeout=2)
     try:
         connection.request("GET", "/_internal/healthcheck")
         return connection.getresponse().status == 200
@@ -60,10 +63,21 @@ def answers(port: int) -> bool:
         connection.close()
 
 
+def hidden_address() -> str:
+    """A loopback address that no web page finds; only Linux has more than one.
+
+    The emulator checks nothing by itself, and its port cannot be hidden.
+    """
+    if not sys.platform.startswith("linux"):
+        return "127.0.0.1"
+    return ".".join(map(str, (127, *(1 + secrets.randbelow(254) for _ in range(3)))))
+
+
 class StorageEmulator:
     """One emulator process over the folder ``root``."""
 
-    def __init__(self, root: Path, log: Path, notes: Path) -> None:
+    def __init__(self, root: Path, log: Path, notes: Path, host: str = "127.0.0.1") -> None:
+        self.host = host
         self.root = root
         self.log = log
         self.notes = notes
@@ -73,7 +87,7 @@ class StorageEmulator:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def start(self, port: int, public_port: int | None = None) -> None:
         """Start on ``port`` and return when it answers. Raises LocalCloudError if it does not.
@@ -85,22 +99,23 @@ class StorageEmulator:
         # Both addresses go into links that clients follow: media links, resumable uploads.
         command = [
             *(str(find_binary()), "-backend", "filesystem", "-filesystem-root", str(self.root)),
-            *("-scheme", "http", "-host", "127.0.0.1", "-port", str(port)),
+            *("-scheme", "http", "-host", self.host, "-port", str(port)),
             *("-public-host", address, "-external-url", f"http://{address}"),
             *("-log-level", "warn"),
         ]
-        with self.log.open("ab") as log:
+        with open_private(self.log, "ab") as log:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=PRIVATE_UMASK,
             )
         self._child = processes.register_child(self.notes, self._process.pid, "storage")
         self.port = port
         deadline = time.monotonic() + _START_SECONDS
-        while not answers(port):
+        while not answers(port, self.host):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise LocalCloudError(

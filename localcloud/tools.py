@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from localcloud.home import Home
+from localcloud.home import PRIVATE_UMASK, Home
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
 
@@ -23,10 +23,12 @@ def install_tools(home: Home) -> None:
     shim = shlex.quote(str(Path(__file__).with_name("pulumi_shim.py")))
     parent = shlex.quote(str(_PACKAGE_PARENT))
     # -S and -I: the shim is standard library only, and starts in a few hundredths of a second.
-    _write(home.bin / "pulumi", f'exec {python} -S -I {shim} "$@"')
+    # The engine writes state, plans and plugins below the home.
+    private = f"umask {PRIVATE_UMASK:03o}\n"
+    _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
     _write(
         home.bin / "pulumi-resource-gcp",
-        f"export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
+        f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
         f'exec {python} -m localcloud.gcp "$@"',
     )
 
@@ -38,5 +40,5 @@ def _write(path: Path, body: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text)
-    partial.chmod(0o755)
+    partial.chmod(0o700)
     partial.replace(path)

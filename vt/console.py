@@ -1,16 +1,19 @@
 """Output for people. Colours only on a terminal; NO_COLOR is honoured (by rich itself).
 
-What looks like a secret in a cell or a fact is redacted.
+What looks like a secret in a cell or a fact is redacted. Text of others (logs, values of files)
+passes ``plain``, ``plain_lines`` or ``json_text``: nothing of it acts on a terminal.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 from vt.engine.values import redact
 
@@ -20,8 +23,31 @@ _PLAIN_WIDTH: Final = 10_000
 
 def console() -> Console:
     """A console on stdout. Text is shown as it is: brackets and colons in it mean nothing."""
+    from rich.console import Console  # as below: the command `check` needs no more than text
+
     width = None if sys.stdout.isatty() else _PLAIN_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def plain(text: Iterable[str]) -> str:
+    """``text`` without anything a terminal would act upon; a tab becomes one space."""
+    return "".join(
+        " " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def plain_lines(text: str) -> str:
+    """As ``plain``, with the ends of lines."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
+def json_text(value: Any) -> str:
+    """JSON on one line, with escapes for what a terminal would act upon."""
+    return "".join(
+        char if char.isprintable() else json.dumps(char)[1:-1]
+        for char in json.dumps(value, ensure_ascii=False)
+    )
 
 
 def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
@@ -33,14 +59,18 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
     facts = [(key, redact(value)) for key, value in (head, *rows)]
     width = max(len(key) for key, _ in facts)
     for number, (key, value) in enumerate(facts):
-        out.print(f"{key:{width}}  {value}", style="" if number else "bold", soft_wrap=True)
+        out.print(
+            f"{key:{width}}  {plain_lines(value)}", style="" if number else "bold", soft_wrap=True
+        )
 
 
 def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:
     """A small table: no frame, left aligned."""
+    from rich.table import Table
+
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column in columns:
         made.add_column(column, overflow="fold")
     for row in rows:
-        made.add_row(*map(redact, row))
+        made.add_row(*(plain_lines(redact(cell)) for cell in row))
     return made

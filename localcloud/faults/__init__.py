@@ -7,8 +7,8 @@
 ``calls``         applies faults to calls of the job service
 ``lists``         applies faults to lists of jobs
 ``jobs``          faults of running jobs: stock-outs and preemptions
-``proxy``         applies faults to Cloud Storage, as an HTTP proxy
-``front``         puts the proxy in front of the storage emulator
+``proxy``         passes requests to the storage emulator, but for what is refused or goes wrong
+``front``         the proxy and the emulator behind it
 ``connection``    resets TCP connections
 ================  ====================================================================
 

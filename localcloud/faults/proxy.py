@@ -1,6 +1,7 @@
-"""Cloud Storage with faults: a proxy that forwards HTTP to the emulator, but for what goes wrong.
+"""Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
 
-It stands before the emulator only while there is a fault for storage (``front``).
+It refuses requests of web pages and names that would leave the emulator's folder
+(``localcloud.storage_requests``), and applies the faults that were added.
 """
 
 from __future__ import annotations
@@ -11,24 +12,40 @@ import re
 import select
 import socket
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import IO, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from localcloud.errors import ExchangeEndedError
+from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.faults.connection import reset_connection
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.faults.table import Entry, FaultTable
+from localcloud.storage import StorageEmulator
+from localcloud.storage_requests import (
+    HEALTHCHECK,
+    StorageRequest,
+    accepted,
+    check_caller,
+    is_content,
+)
 
 _TIMEOUT_SECONDS: Final = 300.0
 _BLOCK: Final = 1 << 16
 _POLL_SECONDS: Final = 0.1
+#: Bytes of a body that are kept in memory; more of it lies in a file without a name.
+_SPOOLED: Final = 8 << 20
 #: Of one connection only (RFC 9110, 7.6.1), or written anew.
 _NOT_FORWARDED: Final = frozenset(
-    {"connection", "keep-alive", "transfer-encoding", "content-length"}
+    {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
 )
+#: Of web pages and of proxies: the emulator would believe the latter.
+_NEVER: Final = ("access-control-", "x-forwarded-")
+#: Metadata of objects at most, for a body that names some.
+_MAX_NAMING: Final = 64 << 20
 #: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
 _PATH: Final = re.compile(
     r"/(?:(?P<upload>upload|resumable/upload)/)?(?P<download>download/)?storage/v1"
@@ -36,18 +53,18 @@ _PATH: Final = re.compile(
 )
 
 
-class FaultProxy(ThreadingHTTPServer):
-    """Listens on 127.0.0.1:``port``; ``target`` gives the emulator's port at the time of a call."""
+class StorageProxy(ThreadingHTTPServer):
+    """Listens on 127.0.0.1:``port`` and forwards to the emulator."""
 
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, port: int, target: Callable[[], int], table: FaultTable) -> None:
-        self.target, self.table, self.stopping = target, table, threading.Event()
+    def __init__(self, port: int, emulator: StorageEmulator, table: FaultTable) -> None:
+        self.emulator, self.table, self.stopping = emulator, table, threading.Event()
         super().__init__(("127.0.0.1", port), _Exchange)
-        threading.Thread(target=self.serve_forever, name="fault-proxy", daemon=True).start()
+        threading.Thread(target=self.serve_forever, name="storage-proxy", daemon=True).start()
 
     def stop(self) -> None:
         """Listen no more, and let go of calls that are held."""
@@ -68,28 +85,65 @@ class _Exchange(BaseHTTPRequestHandler):
     # An answer in two small packets waits 40 ms for the acknowledgement of the first.
     wbufsize = -1
     disable_nagle_algorithm = True
-    server: FaultProxy  # pyright: ignore[reportIncompatibleVariableOverride]
+    server: StorageProxy  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet: the emulator has a log."""
 
     def _exchange(self) -> None:
         try:
-            body = b"".join(self._body())
-            method, place = describe(self.command, self.path, body)
-            table = self.server.table
-            taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
-            for entry in taken:
-                if entry.fault.when == "before":
-                    self._apply_fault(entry, f"{method} {place}")
-            status, headers, answer = self._forward(body)
-            for entry in reversed(taken):
-                if entry.fault.when == "after":
-                    self._apply_fault(entry, f"{method} {place}")
-            cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
-            self._answer(status, headers, answer, cut=cut)
+            with tempfile.SpooledTemporaryFile(_SPOOLED) as content:
+                try:
+                    request = self._accepted(content)
+                except RefusedRequestError as error:
+                    self._refuse(error)
+                    return
+                self._forward_with_faults(request, content)
         except ExchangeEndedError:
             self.close_connection = True
+
+    def _accepted(self, content: IO[bytes]) -> StorageRequest:
+        """The request as it goes on, with its body read. Raises RefusedRequestError."""
+        sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
+        headers = {name: ", ".join(values) for name, values in sent.items()}
+        request = StorageRequest(self.command, self.path, headers)
+        try:
+            check_caller(sent, self.server.server_port)
+            named = not is_content(request)
+        except RefusedRequestError:
+            for _ in self._body():
+                pass  # a client that still sends would not read the answer
+            raise
+        for block in self._body():
+            content.write(block)
+        size = content.tell()
+        content.seek(0)
+        if not named:
+            return accepted(request)
+        if size > _MAX_NAMING:
+            raise RefusedRequestError(413, "the request is larger than 64 MiB.")
+        return accepted(replace(request, body=content.read()))
+
+    def _refuse(self, error: RefusedRequestError) -> None:
+        body = json.dumps({"error": {"code": error.status, "message": f"local cloud: {error}"}})
+        self.close_connection = True
+        self._answer(error.status, [("Content-Type", "application/json")], body.encode())
+
+    def _forward_with_faults(self, request: StorageRequest, content: IO[bytes]) -> None:
+        method, place = describe(request.verb, request.target, request.body or b"")
+        table = self.server.table
+        taken: list[Entry] = []
+        if request.target != HEALTHCHECK:
+            taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
+        for entry in taken:
+            if entry.fault.when == "before":
+                self._apply_fault(entry, f"{method} {place}")
+        status, headers, answer = self._forward(request, content)
+        for entry in reversed(taken):
+            if entry.fault.when == "after":
+                self._apply_fault(entry, f"{method} {place}")
+        cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
+        self._answer(status, headers, answer, cut=cut)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
 
@@ -123,13 +177,25 @@ class _Exchange(BaseHTTPRequestHandler):
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return
 
-    def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in _NOT_FORWARDED}
+    def _forward(
+        self, request: StorageRequest, content: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        headers = {name: text for name, text in request.headers.items() if _is_forwarded(name)}
+        headers["Host"] = f"127.0.0.1:{self.server.server_port}"
+        body: bytes | IO[bytes] | None = request.body
+        if body is None:
+            headers["Content-Length"] = str(content.seek(0, 2))
+            content.seek(0)
+            body = content
+        if request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            headers.pop("Content-Length", None)
+            body = None
+        emulator = self.server.emulator
         connection = http.client.HTTPConnection(
-            "127.0.0.1", self.server.target(), timeout=_TIMEOUT_SECONDS
+            emulator.host, emulator.port, timeout=_TIMEOUT_SECONDS
         )
         try:
-            connection.request(self.command, self.path, body or None, headers)
+            connection.request(request.verb, request.target, body, headers)
             answer = connection.getresponse()
             return answer.status, answer.getheaders(), answer.read()
         except (OSError, http.client.HTTPException) as error:
@@ -143,7 +209,7 @@ class _Exchange(BaseHTTPRequestHandler):
     ) -> None:
         self.send_response_only(status)
         for name, value in headers:
-            if name.lower() not in _NOT_FORWARDED:
+            if _is_forwarded(name):
                 self.send_header(name, value)
         if self.command == "HEAD":
             self.send_header("Content-Length", dict(headers).get("Content-Length", "0"))
@@ -163,7 +229,10 @@ class _Exchange(BaseHTTPRequestHandler):
             while self.rfile.readline().strip():
                 pass  # trailers
         else:
-            left = int(self.headers.get("Content-Length") or 0)
+            text = self.headers.get("Content-Length") or "0"
+            if not text.isdecimal():
+                raise ExchangeEndedError
+            left = int(text)
             while left:
                 block = self.rfile.read(min(left, _BLOCK))
                 if not block:
@@ -177,6 +246,10 @@ class _Exchange(BaseHTTPRequestHandler):
             return int(self.rfile.readline().split(b";")[0], 16)
         except ValueError:
             raise ExchangeEndedError from None
+
+
+def _is_forwarded(name: str) -> bool:
+    return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:

@@ -18,6 +18,7 @@ from typing import Final
 
 from infra.errors import LocalCloudError
 from localcloud.faults.model import Fault, Kind, Service
+from localcloud.home import touch_private
 from localcloud.inventory.store import BUSY_SECONDS
 
 _POLL_SECONDS: Final = 0.02
@@ -29,7 +30,6 @@ CREATE TABLE IF NOT EXISTS faults (
 CREATE TABLE IF NOT EXISTS held (
     id INTEGER PRIMARY KEY AUTOINCREMENT, fault INTEGER NOT NULL, call TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS front (port INTEGER NOT NULL);
 """
 
 
@@ -185,20 +185,6 @@ class FaultTable:
             with self._connect() as db:
                 db.execute("DELETE FROM held")
 
-    def set_front(self, port: int) -> None:
-        """Note where the storage emulator is while a proxy stands before it; 0: none does."""
-        with self._connect() as db:
-            db.execute("DELETE FROM front")
-            db.execute("INSERT INTO front VALUES (?)", (port,))
-
-    def front(self) -> int:
-        """As ``set_front`` noted."""
-        if not self.any():
-            return 0
-        with self._connect() as db:
-            row = db.execute("SELECT port FROM front").fetchone()
-        return row[0] if row else 0
-
     def _released(self, fault_id: int) -> bool | None:
         with self._connect() as db:
             row = db.execute("SELECT released FROM faults WHERE id = ?", (fault_id,)).fetchone()
@@ -206,6 +192,7 @@ class FaultTable:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
+        touch_private(self.path)
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             db.executescript(_SCHEMA)

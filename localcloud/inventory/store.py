@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from localcloud.errors import PolicyConflictError
+from localcloud.home import touch_private
 
 BUSY_SECONDS: Final = 30.0
 
@@ -218,6 +219,7 @@ class Store:
 
 def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
+    touch_private(path)
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     db.row_factory = sqlite3.Row
     db.execute("PRAGMA synchronous = NORMAL")

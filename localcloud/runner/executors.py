@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import platform
 import re
 import shutil
@@ -25,6 +24,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from infra.errors import LocalCloudError
+from localcloud.environment import installer_environment
 from localcloud.errors import ExecutorError
 from localcloud.home import cache_dir
 
@@ -122,7 +122,7 @@ def _cpu_wheels(install: list[str], executor: Executor) -> bool:
         return (
             subprocess.run(
                 [*install, *probe, f"torch=={executor.torch}"],
-                env={**os.environ, **bound},
+                env={**installer_environment(), **bound},
                 capture_output=True,
                 timeout=_PROBE_SECONDS,
                 check=False,
@@ -141,6 +141,7 @@ def _python(executor: Executor) -> tuple[str, str]:
     for wanted in (*candidates, executor.python):
         found = subprocess.run(
             [_uv(), "python", "find", "--no-python-downloads", "--no-project", "--system", wanted],
+            env=installer_environment(),
             capture_output=True,
             text=True,
             check=False,
@@ -157,7 +158,13 @@ def _python(executor: Executor) -> tuple[str, str]:
 def _version(python: str) -> str | None:
     """Minor version of an interpreter that can be started, else None."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    found = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [python, "-I", "-c", code],
+        env=installer_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return found.stdout.strip() or None if found.returncode == 0 else None
 
 
@@ -173,6 +180,7 @@ def _run(command: list[str], report: Report) -> None:
     """Run to the end; lines go to the job's log as they come."""
     process = subprocess.Popen(
         command,
+        env=installer_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -24,7 +24,7 @@ from localcloud.errors import (
     StartRefusedError,
 )
 from localcloud.faults.jobs import PREEMPTIONS, JobFaults, stockout_message
-from localcloud.home import Home
+from localcloud.home import Home, make_private
 from localcloud.inventory.store import Store
 from localcloud.rpc_code import RpcCode
 from localcloud.runner import environment, executors, machines, packages, replica
@@ -82,6 +82,12 @@ class JobRun:
 
         Raises nothing that belongs to the job.
         """
+        try:
+            return self._execute()
+        finally:
+            make_private(self.folder)  # a job sets the rights of its files as it likes
+
+    def _execute(self) -> bool:
         waiting = (JobState.QUEUED, JobState.PENDING)
         if not self.jobs.move(self.record.job_id, JobState.PENDING, only_from=waiting):
             self._end_cancelled()

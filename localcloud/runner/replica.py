@@ -14,6 +14,7 @@ from typing import Final
 
 from localcloud import processes
 from localcloud.errors import CommandNotFoundError
+from localcloud.home import PRIVATE_UMASK
 from localcloud.runner.joblog import JobLog
 
 #: Between SIGTERM and SIGKILL of a process that must end.
@@ -53,9 +54,8 @@ def run(
 ) -> Outcome:
     """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
-    Its output goes straight into the log file. ``tick`` is called every other second. When the
-    first process is over, what it left in its group is ended too. ``preempted`` is asked all the
-    time, with the seconds it ran.
+    Its output goes straight into the log file. ``tick`` is called every other second,
+    ``preempted`` all the time, with the seconds it ran. What it leaves in its group is ended too.
     Raises CommandNotFoundError.
     """
     with log.open() as output:
@@ -68,6 +68,7 @@ def run(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=PRIVATE_UMASK,
             )
         except OSError as error:
             raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error

@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from localcloud.home import touch_private
 from localcloud.inventory.store import BUSY_SECONDS
 
 _SCHEMA: Final = """
@@ -209,6 +210,7 @@ class JobTable:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
+        touch_private(self.path)
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             db.row_factory = sqlite3.Row

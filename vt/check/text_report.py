@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.customjob.secret_patterns import masked
 from vt.check.report import FileReport, LintFinding
+from vt.console import plain
 
 #: Characters of a source line that are shown, at most.
 WIDTH: Final = 100
@@ -87,14 +88,6 @@ def summary(reports: Sequence[FileReport]) -> str:
     parts = [_plural(errors, "error")] if errors else ["no errors"]
     parts += [_plural(warnings, "warning")] if warnings else []
     return f"{files}: {', '.join(parts)}."
-
-
-def plain(text: Iterable[str]) -> str:
-    """``text`` without anything a terminal would act upon; a tab becomes one space."""
-    return "".join(
-        " " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
-        for char in text
-    )
 
 
 def cells(char: str) -> int:

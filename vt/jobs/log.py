@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from infra.customjob.google import logs
 from infra.customjob.google.logs import JobLogs, Line
 from infra.errors import CommandError
+from vt.console import json_text, plain
 from vt.jobs import view
 from vt.jobs.service import Jobs
 
@@ -78,8 +78,9 @@ def _lines(
 def _writer(*, as_json: bool, several: bool) -> Callable[[Line], None]:
     def write(line: Line) -> None:
         if as_json:
-            print(json.dumps(dataclasses.asdict(line), ensure_ascii=False), flush=True)
+            print(json_text(dataclasses.asdict(line)), flush=True)
         else:
-            print(f"{line.replica} | {line.text}" if several else line.text, flush=True)
+            text = plain(line.text)
+            print(f"{plain(line.replica)} | {text}" if several else text, flush=True)
 
     return write

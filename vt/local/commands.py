@@ -28,14 +28,20 @@ def report(text: str) -> None:
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130."""
+def plain_errors() -> Iterator[int]:
+    """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130.
+
+    Files that are made meanwhile are for this user alone. Yields the umask from before.
+    """
+    import os
     import sqlite3
 
     from infra.errors import CommandError
+    from localcloud.home import PRIVATE_UMASK
 
+    umask = os.umask(PRIVATE_UMASK)
     try:
-        yield
+        yield umask
     except BrokenPipeError:
         raise  # `vt local logs | head`: typer ends without a word
     except OSError as error:  # a full disk, a file of another user
@@ -50,6 +56,8 @@ def plain_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         report("interrupted; what was started goes on (`vt local status`, `vt local down`)")
         raise typer.Exit(_INTERRUPTED) from None
+    finally:
+        os.umask(umask)
 
 
 @local.command()
@@ -127,8 +135,8 @@ def shell(
     from localcloud.home import Home
     from vt.local import shell as local_shell
 
-    with plain_errors():
-        local_shell.enter(Home.find(), command, report)
+    with plain_errors() as umask:
+        local_shell.enter(Home.find(), command, report, umask)
 
 
 @local.command()

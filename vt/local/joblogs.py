@@ -12,6 +12,7 @@ from typing import Final
 from infra.errors import LocalCloudError
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
+from vt.console import plain_lines
 from vt.engine.stack_state import job_ids_named
 
 _POLL_SECONDS: Final = 0.2
@@ -75,6 +76,6 @@ def _print_from(path: Path, offset: int, decoder: codecs.IncrementalDecoder, *, 
             data = log.read()
     except FileNotFoundError:
         return offset
-    sys.stdout.write(decoder.decode(data, final))
+    sys.stdout.write(plain_lines(decoder.decode(data, final)))
     sys.stdout.flush()
     return offset + len(data)

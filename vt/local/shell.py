@@ -35,14 +35,15 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
     subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
 
 
-def enter(home: Home, command: str | None, report: Callable[[str], None]) -> None:
-    """Become the shell (or the command); starts the local cloud if it does not run."""
+def enter(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:
+    """Become the shell (or the command) with ``umask``; starts the local cloud if needed."""
     from localcloud import lifecycle  # loads the servers' modules, which an environment needs not
 
     info = lifecycle.start(home, report)
     env = environment(home, info.ports)
     _select_local(home, env)
     sys.stdout.flush()
+    os.umask(umask)
     if command is not None:
         os.execve("/bin/sh", ["sh", "-c", command], env)
     report("pulumi and Google's clients use the local cloud in this shell; `exit` leaves it")

@@ -11,7 +11,7 @@ from infra.errors import LocalCloudError
 from localcloud import lifecycle
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
-from vt.console import console
+from vt.console import console, plain
 from vt.engine.stack_state import StackJob
 from vt.local.joblogs import log_file
 
@@ -48,7 +48,7 @@ def tail(home: Home, record: JobRecord, lines: int) -> list[str]:
     except FileNotFoundError:
         return []
     # A progress bar rewrites its line: only what would be left on a terminal is shown.
-    return [line.rpartition("\r")[2] for line in text.splitlines()][-lines:]
+    return [plain(line.rpartition("\r")[2]) for line in text.splitlines()][-lines:]
 
 
 def _live(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> list[tuple[str, JobRecord]]:

@@ -28,7 +28,7 @@ def count_call(table: FaultTable, method: str = "CreateCustomJob") -> list[int]:
 
 
 def test_without_a_fault_no_file_is_made(table: FaultTable) -> None:
-    assert (count_call(table), table.entries(), table.clear(), table.front()) == ([], (), 0, 0)
+    assert (count_call(table), table.entries(), table.clear()) == ([], (), 0)
     assert not table.path.exists()
 
 

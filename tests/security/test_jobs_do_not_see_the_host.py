@@ -1,0 +1,125 @@
+"""A job's code, and what its installation runs, see nothing of the variables of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from localcloud import lifecycle, processes
+from localcloud.home import Home
+from localcloud.runner import packages
+from localcloud.runner.joblog import JobLog
+from tests.unit.localcloud.conftest import Cloud, command_job
+
+SECRETS = {
+    "SECRET_CANARY": "canary-1",
+    "GOOGLE_APPLICATION_CREDENTIALS": "/home/canary-2.json",
+    "PULUMI_ACCESS_TOKEN": "canary-3",
+    "PIP_INDEX_URL": "https://user:canary-4@packages.example/simple",
+    "PIP_NO_INDEX": "1",
+    "UV_DEFAULT_INDEX": "https://user:canary-5@packages.example/simple",
+    "UV_PUBLISH_TOKEN": "canary-6",
+    "HTTPS_PROXY": "http://user:canary-7@proxy.example:3128",
+    "AWS_SECRET_ACCESS_KEY": "canary-8",
+}
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine has secrets in its variables."""
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+
+
+def sdist(folder: Path, name: str, seen: Path, requires: str = "pyyaml") -> Path:
+    """A source package whose setup.py writes the variables that it sees to a file."""
+    source = folder / f"{name}-1.0"
+    (source / name).mkdir(parents=True)
+    (source / name / "__init__.py").write_text("")
+    (source / "setup.py").write_text(
+        f"import json, os, pathlib\n"
+        f"pathlib.Path({str(seen)!r}).open('a').write(json.dumps(dict(os.environ)) + '\\n')\n"
+        f"from setuptools import setup\n"
+        f"setup(name={name!r}, version='1.0', packages=[{name!r}], install_requires=[{requires!r}])"
+    )
+    archive = folder / f"{name}-1.0.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(source, source.name)
+    return archive
+
+
+def install(folder: Path, *files: Path) -> list[dict[str, str]]:
+    """Install files as a job's packages are; returns the environments of pip's processes."""
+    python = packages.layer(Path(sys.prefix), folder / "venv")
+    log, environments = JobLog(folder / "log"), []
+
+    def run(command: list[str], env: Mapping[str, str]) -> int:
+        environments.append(dict(env))
+        with log.open() as output:
+            return subprocess.run(
+                command, env=dict(env), stdout=output, stderr=output, check=False
+            ).returncode
+
+    packages.install(python, list(files), folder, log, run)
+    ran = [str(python), "-c", f"import {files[0].name.partition('-')[0]}"]
+    subprocess.run(ran, check=True)
+    return environments
+
+
+def test_the_setup_of_a_jobs_package_sees_no_secret_and_no_package_index(
+    tmp_path: Path, host: None
+) -> None:
+    seen = tmp_path / "seen"
+    install(tmp_path, sdist(tmp_path, "demo", seen))
+    assert [line for line in seen.read_text().splitlines() if "canary" in line] == []
+    names = {name for line in seen.read_text().splitlines() for name in json.loads(line)}
+    assert not {name for name in names if name.startswith("UV_")}
+    assert "GOOGLE_APPLICATION_CREDENTIALS" not in names
+
+
+def test_pip_finds_the_users_package_index_and_nothing_else_of_this_machine(
+    tmp_path: Path, host: None
+) -> None:
+    build, installation = install(tmp_path, sdist(tmp_path, "demo", tmp_path / "seen"))
+    assert "PIP_INDEX_URL" not in build
+    assert installation["PIP_INDEX_URL"] == SECRETS["PIP_INDEX_URL"]
+    assert installation["HTTPS_PROXY"] == SECRETS["HTTPS_PROXY"]
+    hidden = {"SECRET_CANARY", "GOOGLE_APPLICATION_CREDENTIALS", "PULUMI_ACCESS_TOKEN",
+              "UV_PUBLISH_TOKEN", "AWS_SECRET_ACCESS_KEY"}  # fmt: skip
+    assert hidden & installation.keys() == set()
+
+
+def test_the_code_of_a_job_sees_no_variable_of_this_machine(cloud: Cloud, host: None) -> None:
+    script = "import json, os; print('seen', json.dumps(dict(os.environ)))"
+    log = cloud.log(cloud.run(command_job(sys.executable, "-c", script)))
+    assert "seen {" in log
+    assert "canary" not in log
+
+
+@pytest.fixture
+def server(home: Home, host: None) -> Iterator[Home]:
+    """A local cloud that was started with secrets in the variables."""
+    lifecycle.start(home, print)
+    yield home
+    lifecycle.stop(home)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
+def test_the_server_that_is_every_jobs_parent_holds_no_secret_of_the_one_who_started_it(
+    server: Home,
+) -> None:
+    info = lifecycle.running(server)
+    assert info is not None
+    pids = [info.pid, *(child.pid for child in processes.live_children(server.children))]
+    for pid in pids:
+        environ = Path(f"/proc/{pid}/environ").read_text()
+        hidden = ("canary-1", "canary-2", "canary-3", "canary-6", "canary-8")
+        assert not [name for name in hidden if name in environ]

@@ -1,0 +1,103 @@
+"""What a job wrote acts on no terminal: it is shown as text."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from google.cloud import aiplatform_v1 as vertex
+
+from infra.customjob.google.logs import Line
+from localcloud.home import Home
+from localcloud.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.conftest import command_job
+from vt.jobs import log as job_log
+from vt.local import joblogs
+from vt.local.watch import tail
+
+#: What each line does to a terminal that shows it as it is.
+ATTACKS = {
+    "OSC 52 fills the clipboard": "\x1b]52;c;cm0gLXJmIH4K\x07",
+    "OSC 8 makes a link of another address": "\x1b]8;;https://evil.example\x1b\\docs\x1b]8;;\x1b\\",
+    "CSI clears the screen": "\x1b[2J\x1b[H",
+    "CSI hides what follows": "\x1b[8mhidden",
+    "C1 CSI clears the screen": "\x9b2J",
+    "C1 OSC sets the title": "\x9d0;title\x9c",
+    "DCS asks the terminal": "\x1bP$q m\x1b\\",
+    "a carriage return overwrites the line": "error: stolen\rall is well   ",
+    "a backspace overwrites a word": "no\x08\x08ok",
+    "a bidi override reverses the line": "\u202egnp.exe\u202c",
+    "a bidi isolate reverses a word": "\u2066\u202etxt\u2069",
+    "a zero width space hides a difference": "pay\u200bpal",
+    "NUL ends the line for C": "a\x00b",
+    "a line separator": "a\u2028b",
+    "a form feed": "a\x0cb",
+}
+
+
+def acts(text: str) -> list[str]:
+    """Characters of a text that a terminal acts upon."""
+    return [char for char in text if not char.isprintable() and char != "\n"]
+
+
+@pytest.fixture(params=ATTACKS.values(), ids=ATTACKS.keys())
+def attack(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def job(home: Home) -> JobRecord:
+    """A job that has ended, and whose log is still to be written."""
+    now = "2026-11-21T10:00:00.000000Z"
+    made = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.FAILED, now,
+                     None, None, now, None, None)  # fmt: skip
+    JobTable(home.database).insert(made)
+    joblogs.log_file(home, made, "workerpool0-0").parent.mkdir(parents=True)
+    return made
+
+
+def test_vt_local_logs_shows_a_jobs_output_as_text(
+    home: Home, job: JobRecord, attack: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = joblogs.log_file(home, job, "workerpool0-0")
+    file.write_text(f"before\n{attack}\nafter ü\n", newline="")
+    joblogs.show(home, "1", "workerpool0-0", follow=False)
+    shown = capsys.readouterr().out
+    assert acts(shown) == []
+    assert shown.startswith("before\n")
+    assert shown.endswith("\nafter ü\n")
+    assert shown.count("\n") == 3
+
+
+def test_the_end_of_a_log_after_vt_local_up_is_text(
+    home: Home, job: JobRecord, attack: str
+) -> None:
+    file = joblogs.log_file(home, job, "workerpool0-0")
+    file.write_text(f"before\n{attack}\nafter\n", newline="")
+    assert acts("\n".join(tail(home, job, 20))) == []
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize("several", [False, True], ids=["one replica", "two replicas"])
+def test_vt_jobs_logs_shows_a_jobs_output_as_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    attack: str, as_json: bool, several: bool,
+) -> None:  # fmt: skip
+    body: dict[str, Any] = command_job("true")
+    body["job_spec"]["worker_pool_specs"] *= 2 if several else 1
+    line = Line("2026-11-21T10:00:00Z", "workerpool0-0", "ERROR", f"{attack} ü")
+    monkeypatch.setattr("vt.jobs.log.logs.connect", lambda _project: None)
+    monkeypatch.setattr("vt.jobs.log._lines", lambda *_a, **_k: [line])
+    job_log.show(
+        SimpleNamespace(ref=SimpleNamespace(project="p")),  # pyright: ignore[reportArgumentType]
+        vertex.CustomJob(body),
+        replica=None, follow=False, tail=None, as_json=as_json, log=print,
+    )  # fmt: skip
+    shown = capsys.readouterr().out
+    assert acts(shown) == []
+    assert shown.endswith(' ü"}\n' if as_json else " ü\n")
+    assert shown.count("\n") == 1
+    if as_json:
+        assert json.loads(shown)["text"] == f"{attack} ü"
