@@ -98,3 +98,28 @@ def test_what_opens_comes_first() -> None:
     network = "gcp:compute/network:Network"
     found = told(plans.delete(network, "a", name="a"), plans.create(network, "b", name="b"))
     assert [verb for verb, _ in found] == ["opens", "closes"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "where"),
+    [
+        ({"targetTags": ["trainer", "batch"]}, "trainer, batch"),
+        ({"targetServiceAccounts": ["a@p.iam.gserviceaccount.com"]}, "a@p.iam.gserviceaccount.com"),
+        ({"destinationRanges": ["10.1.0.0/16"]}, "10.1.0.0/16"),
+    ],
+)
+def test_a_firewall_rule_names_the_machines_it_applies_to(
+    targets: dict[str, list[str]], where: str
+) -> None:
+    rule = FIREWALL | targets
+    [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
+    assert what.endswith(f" from 10.0.0.0/24 to {where}")
+
+
+@pytest.mark.parametrize(
+    "sources", [{"sourceTags": ["bastion"]}, {"sourceServiceAccounts": ["bastion"]}]
+)
+def test_a_firewall_rule_names_the_machines_it_admits(sources: dict[str, list[str]]) -> None:
+    rule = FIREWALL | {"sourceRanges": []} | sources
+    [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
+    assert what.endswith(" from bastion to any machine in it")
