@@ -223,3 +223,14 @@ def test_the_table_of_policies_ends_with_an_empty_line() -> None:
     text = markdown.render(review(plans.violation("bucket-closed", "mandatory", "open", "u::b")))
     row = "| mandatory | `bucket-closed` | `b` | `open` |\n"
     assert text.partition(row)[2].startswith("\n")
+
+
+def test_a_review_without_protected_resources_does_not_speak_of_them() -> None:
+    text = markdown.render(review(plans.delete(plans.BUCKET, "storage-old", name="old")))
+    assert "### Destroyed and protected" in text
+    assert "- protected, " not in text
+    inputs = {"name": "data"}
+    kept = plans.step("same", plans.BUCKET, "storage-b", inputs, inputs, protect=(True, True))
+    assert "- protected, Pulumi refuses to destroy them: `storage-b`\n" in markdown.render(
+        review(kept)
+    )

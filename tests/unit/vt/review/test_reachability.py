@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.vt.review import plans
@@ -123,3 +125,21 @@ def test_a_firewall_rule_names_the_machines_it_admits(sources: dict[str, list[st
     rule = FIREWALL | {"sourceRanges": []} | sources
     [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
     assert what.endswith(" from bastion to any machine in it")
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({"enableDashboardAccess": True}, "the dashboard of job a"),
+        ({"network": "projects/1/global/networks/n"}, "network projects/1/global/networks/n to"),
+    ],
+)
+def test_a_job_that_gives_up_an_access_closes_what_it_opened(
+    spec: dict[str, Any], what: str
+) -> None:
+    bare, open_ = plans.job("a"), plans.job("a", **spec)
+    [opened] = told(plans.step("replace", plans.JOB, "training-a", old=bare, new=open_))
+    [closed] = told(plans.step("replace", plans.JOB, "training-a", old=open_, new=bare))
+    assert (opened[0], closed[0]) == ("opens", "closes")
+    assert opened[1] == closed[1]
+    assert what in opened[1]
