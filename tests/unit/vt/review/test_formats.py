@@ -234,3 +234,20 @@ def test_a_review_without_protected_resources_does_not_speak_of_them() -> None:
     assert "- protected, Pulumi refuses to destroy them: `storage-b`\n" in markdown.render(
         review(kept)
     )
+
+
+def test_a_resource_made_anew_is_told_from_one_that_is_gone() -> None:
+    old, new = {"name": "b"}, {"name": "c"}
+    text = markdown.render(
+        review(
+            plans.step("replace", plans.BUCKET, "storage-b", old=old, new=new),
+            plans.delete(plans.BUCKET, "storage-old", name="old"),
+        )
+    )
+    assert "- destroyed and made anew: `storage-b`" in text
+    assert "- destroyed: `storage-old`" in text
+
+
+def test_nothing_else_is_none_of_it() -> None:
+    same = plans.step("same", plans.BUCKET, "b", old={"name": "b"}, new={"name": "b"})
+    assert "Everything else: none; 1 unchanged" in markdown.render(review(same))

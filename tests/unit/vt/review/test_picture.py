@@ -104,3 +104,16 @@ def test_every_line_is_told_in_words() -> None:
 def test_a_right_is_drawn_with_what_it_lets_its_holder_do(role: str, verb: str) -> None:
     drawn = graph(plans.create(plans.MEMBER, "m", **plans.member("data", role)))
     assert drawn.edges[0].verb == verb
+
+
+def test_a_bucket_a_secret_and_an_account_have_shapes_of_their_own() -> None:
+    secret = {"secretId": "key", "role": "roles/secretmanager.secretAccessor", "member": "user:a"}
+    drawn = picture.mermaid(
+        graph(
+            plans.create(plans.MEMBER, "m", **plans.member("data")),
+            plans.create("gcp:secretmanager/secretIamMember:SecretIamMember", "s", **secret),
+        )
+    )
+    assert '[("bucket data")]' in drawn
+    assert '[/"secret key"/]' in drawn
+    assert '(["account trainer-dev"])' in drawn
