@@ -162,3 +162,12 @@ def test_checking_loads_neither_google_nor_pulumi_nor_pydantic(project):
         [sys.executable, "-c", code], cwd=project, env=environment, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+def test_without_a_stack_any_range_of_its_network_may_be_named(project, vt):
+    job = project / "jobs" / "train.yaml"
+    peered = "network: ${network.name}\nreservedIpRanges: [%s]\n" + job.read_text()
+    job.write_text(peered % '"${network.ranges.workers}"')
+    assert vt("check", "jobs/train.yaml").stdout == "1 file, no mistakes.\n"
+    job.write_text(peered % '"${network.ranges.Workers}"')
+    assert "network.ranges.Workers" in vt("check", "jobs/train.yaml").stdout

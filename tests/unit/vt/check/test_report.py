@@ -16,6 +16,7 @@ from vt.check.report import FileReport, end_of_value
         ("replicaCount: 0", 1, "replicaCount"),
         ('timeout: "24h" # a day', 10, '"24h"'),
         ("args: ['it''s', b]", 8, "'it''s'"),
+        ('displayName: "a: b"', 14, '"a: b"'),
         ("args: [one, two]", 8, "one"),
         ("machineSpec: {machineType: x-1, gpu: 2}", 33, "gpu"),
         ("imageUri: gcr.io/a/b:latest", 11, "gcr.io/a/b:latest"),

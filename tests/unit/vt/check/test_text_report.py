@@ -77,3 +77,15 @@ def test_a_place_outside_of_the_file_has_no_excerpt():
 
 def test_the_summary_counts():
     assert text_report.summary([FileReport("a"), FileReport("b")]) == "2 files, no mistakes."
+
+
+def test_a_wide_character_takes_two_columns_before_the_caret_and_above_it():
+    number = "     1 | "
+    [_, source, caret, _] = shown("名: 前\n", at(1, 4, "wrong"))
+    assert source == f"{number}名: 前"
+    assert caret == " " * (len(number) + 4) + "^^"
+
+
+def test_a_combining_character_takes_no_column():
+    [_, source, caret, _] = shown("e\N{COMBINING ACUTE ACCENT}: 1\n", at(1, 5, "wrong"))
+    assert caret.index("^") == source.rindex("1") - 1

@@ -73,3 +73,7 @@ def test_programs_get_the_same_with_a_version():
     assert found["differences"][0]["fields"] == [
         {"path": "labels.owner", "cloud": "mallory", "declared": ""}
     ]
+
+
+def test_resources_that_differ_are_counted():
+    assert "In **dev**, 2 resources differ from" in report.markdown(drifted(BUCKET, JOB))

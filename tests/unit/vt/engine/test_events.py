@@ -104,3 +104,9 @@ def test_a_line_that_is_no_event_is_refused() -> None:
         events.parse(['{"steps": []}'], "dev")
     with pytest.raises(EventParseError):
         events.parse(["Previewing update"], "dev")
+
+
+def test_a_violation_names_its_policy_and_its_pack() -> None:
+    [found] = plans.plan(plans.violation("bucket-closed", "mandatory", "open", "u::b")).violations
+    assert (found.policy, found.pack, found.level) == ("bucket-closed", "acme", "mandatory")
+    assert (found.message, found.urn) == ("open", "u::b")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,47 @@ subprocess.Popen = slow
         capture_output=True, start_new_session=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "exit code 143", done.stderr
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """A terminal: the end that a person types at, and the end that programs have."""
+    typed, used = pty.openpty()
+    yield typed, used
+    os.close(typed)
+    os.close(used)
+
+
+def start_at(terminal: int, script: str) -> subprocess.Popen[str]:
+    attach = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", attach + PARENT, script], cwd=ROOT, text=True,
+        stdin=terminal, stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+def test_ctrl_c_at_a_terminal_reaches_the_child_once(terminal: tuple[int, int]) -> None:
+    typed, used = terminal
+    process = start_at(used, CHILD)
+    assert line(process) == "ready"
+    os.write(typed, b"\x03")
+    assert line(process) == "got SIGINT"
+    process.terminate()
+    assert line(process) == "got SIGTERM"
+    assert line(process) == "exit code 8"
+    assert process.wait(60) == 0
+
+
+def test_the_child_may_ask_a_question_at_a_terminal(terminal: tuple[int, int]) -> None:
+    typed, used = terminal
+    # A process in the background that ignores SIGTTIN gets an error instead of the answer.
+    question = """\
+import signal
+signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+print("answer", input(), flush=True)
+"""
+    process = start_at(used, question)
+    os.write(typed, b"yes\n")
+    assert line(process) == "answer yes"
+    assert line(process) == "exit code 0"
+    assert process.wait(60) == 0

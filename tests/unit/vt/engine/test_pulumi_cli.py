@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from infra.errors import CommandError
 from vt.engine import pulumi_cli
 from vt.engine.pulumi_cli import BACKEND, PulumiCli
+
+ROOT: Final = Path(__file__).parents[4]
 
 
 def fake(folder: Path, script: str) -> PulumiCli:
@@ -61,3 +66,17 @@ def test_the_backend_is_the_one_of_the_environment_else_the_one_of_the_login(
     pulumi = fake(tmp_path, 'echo \'{"url": "gs://login"}\'')
     assert pulumi.backend_url() == "gs://login"
     assert PulumiCli(tmp_path, {**pulumi.env, BACKEND: "gs://state"}).backend_url() == "gs://state"
+
+
+def test_what_pulumi_prints_is_utf_8_in_every_locale(tmp_path: Path) -> None:
+    pulumi = fake(tmp_path, 'echo \'{"url": "file:///büro"}\'')
+    script = (
+        "import sys; from pathlib import Path; from vt.engine.pulumi_cli import PulumiCli; "
+        "print(ascii(PulumiCli(Path(sys.argv[1]), {'PATH': sys.argv[2]}).backend_url()))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", script, tmp_path, pulumi.env["PATH"]],
+        cwd=ROOT, env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert printed == "'file:///b\\xfcro'\n"

@@ -1,5 +1,10 @@
 """Which of several comments is written anew."""
 
+import pytest
+
+from infra.errors import CommandError
+from vt.github import sticky
+
 BOT = {"login": "github-actions[bot]"}
 
 
@@ -11,3 +16,11 @@ def test_the_oldest_of_our_comments_is_written_anew(hub, report):
     calls = hub.state["calls"]
     assert len(marked) == 3
     assert calls == ["PATCH issues/comments/12"]
+
+
+def test_a_body_may_be_as_long_as_github_accepts_and_no_longer():
+    room = sticky.MAX_BODY - len(sticky.body("report", "dev", "")) - len("\n")
+    longest = sticky.body("report", "dev", "x" * room)
+    assert len(longest) == 65_536
+    with pytest.raises(CommandError, match="65537 characters"):
+        sticky.body("report", "dev", "x" * (room + 1))

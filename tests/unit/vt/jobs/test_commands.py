@@ -255,3 +255,10 @@ def test_a_stack_file_that_cannot_be_read_is_one_line(vt: Vt) -> None:
     Path("Pulumi.folder.yaml").mkdir()
     assert "it is not UTF-8" in vt("list", stack="bytes", code=1).stderr
     assert "Is a directory" in vt("list", stack="folder", code=1).stderr
+
+
+def test_progress_at_a_terminal_shows_brackets_in_a_name_as_they_are(vt: Vt, cloud: Cloud) -> None:
+    body = {**command_job("true"), "display_name": "a [bold]job[/]"}
+    job_id = done(cloud, cloud.submit(body).name.rpartition("/")[2])
+    terminal = {"TERM": "xterm", "FORCE_COLOR": "1", "COLUMNS": "200"}
+    assert "job a [bold]job[/]: SUCCEEDED" in vt("wait", job_id, env=terminal).stderr

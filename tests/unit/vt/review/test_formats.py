@@ -194,3 +194,60 @@ def test_the_picture_shows_who_does_what_and_what_is_new(everything: ReviewRepor
 def test_a_picture_of_many_jobs_has_one_node_for_them() -> None:
     text = markdown.render(review(*(submit(f"job-{n}") for n in range(40))))
     assert "40 jobs" in text
+
+
+def test_json_says_which_stack_it_is_about_and_where_it_is(everything: ReviewReport) -> None:
+    data = json.loads(json_report.render(everything))
+    place = {key: data[key] for key in ("stack", "project", "region", "source")}
+    assert place == {
+        "stack": "dev", "project": "acme-ml-dev", "region": "us-central1", "source": "here",
+    }  # fmt: skip
+
+
+def test_each_cell_of_a_job_stands_below_its_heading(everything: ReviewReport) -> None:
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in markdown.render(everything).splitlines()
+        if line.startswith(("| job ", "| `new` "))
+    ]
+    shown = dict(zip(*rows, strict=True))
+    assert shown["job"] == "`new`"
+    assert shown["what happens"] == "submitted"
+    assert shown["machines"] == "`1 x n1-standard-4`"
+    assert shown["region"] == "`us-central1`"
+    assert shown["account"] == "`trainer-dev`"
+    assert shown["image"] == "`n1-standard-4:v1`"
+
+
+def test_the_table_of_policies_ends_with_an_empty_line() -> None:
+    text = markdown.render(review(plans.violation("bucket-closed", "mandatory", "open", "u::b")))
+    row = "| mandatory | `bucket-closed` | `b` | `open` |\n"
+    assert text.partition(row)[2].startswith("\n")
+
+
+def test_a_review_without_protected_resources_does_not_speak_of_them() -> None:
+    text = markdown.render(review(plans.delete(plans.BUCKET, "storage-old", name="old")))
+    assert "### Destroyed and protected" in text
+    assert "- protected, " not in text
+    inputs = {"name": "data"}
+    kept = plans.step("same", plans.BUCKET, "storage-b", inputs, inputs, protect=(True, True))
+    assert "- protected, Pulumi refuses to destroy them: `storage-b`\n" in markdown.render(
+        review(kept)
+    )
+
+
+def test_a_resource_made_anew_is_told_from_one_that_is_gone() -> None:
+    old, new = {"name": "b"}, {"name": "c"}
+    text = markdown.render(
+        review(
+            plans.step("replace", plans.BUCKET, "storage-b", old=old, new=new),
+            plans.delete(plans.BUCKET, "storage-old", name="old"),
+        )
+    )
+    assert "- destroyed and made anew: `storage-b`" in text
+    assert "- destroyed: `storage-old`" in text
+
+
+def test_nothing_else_is_none_of_it() -> None:
+    same = plans.step("same", plans.BUCKET, "b", old={"name": "b"}, new={"name": "b"})
+    assert "Everything else: none; 1 unchanged" in markdown.render(review(same))

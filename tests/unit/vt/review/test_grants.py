@@ -81,3 +81,10 @@ def test_what_has_no_name_yet_is_told_by_the_grants_own() -> None:
         plans.create(secret, "trainer-reads-key", secretId=unknown, role="r", member="user:a")
     )
     assert "trainer-reads-key" in grants.gained(plan)[0].target
+
+
+def test_a_condition_that_is_not_known_yet_counts_as_none() -> None:
+    unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    given = plans.member("data") | {"condition": unknown}
+    [binding] = grants.gained(plans.plan(plans.create(plans.MEMBER, "m", **given)))
+    assert binding.condition == ""

@@ -92,3 +92,9 @@ def test_a_request_that_is_not_known_yet_has_no_price() -> None:
     job = only(plans.create(plans.JOB, "training-a", **inputs))
     assert job.machines == ()
     assert job.cost.worst_case is None
+
+
+def test_a_job_that_an_earlier_run_left_to_delete_is_cancelled() -> None:
+    left = plans.step("delete-replaced", plans.JOB, "training-a", old=plans.job("a"))
+    [job] = jobs.job_changes(plans.plan(left))
+    assert (job.name, job.action, job.cancels) == ("a", "cancel", True)

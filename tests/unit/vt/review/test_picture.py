@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.vt.review import plans
 from vt.review import picture, report, svg
 from vt.review.picture import Graph, Node
@@ -83,3 +85,35 @@ def test_who_acts_stands_left_of_the_account_and_what_is_acted_on_right() -> Non
 def test_every_line_is_told_in_words() -> None:
     laid = svg.layout(graph(plans.create(plans.MEMBER, "m", **plans.member("data"))))
     assert [line.sentence for line in laid.lines] == ["account trainer-dev reads bucket data"]
+
+
+@pytest.mark.parametrize(
+    ("role", "verb"),
+    [
+        ("roles/secretmanager.secretAccessor", "reads"),
+        ("roles/storage.objectViewer", "reads"),
+        ("roles/storage.objectUser", "writes"),
+        ("roles/aiplatform.viewer", "sees"),
+        ("roles/artifactregistry.reader", "reads"),
+        ("roles/artifactregistry.writer", "writes"),
+        ("roles/logging.logWriter", "writes logs"),
+        ("roles/iam.serviceAccountUser", "acts as"),
+        ("roles/compute.networkUser", "uses"),
+    ],
+)
+def test_a_right_is_drawn_with_what_it_lets_its_holder_do(role: str, verb: str) -> None:
+    drawn = graph(plans.create(plans.MEMBER, "m", **plans.member("data", role)))
+    assert drawn.edges[0].verb == verb
+
+
+def test_a_bucket_a_secret_and_an_account_have_shapes_of_their_own() -> None:
+    secret = {"secretId": "key", "role": "roles/secretmanager.secretAccessor", "member": "user:a"}
+    drawn = picture.mermaid(
+        graph(
+            plans.create(plans.MEMBER, "m", **plans.member("data")),
+            plans.create("gcp:secretmanager/secretIamMember:SecretIamMember", "s", **secret),
+        )
+    )
+    assert '[("bucket data")]' in drawn
+    assert '[/"secret key"/]' in drawn
+    assert '(["account trainer-dev"])' in drawn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.vt.review import plans
@@ -98,3 +100,46 @@ def test_what_opens_comes_first() -> None:
     network = "gcp:compute/network:Network"
     found = told(plans.delete(network, "a", name="a"), plans.create(network, "b", name="b"))
     assert [verb for verb, _ in found] == ["opens", "closes"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "where"),
+    [
+        ({"targetTags": ["trainer", "batch"]}, "trainer, batch"),
+        ({"targetServiceAccounts": ["a@p.iam.gserviceaccount.com"]}, "a@p.iam.gserviceaccount.com"),
+        ({"destinationRanges": ["10.1.0.0/16"]}, "10.1.0.0/16"),
+    ],
+)
+def test_a_firewall_rule_names_the_machines_it_applies_to(
+    targets: dict[str, list[str]], where: str
+) -> None:
+    rule = FIREWALL | targets
+    [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
+    assert what.endswith(f" from 10.0.0.0/24 to {where}")
+
+
+@pytest.mark.parametrize(
+    "sources", [{"sourceTags": ["bastion"]}, {"sourceServiceAccounts": ["bastion"]}]
+)
+def test_a_firewall_rule_names_the_machines_it_admits(sources: dict[str, list[str]]) -> None:
+    rule = FIREWALL | {"sourceRanges": []} | sources
+    [(_, what)] = told(plans.create("gcp:compute/firewall:Firewall", "f", **rule))
+    assert what.endswith(" from bastion to any machine in it")
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({"enableDashboardAccess": True}, "the dashboard of job a"),
+        ({"network": "projects/1/global/networks/n"}, "network projects/1/global/networks/n to"),
+    ],
+)
+def test_a_job_that_gives_up_an_access_closes_what_it_opened(
+    spec: dict[str, Any], what: str
+) -> None:
+    bare, open_ = plans.job("a"), plans.job("a", **spec)
+    [opened] = told(plans.step("replace", plans.JOB, "training-a", old=bare, new=open_))
+    [closed] = told(plans.step("replace", plans.JOB, "training-a", old=open_, new=bare))
+    assert (opened[0], closed[0]) == ("opens", "closes")
+    assert opened[1] == closed[1]
+    assert what in opened[1]

@@ -173,3 +173,19 @@ def test_the_digest_knows_neither_the_time_nor_the_machine() -> None:
     assert digest.plan_digest(one) == digest.plan_digest(other)
     assert list(one.packs) == ["guardrails"]
     assert "/one/place" not in repr(one)
+
+
+@pytest.mark.parametrize(
+    ("type_", "lost"),
+    [
+        ("gcp:artifactregistry/repository:Repository", "its images"),
+        ("gcp:secretmanager/secret:Secret", "all versions of the secret"),
+        ("gcp:kms/cryptoKey:CryptoKey", "access to everything encrypted with it"),
+        ("gcp:vertex/aiTensorboard:AiTensorboard", "its experiments"),
+        ("gcp:storage/bucketObject:BucketObject", "the object"),
+        ("gcp:compute/subnetwork:Subnetwork", ""),
+    ],
+)
+def test_a_deletion_is_reported_with_the_data_that_is_lost(type_: str, lost: str) -> None:
+    [destroyed] = review(plans.delete(type_, "x", name="x")).destroyed
+    assert (destroyed.type, destroyed.lost_data) == (type_, lost)

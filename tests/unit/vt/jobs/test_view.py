@@ -1,0 +1,72 @@
+"""Jobs as rows for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from google.cloud.aiplatform_v1.types import CustomJob, JobState
+
+from vt.jobs import view
+
+CREATED: Final = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
+STARTED: Final = CREATED + timedelta(minutes=3)
+
+
+def job(**fields: Any) -> CustomJob:
+    name = "projects/1/locations/us-central1/customJobs/42"
+    return CustomJob(name=name, create_time=CREATED, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "duration"),
+    [
+        ({}, ""),
+        ({"end_time": STARTED}, ""),
+        ({"start_time": STARTED}, "57m"),
+        ({"start_time": STARTED, "end_time": STARTED + timedelta(seconds=125)}, "2m 5s"),
+    ],
+    ids=["pending", "never started", "running", "ended"],
+)
+def test_a_duration_is_from_the_start_to_the_end_or_to_now(
+    fields: dict[str, datetime], duration: str
+) -> None:
+    assert view.row(job(**fields), CREATED + timedelta(hours=1))["duration"] == duration
+
+
+def test_the_facts_of_a_job_have_its_times_in_utc() -> None:
+    ended = job(
+        state=JobState.JOB_STATE_SUCCEEDED, start_time=STARTED,
+        end_time=STARTED + timedelta(hours=1),
+    )  # fmt: skip
+    facts = dict(view.facts(ended, "acme-ml-dev", "us-central1", CREATED + timedelta(days=1)))
+    assert facts["state"] == "SUCCEEDED"
+    assert facts["created"] == "2026-11-22 07:30:00"
+    assert facts["started"] == "2026-11-22 07:33:00"
+    assert facts["ended"] == "2026-11-22 08:33:00"
+    assert facts["duration"] == "1h 0m"
+
+
+def test_a_fact_that_a_job_does_not_have_is_left_out() -> None:
+    facts = dict(view.facts(job(), "acme-ml-dev", "us-central1", CREATED))
+    assert {"error", "run", "started", "ended", "duration", "worker pool"}.isdisjoint(facts)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "text"),
+    [
+        ({}, "2 x n1-standard-4"),
+        (
+            {"accelerator_type": "NVIDIA_TESLA_T4", "accelerator_count": 1},
+            "2 x n1-standard-4 with 1 x NVIDIA_TESLA_T4",
+        ),
+    ],
+)
+def test_a_worker_pool_is_a_count_of_machines(accelerator: dict[str, Any], text: str) -> None:
+    machine = {"machine_type": "n1-standard-4", **accelerator}
+    pools = [{"replica_count": 2, "machine_spec": machine}]
+    facts = dict(
+        view.facts(job(job_spec={"worker_pool_specs": pools}), "p", "us-central1", CREATED)
+    )
+    assert facts["worker pool"] == text
