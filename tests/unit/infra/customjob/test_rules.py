@@ -229,3 +229,17 @@ def test_an_unknown_section_reference_is_an_unknown_reference():
     lines = reported(content, table={"reservations.h100": {}})
     assert list(lines) == ["unknown-reference"]
     assert "did you mean 'reservations.h100'?" in lines["unknown-reference"]
+
+
+def test_misplaced_reduction_servers_serve_the_first_two_pools_alone():
+    server = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    node = gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8)
+    reducers = {
+        "machineSpec": {"machineType": "n1-highcpu-16"},
+        "replicaCount": 4,
+        "containerSpec": {"imageUri": server},
+    }
+    third = {"machineSpec": node, "replicaCount": 3, "containerSpec": {"imageUri": IMAGE}}
+    found = reported(job(node, reducers, third))
+    assert "reduction-place" in found
+    assert "reduction-bandwidth" not in found  # 128 Gbps against 100 Gbps of the first pool

@@ -56,3 +56,10 @@ def test_a_reservation_that_cannot_be_is_told_at_its_place(given, path, text):
 )  # fmt: skip
 def test_a_reservation_that_jobs_can_use_is_read(given):
     assert stack(reservations={"h100": H100 | given}).reservations["h100"].count == 5
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_a_reservation_serves_at_least_one_job_at_once(jobs):
+    [(where, told)] = refused(reservations={"h100": H100 | {"parallelJobs": jobs}})
+    assert where == "reservations.h100.parallelJobs"
+    assert "greater than or equal to 1" in told
