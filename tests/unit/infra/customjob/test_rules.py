@@ -243,3 +243,19 @@ def test_misplaced_reduction_servers_serve_the_first_two_pools_alone():
     found = reported(job(node, reducers, third))
     assert "reduction-place" in found
     assert "reduction-bandwidth" not in found  # 128 Gbps against 100 Gbps of the first pool
+
+
+@pytest.mark.parametrize(
+    ("other", "rules"),
+    [
+        (gpu("g2-standard-8", "NVIDIA_L4", 1), set()),
+        (gpu("g2-standard-12", "NVIDIA_L4", 1), {"flex-start-same-machines"}),
+        (gpu("g2-standard-24", "NVIDIA_L4", 2), {"flex-start-same-machines"}),
+        (gpu("a2-highgpu-1g", "NVIDIA_TESLA_A100", 1), {"flex-start-same-machines"}),
+    ],
+)
+def test_the_pools_of_a_flex_start_job_have_one_machine_type(other, rules):
+    workers = {"machineSpec": other, "replicaCount": 1, "containerSpec": {"imageUri": IMAGE}}
+    scheduling = {"timeout": "3600s", "strategy": "FLEX_START"}
+    found = reported(job(gpu("g2-standard-8", "NVIDIA_L4", 1), workers, scheduling=scheduling))
+    assert {rule for rule in found if rule and rule.startswith("flex-start")} == rules
