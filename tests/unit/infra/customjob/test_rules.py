@@ -259,3 +259,14 @@ def test_the_pools_of_a_flex_start_job_have_one_machine_type(other, rules):
     scheduling = {"timeout": "3600s", "strategy": "FLEX_START"}
     found = reported(job(gpu("g2-standard-8", "NVIDIA_L4", 1), workers, scheduling=scheduling))
     assert {rule for rule in found if rule and rule.startswith("flex-start")} == rules
+
+
+def test_an_accelerator_is_refused_from_the_day_its_support_ends():
+    content = job(gpu("n1-standard-8", "NVIDIA_TESLA_P100", 1))
+    before = Context(today=datetime.date(2026, 9, 14))
+    that_day = Context(today=datetime.date(2026, 9, 15))
+    assert "accelerator-retired" not in reported(content, context=before)
+    assert (
+        "its support ended on 2026-09-15"
+        in reported(content, context=that_day)["accelerator-retired"]
+    )
