@@ -270,3 +270,18 @@ def test_an_accelerator_is_refused_from_the_day_its_support_ends():
         "its support ended on 2026-09-15"
         in reported(content, context=that_day)["accelerator-retired"]
     )
+
+
+def test_gpus_of_reduction_servers_and_of_later_pools_are_no_workers_gpus():
+    server = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    node = gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8)
+    small = {"machineType": "n1-highcpu-16"}
+
+    def pool(machine, image):
+        return {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": image}}
+
+    servers_with_gpus = job(small, pool(node, server))
+    later_gpus = job(small, pool(small, server), pool(node, IMAGE))
+    assert "reduction-workers" in reported(servers_with_gpus)
+    assert "reduction-workers" in reported(later_gpus)
+    assert "reduction-workers" not in reported(job(node, pool(node, IMAGE), pool(small, server)))
