@@ -2,6 +2,7 @@ import yaml
 
 from infra import catalog
 from infra.catalog import machines
+from infra.customjob.rules.compute.machines import RETIRED
 
 ROWS = ("machines.yaml", "accelerators.yaml", "regions.yaml")
 
@@ -94,3 +95,14 @@ def test_the_refresh_script_writes_what_it_was_given():
     assert row["price"] == "no price"
     assert row["date"] == "2026-01-02"
     assert yaml.safe_load(files["regions.yaml"])[0]["region"] == "us-central1"
+
+
+def test_the_end_of_an_accelerators_support_is_the_one_that_the_rule_refuses_from():
+    found = machines.accelerators()
+    ended = {name for name, row in found.items() if "end of support" in row.status}
+    assert ended == set(RETIRED)
+    assert all(f"end of support {RETIRED[name]}" in found[name].status for name in ended)
+
+
+def test_an_accelerator_without_a_caution_has_none():
+    assert machines.accelerators()["NVIDIA_L4"].status == ""

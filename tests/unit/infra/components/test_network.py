@@ -145,3 +145,12 @@ def test_nothing_is_made_in_a_host_of_others():
         assert inputs.get("project") != "acme-net-prod", name
     assert "host-attached" not in found
     assert found["network-psc-attachment"][1]["subnetworks"] == [HOST_SUBNET]
+
+
+def test_in_a_shared_vpc_the_ranges_and_their_connection_are_the_hosts():
+    found = network_of(network=PEERING | {"existing": HOST_NETWORK}, sharedVpc=HOST)
+    _, address = found["network-peering-workers"]
+    assert (address["project"], address["network"]) == ("acme-net-prod", HOST_NETWORK)
+    assert found["network-peering-connection"][1]["network"] == HOST_NETWORK
+    _, own = network_of(network=PEERING)["network-peering-workers"]
+    assert own["project"] == "acme-ml-dev"

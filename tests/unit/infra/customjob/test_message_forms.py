@@ -1,5 +1,6 @@
 """REST's form and gcloud's form of a job file, and fields that only the service fills in."""
 
+import pytest
 import yaml
 
 from tests.unit.infra.customjob.test_rules import check, job, reported
@@ -31,3 +32,20 @@ def test_one_pool_without_a_list_is_taken_with_a_warning():
     verdict = check(yaml.safe_dump(content, sort_keys=False))
     assert not verdict.errors
     assert [problem.rule for problem in verdict.warnings if problem.rule == "pool-list"]
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        {"machineSpec": CLASSIC | {"machineTyp": "n1-standard-4", "machineType": None}},
+        {"machineSpec": {"machineTyp": "n1-standard-4"}},
+        {"containerSpec": {"imageUrl": "us-docker.pkg.dev/acme/train/x:v1"}},
+        {"replicaCount": "one"},
+        {"diskSpec": {"bootDiskType": "pd-fast"}},
+    ],
+)
+def test_a_mistake_in_a_pool_without_a_list_is_reported_as_in_a_list(mistake):
+    content = job(CLASSIC)
+    [pool] = content["workerPoolSpecs"]
+    listed = reported(content | {"workerPoolSpecs": [pool | mistake]})
+    assert reported(content | {"workerPoolSpecs": pool | mistake}).keys() == {"pool-list", *listed}

@@ -229,3 +229,59 @@ def test_an_unknown_section_reference_is_an_unknown_reference():
     lines = reported(content, table={"reservations.h100": {}})
     assert list(lines) == ["unknown-reference"]
     assert "did you mean 'reservations.h100'?" in lines["unknown-reference"]
+
+
+def test_misplaced_reduction_servers_serve_the_first_two_pools_alone():
+    server = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    node = gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8)
+    reducers = {
+        "machineSpec": {"machineType": "n1-highcpu-16"},
+        "replicaCount": 4,
+        "containerSpec": {"imageUri": server},
+    }
+    third = {"machineSpec": node, "replicaCount": 3, "containerSpec": {"imageUri": IMAGE}}
+    found = reported(job(node, reducers, third))
+    assert "reduction-place" in found
+    assert "reduction-bandwidth" not in found  # 128 Gbps against 100 Gbps of the first pool
+
+
+@pytest.mark.parametrize(
+    ("other", "rules"),
+    [
+        (gpu("g2-standard-8", "NVIDIA_L4", 1), set()),
+        (gpu("g2-standard-12", "NVIDIA_L4", 1), {"flex-start-same-machines"}),
+        (gpu("g2-standard-24", "NVIDIA_L4", 2), {"flex-start-same-machines"}),
+        (gpu("a2-highgpu-1g", "NVIDIA_TESLA_A100", 1), {"flex-start-same-machines"}),
+    ],
+)
+def test_the_pools_of_a_flex_start_job_have_one_machine_type(other, rules):
+    workers = {"machineSpec": other, "replicaCount": 1, "containerSpec": {"imageUri": IMAGE}}
+    scheduling = {"timeout": "3600s", "strategy": "FLEX_START"}
+    found = reported(job(gpu("g2-standard-8", "NVIDIA_L4", 1), workers, scheduling=scheduling))
+    assert {rule for rule in found if rule and rule.startswith("flex-start")} == rules
+
+
+def test_an_accelerator_is_refused_from_the_day_its_support_ends():
+    content = job(gpu("n1-standard-8", "NVIDIA_TESLA_P100", 1))
+    before = Context(today=datetime.date(2026, 9, 14))
+    that_day = Context(today=datetime.date(2026, 9, 15))
+    assert "accelerator-retired" not in reported(content, context=before)
+    assert (
+        "its support ended on 2026-09-15"
+        in reported(content, context=that_day)["accelerator-retired"]
+    )
+
+
+def test_gpus_of_reduction_servers_and_of_later_pools_are_no_workers_gpus():
+    server = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    node = gpu("a2-highgpu-8g", "NVIDIA_TESLA_A100", 8)
+    small = {"machineType": "n1-highcpu-16"}
+
+    def pool(machine, image):
+        return {"machineSpec": machine, "replicaCount": 1, "containerSpec": {"imageUri": image}}
+
+    servers_with_gpus = job(small, pool(node, server))
+    later_gpus = job(small, pool(small, server), pool(node, IMAGE))
+    assert "reduction-workers" in reported(servers_with_gpus)
+    assert "reduction-workers" in reported(later_gpus)
+    assert "reduction-workers" not in reported(job(node, pool(node, IMAGE), pool(small, server)))

@@ -56,3 +56,24 @@ def test_a_reservation_that_cannot_be_is_told_at_its_place(given, path, text):
 )  # fmt: skip
 def test_a_reservation_that_jobs_can_use_is_read(given):
     assert stack(reservations={"h100": H100 | given}).reservations["h100"].count == 5
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_a_reservation_serves_at_least_one_job_at_once(jobs):
+    [(where, told)] = refused(reservations={"h100": H100 | {"parallelJobs": jobs}})
+    assert where == "reservations.h100.parallelJobs"
+    assert "greater than or equal to 1" in told
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "greater than or equal to 1"), (25, "less than or equal to 24")],
+)
+def test_a_machine_has_from_one_to_24_local_ssds(count, text):
+    machine = {"machineType": "n1-standard-8", "localSsds": {"count": count}}
+    [(where, told)] = refused(reservations={"h100": H100 | machine})
+    assert where == "reservations.h100.localSsds.count"
+    assert text in told
+    for most in (1, 24):
+        given = H100 | machine | {"localSsds": {"count": most}}
+        assert stack(reservations={"h100": given}).reservations["h100"].local_ssds.count == most

@@ -305,3 +305,16 @@ def _nat() -> dict[str, Any]:
     made = {"name": "nat", "router": "r", "natIpAllocateOption": "AUTO_ONLY"}
     source = {"sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS"}
     return {**made, **source, "subnetworks": [subnet]}
+
+
+@pytest.mark.parametrize(
+    ("direction", "field"), [("INGRESS", "sourceRanges"), ("EGRESS", "destinationRanges")]
+)
+def test_a_firewall_rule_names_the_range_that_is_none(
+    vpc: Plugin, direction: str, field: str
+) -> None:
+    rule = {"network": "vpc", "direction": direction, "allows": [{"protocol": "tcp"}]}
+
+    text = refused(lambda: vpc.create(FIREWALL, {**rule, field: ["10.0.0.0/8", "10.0.0.1/8"]}))
+    assert f"{field}[1]" in text
+    vpc.create(FIREWALL, {**rule, field: ["10.0.0.0/8"]})

@@ -1,5 +1,7 @@
 """The official client against a server that answers as each test says, over real gRPC."""
 
+import random
+import time
 from concurrent import futures
 
 import grpc
@@ -228,3 +230,13 @@ def test_the_channel_to_google_resends_nothing(monkeypatch):
     assert host == "us-central1-aiplatform.googleapis.com:443"
     assert ("grpc.enable_retries", 0) in options
     assert ("grpc.max_receive_message_length", -1) in options
+
+
+def test_pauses_between_repeated_reads_double_up_to_five_seconds(server, jobs, monkeypatch):
+    busy = [grpc.StatusCode.UNAVAILABLE] * 7
+    server.replies["GetCustomJob"] = [*busy, job(state="JOB_STATE_RUNNING")]
+    pauses = []
+    monkeypatch.setattr(random, "uniform", lambda _least, most: most)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    assert jobs.get(f"{PARENT}/customJobs/1").state == "JOB_STATE_RUNNING"
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]

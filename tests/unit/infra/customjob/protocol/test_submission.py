@@ -382,3 +382,29 @@ def test_many_processes_at_once_leave_one_job_and_agree_on_it():
             thread.join()
         assert len(world.live()) == 1, f"seed {seed}"
         assert set(names) == {world.live()[0].name}, f"seed {seed}"
+
+
+def test_a_record_names_no_job_before_vertex_ai_has_one():
+    world, named = World(), []
+
+    def note(name, when):
+        if world.stored is not None:
+            named.append((world.stored.record.state, world.stored.record.job_name))
+
+    with pytest.raises(NotSubmittedError):
+        submit(Process(world, note, answer=NotSubmittedError("no"), lands=False))
+    states = (IntentState.INTENT, IntentState.SENDING, IntentState.RELEASED)
+    assert set(named) == {(state, "") for state in states}
+
+
+def test_a_run_after_a_kill_waits_for_the_lease_of_120_seconds_and_35_more():
+    world = killed_after("write SENDING")
+    submit(Process(world))
+    assert (world.sent, world.time) == (1, 1000 + 120 + 35)
+
+
+def test_a_lost_answer_is_looked_for_during_90_seconds():
+    world = World()
+    with pytest.raises(InDoubtError):
+        submit(Process(world, answer=InDoubtError("?"), lands=False))
+    assert world.time == 1000 + 90
