@@ -76,7 +76,7 @@ def test_of_a_stack_with_every_kind_of_mistake_each_is_named(checkout: Checkout)
     folder = checkout.path / "broken"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text(PROJECT)
-    (folder / "Pulumi.broken.yaml").write_text("config: {}\n")
+    (folder / "Pulumi.prod.yaml").write_text("config: {}\n")
     (folder / "__main__.py").write_text(PROGRAM)
     wrong = [
         {
@@ -94,7 +94,7 @@ def test_of_a_stack_with_every_kind_of_mistake_each_is_named(checkout: Checkout)
     }
     (folder / "levels.json").write_text(json.dumps(levels))
     shown = checkout.shell(
-        "cd broken && pulumi preview -s broken --policy-pack ../policy "
+        "cd broken && pulumi preview -s prod --policy-pack ../policy "
         "--policy-pack-config levels.json",
         expect=1,
     ).stdout
