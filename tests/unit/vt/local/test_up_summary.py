@@ -13,6 +13,8 @@ from localcloud.home import Home
 from localcloud.server_info import ServerInfo
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import free_port
+from vt.engine.pulumi_cli import PulumiCli
+from vt.engine.stacks import StackRef
 from vt.local import up
 
 TIME = "2026-11-21T10:00:00.000000Z"
@@ -74,6 +76,33 @@ def test_an_engine_that_failed_gives_the_exit_code_and_no_summary(
 ) -> None:
     assert run(JobState.FAILED, code=7) == 7
     assert "RESOURCES" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("run")
+def test_the_engine_runs_without_questions_and_a_dead_lock_ends_the_plugins_of_its_run(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Home] = []
+    given: list[tuple[str, list[str]]] = []
+
+    def bring_up(
+        stack: StackRef,
+        _pulumi: PulumiCli,
+        arguments: list[str],
+        _log: Callable[[str], None],
+        *,
+        on_dead_lock: Callable[[], object],
+    ) -> int:
+        given.append((stack.stack, arguments))
+        on_dead_lock()
+        return 0
+
+    monkeypatch.setattr(up, "bring_up", bring_up)
+    monkeypatch.setattr(up, "end_orphaned_plugins", ended.append)
+
+    assert up.run(home, "local", wait=True, report=print) == 0
+    assert given == [("local", ["--yes", "--skip-preview"])]
+    assert ended == [home]
 
 
 def test_the_resources_are_counted_and_each_job_has_its_facts(
