@@ -44,11 +44,11 @@ def tail(home: Home, record: JobRecord, lines: int) -> list[str]:
         with log_file(home, record, _FIRST_REPLICA).open("rb") as log:
             log.seek(0, 2)
             log.seek(max(0, log.tell() - _TAIL_BYTES))
-            text = log.read().decode(errors="replace")
+            written = [line.decode(errors="replace") for line in log]
     except FileNotFoundError:
         return []
     # A progress bar rewrites its line: only what would be left on a terminal is shown.
-    return [plain(line.rpartition("\r")[2]) for line in text.splitlines()][-lines:]
+    return [plain(line.rstrip("\r\n").rpartition("\r")[2]) for line in written][-lines:]
 
 
 def _live(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> list[tuple[str, JobRecord]]:

@@ -1,8 +1,8 @@
-"""Keys that name what the stack does not have."""
+"""Names that Google Cloud would refuse, and keys that name what the stack does not have."""
 
 import pytest
 
-from tests.unit.infra.stacks import refused
+from tests.unit.infra.stacks import refused, stack
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,24 @@ def test_what_an_account_may_use_and_the_stack_has_not_is_told_by_its_kind(field
     assert where == f"serviceAccounts.trainer.{field}"
     assert f"no such {kind} (got {known}s)" in told
     assert f"did you mean '{known}'?" in told
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "user:ada@example.com",
+        "group:ml@example.com",
+        "serviceAccount:ci@acme.iam.gserviceaccount.com",
+        "principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/subject/s",
+        "principalSet://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/*",
+    ],
+)
+def test_people_groups_accounts_and_principals_of_a_pool_may_submit(member):
+    assert stack(submitters=[member]).submitters == [member]
+
+
+@pytest.mark.parametrize("member", ["allUsers", "domain:example.com", "ada@example.com", ""])
+def test_other_members_may_not_submit(member):
+    [(path, text)] = refused(submitters=[member])
+    assert path == "submitters[0]"
+    assert "not an IAM member" in text

@@ -286,3 +286,22 @@ def test_missing_and_unknown_properties_are_named(
     abroad: Plugin, inputs: dict[str, Any], reason: str
 ) -> None:
     assert [f.reason for f in abroad.check(BUCKET, "x", inputs).failures] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("length", "reasons"),
+    [
+        (3, ["cannot be smaller than 4 characters"]),
+        (4, []),
+        (32, []),
+        (33, ["cannot be greater than 32 characters"]),
+    ],
+)
+def test_the_id_of_an_identity_pool_has_4_to_32_characters(
+    abroad: Plugin, length: int, reasons: list[str]
+) -> None:
+    answer = abroad.check(POOL, "x", {"workloadIdentityPoolId": "p" * length})
+
+    found = [failure.reason for failure in answer.failures]
+    assert len(found) == len(reasons)
+    assert all(reason in text for reason, text in zip(reasons, found, strict=True))

@@ -174,6 +174,25 @@ def test_a_service_agent_exists_only_after_its_identity_was_created(ready: Plugi
     ready.create(PROJECT_GRANT, grant)
 
 
+@pytest.mark.parametrize(
+    ("service", "domain"),
+    [
+        ("aiplatform", "gcp-sa-aiplatform"),
+        ("compute", "compute-system"),
+        ("container", "container-engine-robot"),
+        ("storage", "gs-project-accounts"),
+        ("secretmanager", "gcp-sa-secretmanager"),
+    ],
+)
+def test_a_service_agent_has_the_address_that_google_documents(
+    ready: Plugin, service: str, domain: str
+) -> None:
+    _, outputs = ready.create(IDENTITY, {"service": f"{service}.googleapis.com"})
+
+    email = f"service-{NUMBER}@{domain}.iam.gserviceaccount.com"
+    assert (outputs["email"], outputs["member"]) == (email, f"serviceAccount:{email}")
+
+
 def test_a_grant_is_seen_taken_back_and_gone(ready: Plugin, store: Store) -> None:
     id_, outputs = ready.create(PROJECT_GRANT, _grant())
     assert store.roles("projects/local-p1", MEMBER) == {"roles/viewer"}

@@ -176,6 +176,21 @@ def test_the_shape_of_a_machine_knows_its_gpus(machine: dict[str, Any], shape: s
     assert str(reservations.shape_of(machine)) == shape
 
 
+def test_a_project_that_shares_a_reservation_is_the_one_it_names_else_the_key(
+    ready: Plugin,
+) -> None:
+    projects = [{"id": "a", "projectId": "local-other"}, {"id": "local-more"}]
+    share = {"shareType": "SPECIFIC_PROJECTS", "projectMaps": projects}
+
+    _, outputs = ready.create(RESERVATION, {**_reservation(1), "shareSettings": share})
+
+    shared = plain(outputs["shareSettings"])["projectMaps"]
+    assert {each["id"]: each["projectId"] for each in shared} == {
+        "a": "local-other",
+        "local-more": "local-more",
+    }
+
+
 def _reservation(count: int) -> dict[str, Any]:
     machine = {"instanceProperties": {"machineType": "n1-standard-4"}}
     made = {"name": "cpu", "zone": "us-central1-a", "specificReservation": machine}

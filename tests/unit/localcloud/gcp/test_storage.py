@@ -130,6 +130,58 @@ def test_a_file_becomes_an_object(
     assert client.bucket("data-p1").blob("a/t.npz").download_as_bytes() == content
 
 
+def test_an_object_made_of_a_file_changes_with_the_file(
+    cloud: Plugin, bucket: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_text("x")
+    source = Asset("old-hash", (("path", str(tmp_path / "x")),))
+    inputs = cloud.checked(OBJECT, "x", {"bucket": bucket["name"], "name": "x", "source": source})
+    id_, outputs = cloud.create(OBJECT, inputs)
+
+    assert not cloud.diff(OBJECT, id_, inputs, outputs).detailedDiff
+    news = {**inputs, "source": Asset("new-hash", source.fields)}
+    changed = cloud.diff(OBJECT, id_, news, outputs).detailedDiff
+    assert {"crc32c", "detectMd5hash", "generation", "md5hash"} <= set(changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "type_"),
+    [
+        ("a.json", {}, "application/json"),
+        ("a.unknown", {}, "text/plain; charset=utf-8"),
+        ("a.json", {"contentType": "application/x-ndjson"}, "application/x-ndjson"),
+        ("a.unknown", {"contentType": "application/x-ndjson"}, "application/x-ndjson"),
+    ],
+)
+def test_an_object_has_the_type_it_is_given_else_that_of_its_name_else_plain_text(
+    cloud: Plugin,
+    client: storage.Client,
+    bucket: dict[str, Any],
+    name: str,
+    given: dict[str, str],
+    type_: str,
+) -> None:
+    _, outputs = cloud.create(
+        OBJECT, {"bucket": bucket["name"], "name": name, "content": "{}", **given}
+    )
+
+    assert outputs["contentType"] == type_
+    blob = client.bucket("data-p1").get_blob(name)
+    assert blob is not None
+    assert blob.content_type == type_
+
+
+def test_an_object_made_of_a_file_of_unknown_kind_is_a_stream_of_bytes(
+    cloud: Plugin, bucket: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "x").write_text("x")
+    source = Asset("some-hash", (("path", str(tmp_path / "x")),))
+
+    _, outputs = cloud.create(OBJECT, {"bucket": bucket["name"], "name": "x", "source": source})
+
+    assert outputs["contentType"] == "application/octet-stream"
+
+
 def test_a_file_that_is_gone_is_one_plain_line(cloud: Plugin, bucket: dict[str, Any]) -> None:
     source = Asset("h", (("path", "/nowhere/x.npz"),))
     text = _refused(

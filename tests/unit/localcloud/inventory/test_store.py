@@ -149,3 +149,24 @@ def test_a_project_number_has_twelve_digits_and_is_the_same_everywhere() -> None
     assert project_number("local-training") == "971240389164"
     assert len({project_number(f"local-{n}") for n in range(1000)}) == 1000
     assert all(len(project_number(f"local-{n}")) == 12 for n in range(1000))
+
+
+def test_policies_are_those_whose_path_begins_so(store: Store) -> None:
+    for resource in ("b/one", "projects/local-a", "projects/local-a/secrets/b/"):
+        store.set_policy(
+            resource, (Binding("roles/a", ("user:x",)),), expected_etag=EMPTY_POLICY.etag
+        )
+
+    assert list(store.policies("b/")) == ["b/one"]
+    assert list(store.policies("projects/")) == ["projects/local-a", "projects/local-a/secrets/b/"]
+    assert len(store.policies()) == 3
+
+
+def test_a_read_does_not_write_to_the_file(store: Store) -> None:
+    store.put(BUCKET, "b", "local-a", {}, {})
+    before = store.path.read_bytes()
+
+    assert store.bucket("b") == {}
+    assert store.policies() == {}
+
+    assert store.path.read_bytes() == before

@@ -99,3 +99,9 @@ def test_a_users_variable_may_use_the_ones_before_it_and_the_services() -> None:
     env = [{"name": "A", "value": "x-$(ID)"}, {"name": "B", "value": "$(A):/gcs/d"}]
     found = environment.user_variables({"env": env}, {"ID": "7"}, FOLDERS)
     assert found == {"A": "x-7", "B": "x-7:/j/gcs/d"}
+
+
+def test_a_container_has_no_module_and_no_packages_in_its_cluster_spec() -> None:
+    pool = {"containerSpec": {"imageUri": "python:3.11", "command": ["train"], "args": ["-x"]}}
+    job = json.loads(json.loads(variables(workerPoolSpecs=[pool])["CLUSTER_SPEC"])["job"])
+    assert job == {"python_module": "", "package_uris": [], "job_args": ["-x"]}

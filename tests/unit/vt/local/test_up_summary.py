@@ -1,0 +1,151 @@
+"""``vt local up`` ends with what became of each job, and with an exit code that follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from localcloud import lifecycle
+from localcloud.home import Home
+from localcloud.server_info import ServerInfo
+from localcloud.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.conftest import free_port
+from vt.engine.pulumi_cli import PulumiCli
+from vt.engine.stacks import StackRef
+from vt.local import up
+
+TIME = "2026-11-21T10:00:00.000000Z"
+NAME = "projects/1/locations/us-central1/customJobs/"
+STACK = "config: {gcp:project: local-x, gcp:region: us-central1}\n"
+Up = Callable[..., int]
+
+
+@pytest.fixture
+def home(home: Home) -> Home:
+    """A home whose checkout is a small project."""
+    checkout = home.root / "checkout"
+    checkout.mkdir()
+    (checkout / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    (checkout / "Pulumi.local.yaml").write_text(STACK)
+    return replace(home, repo=checkout)
+
+
+@pytest.fixture
+def run(home: Home, monkeypatch: pytest.MonkeyPatch) -> Up:
+    """``vt local up`` after an engine that ended with ``code`` and left these jobs.
+
+    The record of a job without a state was deleted.
+    """
+    info = ServerInfo(1, 2, free_port(), TIME)
+    monkeypatch.setattr(lifecycle, "start", lambda _home, _report: info)
+
+    def run_with(*states: JobState | None, code: int = 0, wait: bool = False) -> int:
+        jobs = JobTable(home.database)
+        for number, state in enumerate(states, 1):
+            if state:
+                jobs.insert(_record(str(number), state))
+        _write_state(home, len(states))
+        monkeypatch.setattr(up, "bring_up", lambda *_given, **_options: code)
+        return up.run(home, "local", wait=wait, report=print)
+
+    return run_with
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        ((), 0),
+        ((JobState.SUCCEEDED,), 0),
+        ((JobState.RUNNING,), 0),
+        ((JobState.FAILED,), 1),
+        ((JobState.CANCELLED,), 1),
+        ((JobState.FAILED, JobState.SUCCEEDED, JobState.FAILED), 1),
+    ],
+)
+def test_a_job_that_ended_without_success_is_exit_code_1(
+    run: Up, states: tuple[JobState, ...], code: int
+) -> None:
+    assert run(*states) == code
+
+
+def test_an_engine_that_failed_gives_the_exit_code_and_no_summary(
+    run: Up, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(JobState.FAILED, code=7) == 7
+    assert "RESOURCES" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("run")
+def test_the_engine_runs_without_questions_and_a_dead_lock_ends_the_plugins_of_its_run(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Home] = []
+    given: list[tuple[str, list[str]]] = []
+
+    def bring_up(
+        stack: StackRef,
+        _pulumi: PulumiCli,
+        arguments: list[str],
+        _log: Callable[[str], None],
+        *,
+        on_dead_lock: Callable[[], object],
+    ) -> int:
+        given.append((stack.stack, arguments))
+        on_dead_lock()
+        return 0
+
+    monkeypatch.setattr(up, "bring_up", bring_up)
+    monkeypatch.setattr(up, "end_orphaned_plugins", ended.append)
+
+    assert up.run(home, "local", wait=True, report=print) == 0
+    assert given == [("local", ["--yes", "--skip-preview"])]
+    assert ended == [home]
+
+
+def test_the_resources_are_counted_and_each_job_has_its_facts(
+    run: Up, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(JobState.SUCCEEDED, JobState.FAILED)
+
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["x:y:CustomJob", "2"] in shown
+    assert ["total", "2"] in shown
+    facts = shown[shown.index(["JOB", "job-1"]) :]
+    assert facts == [
+        ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], [],
+        ["JOB", "job-2"], ["state", "FAILED"], ["id", "2"], ["error", "exit", "code", "3"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_job_whose_record_was_deleted_is_named_and_is_no_failure(
+    run: Up, capsys: pytest.CaptureFixture[str], wait: bool
+) -> None:
+    assert run(None, JobState.SUCCEEDED, wait=wait) == 0
+
+    summary = capsys.readouterr().out.partition("RESOURCES")[2]
+    assert "its record was deleted" in summary.partition("job-2")[0].partition("job-1")[2]
+
+
+def _record(job_id: str, state: JobState) -> JobRecord:
+    error = (1, "exit code 3") if state is JobState.FAILED else (None, None)
+    return JobRecord(job_id, "local-x", "1", "us-central1", "train", {}, {}, state, TIME, TIME,
+                     TIME, TIME, *error)  # fmt: skip
+
+
+def _write_state(home: Home, count: int) -> None:
+    names = {f"job-{number}": {"name": f"{NAME}{number}"} for number in range(1, count + 1)}
+    stack = {"urn": "urn:pulumi:local::demo::pulumi:pulumi:Stack::demo-local", "custom": False,
+             "type": "pulumi:pulumi:Stack", "outputs": {"jobs": names}}  # fmt: skip
+    jobs = [
+        {"urn": f"urn:pulumi:local::demo::x:y:CustomJob::{name}", "custom": True,
+         "type": "x:y:CustomJob", "id": output["name"]}
+        for name, output in names.items()
+    ]  # fmt: skip
+    folder = home.pulumi / ".pulumi" / "stacks" / "demo"
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {"checkpoint": {"latest": {"resources": [stack, *jobs]}}}
+    (folder / "local.json").write_text(json.dumps(state))
