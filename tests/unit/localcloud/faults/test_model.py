@@ -100,3 +100,14 @@ def test_it_fits_by_method_and_by_text(
 def test_it_is_described_in_the_words_of_the_command() -> None:
     described = parse(when="after", method="CreateCustomJob").describe()
     assert described == "jobs error --method CreateCustomJob --when after --code INTERNAL"
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
+        *("DeleteCustomJob", "GetOperation", "WaitOperation"),
+    ],
+)
+def test_a_fault_may_be_for_any_call_of_the_job_service(method: str) -> None:
+    assert Fault.parse(service="jobs", kind="drop", method=method).method == method
