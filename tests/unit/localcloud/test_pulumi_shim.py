@@ -116,6 +116,13 @@ def test_the_project_is_found_from_a_folder_below_it(
     assert "--config-file" in call(home, engine, project / "jobs", "up", "-s", "dev")
 
 
+@pytest.mark.parametrize("flag", ["--yes", "--skip-preview", "-r", "--diff"])
+def test_other_flags_do_not_keep_the_stack_file_away(
+    home: Home, engine: Path, project: Path, flag: str
+) -> None:
+    assert "--config-file" in call(home, engine, project, "up", "-s", "dev", flag)
+
+
 @pytest.mark.parametrize(
     "args",
     [

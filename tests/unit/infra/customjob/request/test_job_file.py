@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 
 import pytest
 import yaml
@@ -189,3 +190,7 @@ def test_the_fields_known_are_those_of_the_official_client():
     from tools.generate import job_schema
 
     assert job_schema.TARGET.read_text() == job_schema.generate()
+
+
+def test_a_request_id_has_20_hexadecimal_digits():
+    assert re.fullmatch("[0-9a-f]{20}", load(GCLOUD).request_id)
