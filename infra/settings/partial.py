@@ -61,7 +61,7 @@ class PartialSettings:
 
 def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
     """The settings of ``raw`` as far as they are valid, and every mistake of form."""
-    problems = list(getattr(raw, "problems", ()))
+    problems: list[Problem] = list(getattr(raw, "problems", ()))
     rest, removed = copy.deepcopy(dict(raw)), _misplaced(schema, problems)
     for attempt in range(10):  # a removal may break its parent: nesting is less deep than this
         try:
