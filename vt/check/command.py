@@ -42,6 +42,9 @@ def check(
     format_: Annotated[
         Format, typer.Option("--format", "-f", help="How findings are told.")
     ] = Format.TEXT,
+    show_all: Annotated[
+        bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
+    ] = False,
     list_rules: Annotated[
         bool, typer.Option("--rules", help="List every rule instead, with its source.")
     ] = False,
@@ -60,6 +63,8 @@ def check(
 
     try:
         reports = _reports(files or [], stack)
+        if not show_all:
+            reports = [report.without_notes() for report in reports]
     except CheckUnavailableError as reason:
         print_line(f"vt check: {reason}")
         raise typer.Exit(2) from None
