@@ -90,7 +90,7 @@ def env_twice(job: Job) -> Iterator[Finding]:
 @rule("env-reserved", REQUIREMENTS, "warning")
 def env_reserved(job: Job) -> Iterator[Finding]:
     """Variables that the service sets are left to it."""
-    reserved = set(RESERVED)
+    reserved = set[str](RESERVED)
     if len(job.pools) > 1:
         reserved.add("TF_CONFIG")
     if job.spec.get("tensorboard"):
