@@ -352,6 +352,6 @@ _RECORD: Final = of(
 
 #: All of them, in the order of the protocol.
 MUTANTS: Final[tuple[Mutant, ...]] = (
-    *_CLAIM, *_OUTLAST, *_LOOK, *_PASSED, *_NUMBERS, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
-    *ADAPTER_MUTANTS,
+    *_CLAIM, *_OUTLAST, *_LOOK, *_PASSED, *_NUMBERS, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE,
+    *_AUDIT, *_RECORD, *ADAPTER_MUTANTS,
 )  # fmt: skip
