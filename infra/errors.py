@@ -36,7 +36,8 @@ from typing import Final, Literal
 
 #: Keys and indices from the top of a document to a value.
 Path = tuple[str | int, ...]
-Level = Literal["error", "warning"]
+#: A note is advice that is worth a line only to who asks for it (``vt check --all``).
+Level = Literal["error", "warning", "note"]
 #: A value longer than this is cut in messages; nobody needs a whole script in an error line.
 MAX_SHOWN: Final = 80
 #: No known word is longer; comparing a longer one would only cost time.
@@ -69,7 +70,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in something a person wrote, or a warning about it."""
+    """One mistake in something a person wrote, or a warning or note about it."""
 
     what: str
     value: str = ""

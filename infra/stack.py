@@ -30,10 +30,10 @@ from infra.plan.reservations import (
     plan_reservations,
     reservation_grants,
 )
-from infra.settings import locations, reader, stack_files
+from infra.settings import locations, partial, reader, stack_files
 from infra.settings.model import Settings
 from infra.settings.reader import Schema
-from infra.stack_rules import advice, files, limits, names, network, reservations
+from infra.stack_rules import advice, files, limits, names, network, project_numbers, reservations
 
 #: How the training project's stack files are read.
 SCHEMA: Final = Schema("vertex-training", Settings)
@@ -168,13 +168,14 @@ def read_settings(raw: Mapping[str, Any], root: Path) -> Settings:
     Raises:
         ConfigError: with every mistake found, at its place in the stack file.
     """
-    try:
-        settings = reader.parse(SCHEMA, raw)
-    except ConfigError as failed:
-        raise ConfigError(locations.locate(failed.problems, root)) from None
-    if problems := broken_rules(settings, root):
-        raise ConfigError(_located(problems, settings.stack, root))
-    return settings
+    read = partial.read(SCHEMA, raw)
+    problems = locations.locate(read.problems, root)
+    if read.settings:
+        found = [p for p in broken_rules(read.settings, root) if not read.concerns_removed(p)]
+        problems += _located(found, str(raw.get("stack", "")), root)
+    if problems or read.settings is None:
+        raise ConfigError(problems)
+    return read.settings
 
 
 def broken_rules(settings: Settings, root: Path) -> list[Problem]:
@@ -185,6 +186,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *network.problems(settings),
         *reservations.problems(settings, plan_reservations(settings)),
         *limits.problems(settings),
+        *project_numbers.problems(settings, root),
     ]
 
 

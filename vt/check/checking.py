@@ -155,7 +155,7 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
 
 def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:
     """The report of a checked file."""
-    return FileReport.from_problems(shown, _text(data), (*result.errors, *result.warnings))
+    return FileReport.from_problems(shown, _text(data), result.problems)
 
 
 def name(file: str) -> str:

@@ -22,7 +22,15 @@ MAX_NAME: Final = 1000
 PREBUILT: Final = re.compile(
     r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z"
 )
-GOOGLES: Final = re.compile(r"[a-z]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted)/training/")
+#: Where prebuilt images were before; files of that time still name it.
+LEGACY: Final = re.compile(
+    r"((us|eu|asia)\.)?gcr\.io/cloud-aiplatform/training/([a-z0-9.-]+)(:.+)?\Z"
+)
+#: Registries of Google's own, where nobody else can push or pin.
+GOOGLES: Final = re.compile(
+    r"[a-z0-9-]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted|deeplearning-platform-release)/"
+    r"|([a-z]+\.)?gcr\.io/(cloud-aiplatform|deeplearning-platform-release)/"
+)
 
 
 def _images(job: Job) -> Iterator[tuple[Pool, str, Path]]:
@@ -53,7 +61,12 @@ def image_name(job: Job) -> Iterator[Finding]:
 def image_registry(job: Job) -> Iterator[Finding]:
     """Images are in Artifact Registry: Container Registry was shut down."""
     for _, image, path in _images(job):
-        if re.match(r"([a-z]+\.)?gcr\.io/", image):
+        if legacy := LEGACY.match(image):
+            region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
+            what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
+            hint = f"{region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
+            yield Finding(path, what, image, hint)
+        elif re.match(r"([a-z]+\.)?gcr\.io/", image):
             what = "gcr.io answers only where Artifact Registry took it over"
             yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME")
 
@@ -73,7 +86,8 @@ def image_pinned(job: Job) -> Iterator[Finding]:
 def executor_image(job: Job) -> Iterator[Finding]:
     """A package runs in one of Google's prebuilt training images."""
     for pool, image, path in _images(job):
-        if pool.task_name == "pythonPackageSpec" and not PREBUILT.match(image):
+        prebuilt = PREBUILT.match(image) or LEGACY.match(image)
+        if pool.task_name == "pythonPackageSpec" and not prebuilt:
             hint = "us-docker.pkg.dev/vertex-ai/training/NAME:latest; other images: containerSpec"
             yield Finding(path, "not a prebuilt training image", image, hint)
 
@@ -103,7 +117,8 @@ def image_age(job: Job) -> Iterator[Finding]:
     for _, image, path in _images(job):
         for row in catalog.load("training_images.yaml"):
             ended = row["available_until"] < job.context.date
-            if PREBUILT.match(image) and ended and re.fullmatch(row["pattern"], _short(image)):
+            prebuilt = PREBUILT.match(image) or LEGACY.match(image)
+            if prebuilt and ended and re.fullmatch(row["pattern"], _short(image)):
                 what = f"this prebuilt image was to be served until {row['available_until']}"
                 yield Finding(path, what, _short(image), "prefer an image of your own")
 
