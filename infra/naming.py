@@ -98,6 +98,10 @@ class Names:
         """Prefix of every image in the stack's Docker repository."""
         return f"{self.region}-docker.pkg.dev/{self.project}/{self.repository_id()}"
 
+    def image(self, key: str) -> str:
+        """An image of that repository, without tag or digest."""
+        return f"{self.repository()}/{key}"
+
     def network(self) -> str:
         """Name of the stack's network, and of the one subnet, attachment, router and NAT in it."""
         return f"training-{self.stack}"
