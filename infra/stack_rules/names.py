@@ -17,7 +17,10 @@ def problems(settings: Settings) -> Iterator[Problem]:
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
     yield from _labels(settings)
-    lists: dict[Path, list[str]] = {("submitters",): settings.submitters}
+    lists: dict[Path, list[str]] = {
+        ("submitters",): settings.submitters,
+        ("builders",): settings.builders,
+    }
     lists |= {("teams", key, "submitters"): team.submitters for key, team in settings.teams.items()}
     for key, account in settings.service_accounts.items():
         lists[("serviceAccounts", key, "submitters")] = account.submitters or []
@@ -27,6 +30,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
                 hint = f"write {kinds} or a principal of workload identity"
                 yield Problem("not an IAM member", member, hint, (*path, index))
+    yield from _image_builds(settings)
     yield from _unknown_keys(settings)
 
 
@@ -44,6 +48,19 @@ def _labels(settings: Settings) -> Iterator[Problem]:
     if (count := len(settings.labels)) > most:
         hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
         yield Problem("too many labels", str(count), hint, ("labels",))
+
+
+def _image_builds(settings: Settings) -> Iterator[Problem]:
+    """The stack makes an account of its own where it builds images."""
+    if not settings.builds_images:
+        return
+    if naming.IMAGE_BUILD in settings.service_accounts:
+        path = ("serviceAccounts", naming.IMAGE_BUILD)
+        yield Problem("the stack makes this account itself", naming.IMAGE_BUILD, "rename it", path)
+    name = settings.names.account_id(naming.IMAGE_BUILD)
+    if not naming.ACCOUNT_ID.match(name):
+        what = "the account that builds images would have an id longer than 30 characters"
+        yield Problem(what, name, "shorten the stack's name", ("images",))
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:
