@@ -286,7 +286,8 @@ def signing_jobs() -> list[tuple[str, str, dict[str, Any], list[str]]]:
     for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         content = yaml.safe_load(file.read_text())
         for job in content["jobs"].values():
-            if named := re.findall(r"GCP_(\w+)_SERVICE_ACCOUNT_(\w+)", str(job)):
+            # The environment of a job may name an account without becoming it.
+            if named := re.findall(r"GCP_(\w+)_SERVICE_ACCOUNT_(\w+)", str(job["steps"])):
                 pairs = sorted({f"{role} {stack}".lower() for role, stack in named})
                 found += [(file.stem, event, job, pairs) for event in content[True]]
     return found
