@@ -150,9 +150,11 @@ def declare_training(
         "training",
         requests=requests,
         jobs=settings.jobs,
-        labels={
-            key: names.labels(settings.labels_of(settings.team_at(account_of(request))))
+        labels=names.labels(settings.labels),
+        team_labels={
+            key: names.labels(settings.labels_of(team))
             for key, request in requests.items()
+            if (team := settings.team_at(account_of(request)))
         },
         control_bucket=names.bucket(CONTROL),
         after=after,
