@@ -318,6 +318,7 @@ POSSIBLE: Final[dict[str, list[Step]]] = {
         Grant(READ, bucket(f"{PROJECT}-data-prod"), "user:x@y.z")
     ],
     "give itself Vertex AI's user role": [Grant("roles/aiplatform.user")],
+    "give itself Cloud Build's editor role": [Grant("roles/cloudbuild.builds.editor")],
     "submit a job without an account, which then runs as Google's agent": [Use(SUBMIT)],
     "change what is audited, which is no grant": [
         Use("resourcemanager.projects.setIamPolicy", PROJECT_ITSELF),
