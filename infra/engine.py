@@ -11,14 +11,14 @@ import pulumi
 
 from infra.customjob.secret_patterns import redacted
 from infra.errors import ConfigError
-from infra.settings import locations, reader
-from infra.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
+from infra.settings import locations, reader, stack_files
+from infra.settings.reader import PROVIDER, RawConfig, Schema
 
 #: By this exit code the SDK's executor tells the language host that the user has seen the error.
 MESSAGE_SHOWN: Final = 32
 
 
-def read_config(schema: Schema[Any], folder: Path) -> dict[str, Any]:
+def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
     """The current stack's config by key, as ``reader.parse`` takes it; also undeclared keys.
 
     ``folder`` has the stack file. ``pulumi.Config`` can only be asked for a key by name, which is
@@ -27,20 +27,21 @@ def read_config(schema: Schema[Any], folder: Path) -> dict[str, Any]:
     ``tests/unit/infra/settings/test_reader.py`` fails when they change.
 
     Raises:
-        ConfigError: a value is encrypted, or a key belongs to the provider.
+        ConfigError: a value is encrypted.
     """
     stack, prefix = pulumi.get_stack(), f"{schema.namespace}:"
     known = pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
-    own = {key.removeprefix(prefix): text for key, text in known.items() if key.startswith(prefix)}
-    provider = {key: known[full] for key in PROVIDER_KEYS if (full := f"{PROVIDER}:{key}") in known}
-    read = [f"{PROVIDER}:{key}" for key in provider] + [f"{prefix}{key}" for key in own]
-    try:
-        if encrypted := [key for key in read if pulumi.runtime.is_config_secret(key)]:
-            raise ConfigError(reader.encrypted_problem(key, stack) for key in encrypted)
-        values = {key: text if schema.is_text(key) else _parsed(text) for key, text in own.items()}
-        return reader.merge(schema, stack, provider, values)
-    except ConfigError as failed:
-        raise ConfigError(locations.locate(failed.problems, folder)) from None
+    read = [key for key in known if key.startswith((prefix, f"{PROVIDER}:"))]
+    if encrypted := [key for key in read if pulumi.runtime.is_config_secret(key)]:
+        found = [reader.encrypted_problem(key, stack) for key in encrypted]
+        raise ConfigError(locations.locate(found, folder))
+    values = {full: _value(schema, full.removeprefix(prefix), known[full]) for full in known}
+    in_file = stack_files.file_problems(folder / reader.file_name(stack))
+    return reader.merge(schema, stack, values, in_file)
+
+
+def _value(schema: Schema[Any], key: str, text: str) -> Any:
+    return text if ":" in key or schema.is_text(key) else _parsed(text)
 
 
 def _parsed(text: str) -> Any:

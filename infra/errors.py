@@ -21,7 +21,9 @@ printed. Exceptions that reach a person have one tree::
     │   └── PreviewParseError         a text is no preview
     ├── ApprovalParseError            a text is no record of an approval
     └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
-        └── LocalCloudError           the local cloud cannot be started, reached or removed
+        ├── LocalCloudError           the local cloud cannot be started, reached or removed
+        ├── ImageBuildError           an image was not built; has the last lines of the log
+        └── RegistryError             a registry of images refused, or cannot be reached
 
 ``PreconditionFailedError`` never reaches a person: a write lost a race, and is begun again.
 """
@@ -36,7 +38,8 @@ from typing import Final, Literal
 
 #: Keys and indices from the top of a document to a value.
 Path = tuple[str | int, ...]
-Level = Literal["error", "warning"]
+#: A note is advice that is worth a line only to who asks for it (``vt check --all``).
+Level = Literal["error", "warning", "note"]
 #: A value longer than this is cut in messages; nobody needs a whole script in an error line.
 MAX_SHOWN: Final = 80
 #: No known word is longer; comparing a longer one would only cost time.
@@ -69,7 +72,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in something a person wrote, or a warning about it."""
+    """One mistake in something a person wrote, or a warning or note about it."""
 
     what: str
     value: str = ""
@@ -181,6 +184,25 @@ class CommandError(TrainingError):
 
 class LocalCloudError(CommandError):
     """The local cloud cannot be started, reached or removed."""
+
+
+class ImageBuildError(CommandError):
+    """An image was not built or not pushed; the stack file is as it was.
+
+    ``last_lines`` are the last lines of the build's log, oldest first, at most 20.
+    """
+
+    def __init__(self, message: str, last_lines: Iterable[str] = (), hint: str = "") -> None:
+        self.last_lines = tuple(last_lines)[-20:]
+        super().__init__(message, hint)
+
+
+class RegistryError(CommandError):
+    """A registry of images refused, or cannot be reached. ``status`` is that of HTTP, 0 if none."""
+
+    def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
+        self.status = status
+        super().__init__(message, hint)
 
 
 class CheckUnavailableError(TrainingError):

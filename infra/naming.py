@@ -6,6 +6,7 @@ request is known in full before anything exists, and no name changes by itself.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,11 @@ COMPUTE_RULE: Final = (
 LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
 
+#: Labels that the program sets, on everything or on jobs; no stack file may give them.
+OWN_LABELS: Final = frozenset({"managed-by", "stack", "job", "run", "request-id", "request-digest"})
+#: https://docs.cloud.google.com/resource-manager/docs/labels-overview: at most 64 on a resource
+MOST_LABELS: Final = 64
+
 #: How IAM members begin that a stack file may name.
 MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
@@ -43,6 +49,12 @@ CONTROL: Final = "control"
 def is_local(project: str) -> bool:
     """Whether a project lives in the local cloud: such projects meet it, and no others do."""
     return project.startswith(LOCAL_PREFIX)
+
+
+def local_project_number(project: str) -> str:
+    """The 12-digit number that a project has in the local cloud, the same on every machine."""
+    digest = int(hashlib.sha256(project.encode()).hexdigest(), 16)
+    return str(10**11 + digest % (9 * 10**11))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,10 @@ class Names:
     def repository(self) -> str:
         """Prefix of every image in the stack's Docker repository."""
         return f"{self.region}-docker.pkg.dev/{self.project}/{self.repository_id()}"
+
+    def image(self, key: str) -> str:
+        """An image of that repository, without tag or digest."""
+        return f"{self.repository()}/{key}"
 
     def network(self) -> str:
         """Name of the stack's network, and of the one subnet, attachment, router and NAT in it."""

@@ -18,7 +18,7 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
-from infra.plan import external_grants, images, packages
+from infra.plan import external_grants, packages
 from infra.plan.facts import job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.network import NetworkPlan, network_grants, plan_network
@@ -30,10 +30,10 @@ from infra.plan.reservations import (
     plan_reservations,
     reservation_grants,
 )
-from infra.settings import locations, reader, stack_files
+from infra.settings import locations, partial, reader, stack_files
 from infra.settings.model import Settings
 from infra.settings.reader import Schema
-from infra.stack_rules import advice, files, limits, names, network, reservations
+from infra.stack_rules import advice, files, limits, names, network, project_numbers, reservations
 
 #: How the training project's stack files are read.
 SCHEMA: Final = Schema("vertex-training", Settings)
@@ -71,8 +71,7 @@ class Stack:
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """What ``${kind.name}`` stands for in a job file."""
-        tags = images.tags(self.settings.images, self.root)
-        return reference_table(self.settings, self.network, self.reservations, self.packages, tags)
+        return reference_table(self.settings, self.network, self.reservations, self.packages)
 
     @functools.cached_property
     def context(self) -> Context:
@@ -168,13 +167,14 @@ def read_settings(raw: Mapping[str, Any], root: Path) -> Settings:
     Raises:
         ConfigError: with every mistake found, at its place in the stack file.
     """
-    try:
-        settings = reader.parse(SCHEMA, raw)
-    except ConfigError as failed:
-        raise ConfigError(locations.locate(failed.problems, root)) from None
-    if problems := broken_rules(settings, root):
-        raise ConfigError(_located(problems, settings.stack, root))
-    return settings
+    read = partial.read(SCHEMA, raw)
+    problems = locations.locate(read.problems, root)
+    if read.settings:
+        found = [p for p in broken_rules(read.settings, root) if not read.concerns_removed(p)]
+        problems += _located(found, str(raw.get("stack", "")), root)
+    if problems or read.settings is None:
+        raise ConfigError(problems)
+    return read.settings
 
 
 def broken_rules(settings: Settings, root: Path) -> list[Problem]:
@@ -185,6 +185,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *network.problems(settings),
         *reservations.problems(settings, plan_reservations(settings)),
         *limits.problems(settings),
+        *project_numbers.problems(settings, root),
     ]
 
 

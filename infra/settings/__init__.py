@@ -7,6 +7,7 @@
 ``reservations``   the section ``reservations``
 ``limits``         the section ``limits``
 ``reader``         config -> settings; refuses unknown keys and encrypted values
+``partial``        as much of a wrong config as is valid, so that rules judge the rest
 ``stack_files``    reads a stack's config from its files, for tools without an engine
 ``project_files``  which stacks a project has
 ``locations``      where in a stack file a mistake stands

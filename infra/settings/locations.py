@@ -29,7 +29,7 @@ def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
 
 def _parse(file: pathlib.Path) -> document.Document | None:
     try:
-        return document.parse(file.read_bytes(), file.name)
+        return document.read(file.read_bytes(), file.name)
     except (OSError, ConfigError):
         return None  # the reader of the config reports problems of the file itself
 

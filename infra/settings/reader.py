@@ -8,7 +8,7 @@ the namespace of a project's config and its model.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, get_args, get_origin
 
@@ -24,6 +24,10 @@ from infra.settings.section import Section
 #: Written in the stack file under ``gcp:`` and taken over; everything else is the project's own.
 PROVIDER: Final = "gcp"
 PROVIDER_KEYS: Final = ("project", "region")
+#: Namespaces that may stand in a stack file beside the project's own: who reads their keys.
+OTHER_NAMESPACES: Final = (PROVIDER, "pulumi")
+#: Keys of the provider that change who acts. They would hold for resources and not for jobs.
+IDENTITY_KEYS: Final = ("accessToken", "credentials", "impersonateServiceAccount")
 
 AnySection = TypeVar("AnySection", bound=Section)
 
@@ -56,31 +60,69 @@ class Schema(Generic[AnySection]):
         return (f"{namespace}:{top}", *path[1:])
 
 
+class RawConfig(dict[str, Any]):
+    """A config by key, before it is checked, and what was found wrong while it was read."""
+
+    problems: tuple[Problem, ...] = ()
+
+
 def file_name(stack: str) -> str:
     """Name of a stack's file."""
     return f"Pulumi.{stack}.yaml"
 
 
 def merge(
-    schema: Schema[AnySection], stack: str, provider: Mapping[str, Any], own: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The config as :func:`parse` takes it, from the provider's keys and the project's own.
+    schema: Schema[AnySection],
+    stack: str,
+    values: Mapping[str, Any],
+    problems: Iterable[Problem] = (),
+) -> RawConfig:
+    """The config as :func:`parse` takes it, from all of a stack's values by full key.
 
-    Raises:
-        ConfigError: a key below the namespace would replace one of the provider, or the stack.
+    ``problems`` are those of the file itself.
     """
-    if reserved := [key for key in own if key in ("stack", *PROVIDER_KEYS)]:
-        location = Location(file_name(stack))
-        raise ConfigError(
-            Problem(
-                "unknown key",
-                hint=f"{PROVIDER}:{key} sets it" if key in PROVIDER_KEYS else "remove it",
-                path=(f"{schema.namespace}:{key}",),
-                location=location,
-            )
-            for key in reserved
-        )
-    return {**own, **provider, "stack": stack}
+    location = Location(file_name(stack))
+    merged, found = RawConfig(), list(problems)
+    for full, value in values.items():
+        namespace, _, key = full.partition(":")
+        if namespace == PROVIDER and key in PROVIDER_KEYS:
+            merged[key] = value
+        elif problem := key_problem(schema, full):
+            found.append(problem.at(location))
+        elif namespace == schema.namespace:
+            merged[key] = value
+    merged["stack"] = stack
+    merged.problems = tuple(found)
+    return merged
+
+
+def key_problem(schema: Schema[Any], full: str) -> Problem | None:
+    """What is wrong with a full key, whatever its value; None for keys that the model judges."""
+    namespace, _, key = full.partition(":")
+    if namespace == schema.namespace:
+        if key not in ("stack", *PROVIDER_KEYS):
+            return None
+        hint = f"{PROVIDER}:{key} sets it" if key in PROVIDER_KEYS else "remove it"
+        return Problem("unknown key", hint=hint, path=(full,))
+    if namespace not in OTHER_NAMESPACES:
+        hint = f"nothing here reads '{namespace}:'"
+        if key in schema.fields:
+            hint = f"did you mean '{schema.namespace}:{key}'?"
+        elif key in PROVIDER_KEYS:
+            hint = f"did you mean '{PROVIDER}:{key}'?"
+        return Problem("wrong namespace", hint=hint, path=(full,))
+    if namespace != PROVIDER:
+        return None
+    if key in IDENTITY_KEYS:
+        what = "changes who makes resources, and not who submits jobs"
+        hint = "gcloud auth application-default login --impersonate-service-account=ACCOUNT"
+        return Problem(what, hint=f"for both, {hint}", path=(full,))
+    if near := next((known for known in PROVIDER_KEYS if key.lower().startswith(known)), None):
+        return Problem("unknown key", hint=f"did you mean '{PROVIDER}:{near}'?", path=(full,))
+    if key in schema.fields:
+        hint = f"did you mean '{schema.namespace}:{key}'?"
+        return Problem("wrong namespace", hint=hint, path=(full,))
+    return None
 
 
 def encrypted_problem(full: str, stack: str) -> Problem:
@@ -102,13 +144,23 @@ def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
     Raises:
         ConfigError: with every mistake found, at the stack file, without lines.
     """
+    found = getattr(raw, "problems", ())
     try:
-        return schema.model.model_validate(raw)
+        settings = schema.model.model_validate(raw)
     except pydantic.ValidationError as failed:
-        location = Location(file_name(str(raw.get("stack", ""))))
-        problems = [_problem(schema, error, location.file) for error in failed.errors()]
-        problems = [problem.at(location) for problem in problems]
-        raise ConfigError(problems) from None
+        raise ConfigError([*found, *form_problems(schema, raw, failed)]) from None
+    if found:
+        raise ConfigError(found)
+    return settings
+
+
+def form_problems(
+    schema: Schema[Any], raw: Mapping[str, Any], failed: pydantic.ValidationError
+) -> list[Problem]:
+    """The mistakes that a model found, at the stack file, without lines."""
+    location = Location(file_name(str(raw.get("stack", ""))))
+    problems = [_problem(schema, error, location.file) for error in failed.errors()]
+    return [problem.at(location) for problem in problems]
 
 
 def _problem(schema: Schema[Any], error: ErrorDetails, file: str) -> Problem:
@@ -123,10 +175,24 @@ def _problem(schema: Schema[Any], error: ErrorDetails, file: str) -> Problem:
         return Problem("missing", hint=hint, path=path)
     is_tree = isinstance(error["input"], dict | list)
     value = "" if is_tree else json.dumps(error["input"], default=str)
-    what = error["msg"].removeprefix("Value error, ")
+    what = _in_words(error)
     if error["type"] == "string_pattern_mismatch" and "[key]" in error["loc"]:
         what = f"a name here must be {KEY_RULE}"
     return Problem(what[0].lower() + what[1:], value, path=path)
+
+
+def _in_words(error: ErrorDetails) -> str:
+    """What pydantic found, without the words of Python."""
+    known = {
+        "dict_type": "must be a mapping, like {name: value}",
+        "model_type": "must be a mapping, like {name: value}",
+        "list_type": "must be a list, like [a, b]",
+        "float_parsing": "must be a number",
+        "int_parsing": "must be a whole number",
+        "bool_parsing": "must be true or false",
+        "string_type": "must be text: put it in quotes",
+    }
+    return known.get(error["type"], error["msg"].removeprefix("Value error, "))
 
 
 def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:

@@ -6,45 +6,74 @@ What the engine does with the two files is done here for the project's own keys:
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-from infra.errors import ConfigError, Location, Problem
+from infra.errors import ConfigError, Location, Problem, did_you_mean
+from infra.located_yaml import document
 from infra.located_yaml.loader import Loader
 from infra.settings import locations, project_files, reader
-from infra.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
+from infra.settings.reader import PROVIDER, RawConfig, Schema
+
+#: What a stack file may have: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/
+TOP_KEYS: Final = (
+    "config",
+    "secretsprovider",
+    "encryptedkey",
+    "encryptionsalt",
+    "environment",
+)
 
 
-def read_raw(schema: Schema[Any], root: Path, stack: str) -> dict[str, Any]:
+def read_raw(schema: Schema[Any], root: Path, stack: str) -> RawConfig:
     """The config of ``stack`` by key, as ``reader.parse`` takes it.
 
     Raises:
         UnknownStackError: ``root`` has no such file.
-        ConfigError: a file is no YAML, or has no mapping where one belongs; a value is encrypted,
-            or a key belongs to the provider.
+        ConfigError: a file is no YAML, or has no mapping where one belongs; a value is encrypted.
     """
-    config = _defaults(schema, root) | _config(project_files.file_of(root, stack))
-    provider: dict[str, Any] = {}
-    own: dict[str, Any] = {}
+    file = project_files.file_of(root, stack)
+    # The engine takes a key without a namespace for the project's own.
+    own = {_full(schema, key): value for key, value in _config(file).items()}
+    config = _defaults(schema, root) | own
+    values: dict[str, Any] = {}
     encrypted: list[str] = []
     for full, value in config.items():
         namespace, _, key = full.partition(":")
-        if namespace == PROVIDER and key in PROVIDER_KEYS:
-            provider[key] = _text(value)
-        elif namespace == schema.namespace:
-            own[key] = _text(value) if schema.is_text(key) else _with_text_keys(value)
-        else:
-            continue
-        if _is_encrypted(value):
+        if namespace in (PROVIDER, schema.namespace) and _is_encrypted(value):
             encrypted.append(full)
+        is_text = namespace != schema.namespace or schema.is_text(key)
+        values[full] = _text(value) if is_text else _with_text_keys(value)
+    if encrypted:
+        found = [reader.encrypted_problem(key, stack) for key in encrypted]
+        raise ConfigError(locations.locate(found, root))
+    return reader.merge(schema, stack, values, file_problems(file))
+
+
+def file_problems(file: Path) -> list[Problem]:
+    """What is wrong with a stack file as such: keys given twice, unknown keys beside ``config``.
+
+    Nothing for a file that is not there or cannot be read: reading its config reports that.
+    """
     try:
-        if encrypted:
-            raise ConfigError(reader.encrypted_problem(key, stack) for key in encrypted)
-        return reader.merge(schema, stack, provider, own)
-    except ConfigError as failed:
-        raise ConfigError(locations.locate(failed.problems, root)) from None
+        read = document.read(file.read_bytes(), file.name)
+    except (OSError, ConfigError):
+        return []
+    twice = [problem for problem in read.problems if problem.rule == "duplicate-key"]
+    found = [dataclasses.replace(problem, rule="") for problem in twice]
+    for key in read.root.content:
+        if key not in TOP_KEYS:
+            hint = did_you_mean(key, TOP_KEYS)
+            place = read.location((key,), key=True)
+            found.append(Problem("unknown key", "", hint, (key,), place))
+    return found
+
+
+def _full(schema: Schema[Any], key: str) -> str:
+    return key if ":" in key else f"{schema.namespace}:{key}"
 
 
 def _is_encrypted(value: Any) -> bool:
@@ -66,7 +95,7 @@ def _defaults(schema: Schema[Any], root: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if (root / project_files.PROJECT_FILE).is_file():
         for key, declared in _config(root / project_files.PROJECT_FILE).items():
-            full = key if ":" in key else f"{schema.namespace}:{key}"
+            full = _full(schema, key)
             for word in ("value", "default"):
                 if isinstance(declared, dict) and word in declared:
                     found[full] = declared[word]

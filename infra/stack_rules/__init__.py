@@ -1,11 +1,12 @@
 """Rules across the keys of a stack file. Pure.
 
-================  ====================================================================
-``names``         names that Google Cloud would refuse; keys of what is not there
-``files``         files that the stack file names
-``network``       the sections ``network`` and ``sharedVpc``
-``reservations``  the section ``reservations``
-``limits``        the section ``limits``, for the stack as a whole
-``advice``        warnings: valid, but a surprise to the stack's owner
-================  ====================================================================
+===================  =================================================================
+``names``            names that Google Cloud would refuse; keys of what is not there
+``files``            files that the stack file names
+``project_numbers``  numbers that are not their project's
+``network``          the sections ``network`` and ``sharedVpc``
+``reservations``     the section ``reservations``
+``limits``           the section ``limits``, for the stack as a whole
+``advice``           warnings: valid, but a surprise to the stack's owner
+===================  =================================================================
 """

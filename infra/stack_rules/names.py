@@ -16,14 +16,28 @@ def problems(settings: Settings) -> Iterator[Problem]:
         if not naming.ACCOUNT_ID.match(name := settings.names.account_id(key)):
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
-    for key, value in settings.names.labels(settings.labels).items():
-        if problem := naming.label_problem(key, value):
-            yield Problem(problem, value, path=("labels", key))
+    yield from _labels(settings)
     for index, member in enumerate(settings.submitters):
         if not member.startswith(naming.MEMBER_KINDS):
             hint = f"write {', '.join(naming.MEMBER_KINDS[:3])} or a principal of workload identity"
             yield Problem("not an IAM member", member, hint, ("submitters", index))
     yield from _unknown_keys(settings)
+
+
+def _labels(settings: Settings) -> Iterator[Problem]:
+    for key, value in settings.labels.items():
+        path = ("labels", key)
+        if key in naming.OWN_LABELS:
+            yield Problem("the stack sets this label itself", value, "remove it", path)
+        elif key.startswith("goog"):
+            # https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs
+            yield Problem("labels that begin with goog are Google's", key, "rename it", path)
+        elif problem := naming.label_problem(key, value):
+            yield Problem(problem, value, path=path)
+    most = naming.MOST_LABELS - len(naming.OWN_LABELS)
+    if (count := len(settings.labels)) > most:
+        hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
+        yield Problem("too many labels", str(count), hint, ("labels",))
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:
@@ -44,6 +58,11 @@ def _unknown_keys(settings: Settings) -> Iterator[Problem]:
             ("secrets", account.secrets, settings.secrets),
         ):
             kind = "secret" if field == "secrets" else "bucket"
-            for name in sorted(set(wanted) - set(known)):
-                what, path = f"this stack has no such {kind}", ("serviceAccounts", key, field)
-                yield Problem(what, name, did_you_mean(name, known), path)
+            for index, name in enumerate(wanted):
+                path = ("serviceAccounts", key, field, index)
+                if name in (naming.STAGING, naming.CONTROL) and kind == "bucket":
+                    hint = "jobs get read access to packages by themselves, and none to records"
+                    yield Problem("is a bucket of the stack's own", name, hint, path)
+                elif name not in known:
+                    what = f"this stack has no such {kind}"
+                    yield Problem(what, name, did_you_mean(name, known), path)

@@ -9,7 +9,6 @@ one.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import sqlite3
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from infra.naming import local_project_number
 from localcloud.errors import PolicyConflictError
 from localcloud.home import touch_private
 
@@ -256,5 +256,4 @@ def _policy(row: sqlite3.Row) -> Policy:
 
 def project_number(project_id: str) -> str:
     """The 12-digit number of a local project, the same on every machine."""
-    digest = int(hashlib.sha256(project_id.encode()).hexdigest(), 16)
-    return str(10**11 + digest % (9 * 10**11))
+    return local_project_number(project_id)

@@ -39,12 +39,21 @@ def signs_in(job: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", jobs_of_pull_requests())
-def test_it_names_no_account_of_prod_and_none_that_plans_or_deploys(name: str) -> None:
+def test_it_names_nothing_of_prod_and_signs_in_as_no_account_that_plans_or_deploys(
+    name: str,
+) -> None:
     assert variables(jobs_of_pull_requests()[name]) <= {
         "GCP_WORKLOAD_IDENTITY_PROVIDER_DEV",
         "GCP_PREVIEW_SERVICE_ACCOUNT_DEV",
+        "GCP_DEPLOY_SERVICE_ACCOUNT_DEV",  # a name for the approval, not an account it signs in as
         "PULUMI_BACKEND_URL_DEV",
     }
+
+
+def test_it_signs_in_as_the_account_that_previews() -> None:
+    steps = jobs_of_pull_requests()["preview/preview"]["steps"]
+    accounts = [step["with"]["service_account"] for step in steps if "auth@" in str(step)]
+    assert accounts == ["${{ vars.GCP_PREVIEW_SERVICE_ACCOUNT_DEV }}"]
 
 
 @pytest.mark.parametrize("name", [n for n, job in jobs_of_pull_requests().items() if signs_in(job)])

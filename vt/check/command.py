@@ -42,6 +42,9 @@ def check(
     format_: Annotated[
         Format, typer.Option("--format", "-f", help="How findings are told.")
     ] = Format.TEXT,
+    show_all: Annotated[
+        bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
+    ] = False,
     list_rules: Annotated[
         bool, typer.Option("--rules", help="List every rule instead, with its source.")
     ] = False,
@@ -50,16 +53,13 @@ def check(
 
     Exit code: 0 clean (there may be warnings), 1 mistakes, 2 it could not run.
     """
-    # A file's name may hold any byte, and a terminal may not speak UTF-8.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    _accept_any_name()
     if list_rules:
         _list_rules(format_)
         return
 
     try:
-        reports = _reports(files or [], stack)
+        reports = _reports(files or [], stack, notes=show_all)
     except CheckUnavailableError as reason:
         print_line(f"vt check: {reason}")
         raise typer.Exit(2) from None
@@ -68,7 +68,19 @@ def check(
         raise typer.Exit(1)
 
 
-def _reports(arguments: list[str], stack: str) -> list[FileReport]:
+def _accept_any_name() -> None:
+    """A file's name may hold any byte, and a terminal may not speak UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _reports(arguments: list[str], stack: str, *, notes: bool) -> list[FileReport]:
+    found = _whole_reports(arguments, stack)
+    return found if notes else [report.without_notes() for report in found]
+
+
+def _whole_reports(arguments: list[str], stack: str) -> list[FileReport]:
     from vt.check import checking
     from vt.engine import paths
 

@@ -18,6 +18,7 @@ def as_json(reports: Sequence[FileReport]) -> str:
         "version": VERSION,
         "errors": sum(report.count("error") for report in reports),
         "warnings": sum(report.count("warning") for report in reports),
+        "notes": sum(report.count("note") for report in reports),
         "files": [
             {"file": report.file, "findings": [_row(finding) for finding in report.findings]}
             for report in reports

@@ -11,6 +11,8 @@ from typing import Final
 from infra.customjob.secret_patterns import redacted
 from infra.errors import Level, Location, Problem
 
+#: From the most to the least important one.
+LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")
 #: A value as it stands in a line: quoted text, or plain up to what ends it in YAML.
 TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'" r"|\$\{[^}]*\}[^\s,\]}]*" r"|[^\s,\[\]{}#:][^,\[\]{}#]*"
@@ -29,7 +31,7 @@ class LintFinding:
 
     @property
     def level(self) -> Level:
-        """``error`` or ``warning``."""
+        """``error``, ``warning`` or ``note``."""
         return self.problem.level
 
     @property
@@ -71,14 +73,19 @@ class FileReport:
         """How many findings are of this level."""
         return sum(finding.level == level for finding in self.findings)
 
+    def without_notes(self) -> FileReport:
+        """The report with errors and warnings only."""
+        told = tuple(finding for finding in self.findings if finding.level != "note")
+        return dataclasses.replace(self, findings=told)
+
     def merged(self, other: FileReport) -> FileReport:
         """Findings of both, which are about the same file."""
         unique = dict.fromkeys(self.findings + other.findings)
         return dataclasses.replace(self, findings=tuple(sorted(unique, key=_order)))
 
 
-def _order(finding: LintFinding) -> tuple[int, int, bool, str]:
-    return finding.line, finding.column, finding.level == "warning", finding.rule
+def _order(finding: LintFinding) -> tuple[int, int, int, str]:
+    return finding.line, finding.column, LEVELS.index(finding.level), finding.rule
 
 
 def _finding(problem: Problem, file: str, lines: tuple[str, ...]) -> LintFinding:

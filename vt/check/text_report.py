@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from infra.customjob.secret_patterns import masked
-from vt.check.report import FileReport, LintFinding
+from vt.check.report import LEVELS, FileReport, LintFinding
 from vt.console import plain
 
 #: Characters of a source line that are shown, at most.
@@ -17,6 +17,7 @@ NEAR: Final = 400
 #: Escape sequences of terminals.
 RED: Final = "\x1b[31m"
 YELLOW: Final = "\x1b[33m"
+CYAN: Final = "\x1b[36m"
 BOLD: Final = "\x1b[1m"
 DIM: Final = "\x1b[2m"
 RESET: Final = "\x1b[0m"
@@ -43,9 +44,9 @@ def lines(reports: Sequence[FileReport], *, color: bool) -> Iterator[str]:
 
 
 def headline(finding: LintFinding, style: TerminalStyle) -> str:
-    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; a warning is marked."""
+    """``file:line:column: what is wrong (got X). Hint: …  [rule]``; others are marked."""
     place = f"{finding.file}:{finding.line}:{finding.column}:"
-    level = "" if finding.level == "error" else style("warning:", YELLOW) + " "
+    level = "" if finding.level == "error" else style(f"{finding.level}:", _color(finding)) + " "
     rule = f" {style(f'[{finding.rule}]', DIM)}" if finding.rule else ""
     return f"{style(plain(place), BOLD)} {level}{plain(finding.message)}{rule}"
 
@@ -66,7 +67,11 @@ def excerpt(finding: LintFinding, source: Sequence[str], style: TerminalStyle) -
     yield style(number, DIM) + lead + plain(shown) + tail
     padding = " " * (len(number) + len(lead) + sum(map(cells, before)))
     mark = "^" * min(width, WIDTH)
-    yield padding + style(mark, RED if finding.level == "error" else YELLOW)
+    yield padding + style(mark, _color(finding))
+
+
+def _color(finding: LintFinding) -> str:
+    return {"error": RED, "warning": YELLOW}.get(finding.level, CYAN)
 
 
 def _window(line: str, cut: int) -> str:
@@ -81,12 +86,13 @@ def summary(reports: Sequence[FileReport]) -> str:
     >>> summary([])
     '0 files, no mistakes.'
     """
-    errors, warnings = (sum(r.count(level) for r in reports) for level in ("error", "warning"))
+    errors, warnings, notes = (sum(r.count(level) for r in reports) for level in LEVELS)
     files = _plural(len(reports), "file")
-    if not errors and not warnings:
+    if not errors and not warnings and not notes:
         return f"{files}, no mistakes."
     parts = [_plural(errors, "error")] if errors else ["no errors"]
     parts += [_plural(warnings, "warning")] if warnings else []
+    parts += [_plural(notes, "note")] if notes else []
     return f"{files}: {', '.join(parts)}."
 
 

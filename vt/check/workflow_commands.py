@@ -21,7 +21,8 @@ def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
             properties = ",".join(
                 f"{key}={_property(value)}" for key, value in place.items() if value
             )
-            yield f"::{finding.level} {properties}::{_data(finding.message)}"
+            command = {"note": "notice"}.get(finding.level, finding.level)
+            yield f"::{command} {properties}::{_data(finding.message)}"
 
 
 def _data(text: str) -> str:

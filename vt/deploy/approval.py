@@ -1,4 +1,4 @@
-"""The record of what was approved: a commit's content, a stack, and the digest of a plan."""
+"""The record of what was approved: a commit's content, a stack, its target, a plan's digest."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from infra.errors import ApprovalParseError
+from vt.deploy.target import Target
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 #: Object ids of git: SHA-1 or SHA-256, in full.
@@ -28,16 +29,18 @@ class Approval(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     stack: StackName
     commit: ObjectId
     tree: ObjectId
     report: Digest
     """The digest that ``vt review`` prints."""
+    target: Target
+    """Where it may be deployed to."""
 
     def as_json(self) -> str:
-        """The record on one line, for ``parse_approval``."""
-        return self.model_dump_json()
+        """The record on one line, for ``parse_approval``. It ends no comment of HTML."""
+        return self.model_dump_json().replace("<", "\\u003c").replace(">", "\\u003e")
 
     def as_marker(self) -> str:
         """The record as a comment of HTML, which Markdown does not show."""
@@ -53,7 +56,7 @@ def parse_approval(text: str) -> Approval:
     return _validated(lambda: Approval.model_validate_json(text.strip()))
 
 
-def make_approval(fields: Mapping[str, str]) -> Approval:
+def make_approval(fields: Mapping[str, object]) -> Approval:
     """The record with these fields.
 
     Raises:

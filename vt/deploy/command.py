@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -14,8 +14,11 @@ from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.errors import Problem
+    from vt.deploy.approval import Approval
+    from vt.deploy.sources import PlanInputs
+    from vt.engine.stacks import StackRef
 
-#: Exit code: the plan, the commit or the stack is not the approved one.
+#: Exit code: the plan, the commit, the stack or the target is not the approved one.
 STOPPED: Final = 3
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
 
@@ -36,6 +39,7 @@ def approval(
     from infra.errors import CommandError
     from vt.deploy import sources
     from vt.deploy.approval import make_approval
+    from vt.deploy.target import target_of
     from vt.engine import stacks
 
     with _plain_errors("approval"):
@@ -43,11 +47,13 @@ def approval(
         if Path(digest).is_file():
             text = Path(digest).read_text(encoding="utf-8", errors="replace")
             found = sources.approvable_digest_in(text)
-        here = sources.checkout(stacks.find(stack).root)
+        ref = stacks.find(stack)
+        here = sources.checkout(ref.root)
         if here.changed:
             files = ", ".join(here.changed)
             raise CommandError(f"files differ from the commit (got {files}).", "commit them.")
         fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
+        fields |= {"target": target_of(ref).model_dump()}
         record = make_approval(fields).as_json()
         if output is None:
             print(record)
@@ -75,25 +81,42 @@ def deploy(
 ) -> None:
     """Review the stack anew and, if the plan is the approved one, become `vt up`.
 
-    Exit code: 1 it could not be decided, 3 stopped: the plan, the commit or the stack is not the
-    approved one; otherwise that of `vt up`.
+    The state may name no provider but this project's: the engine would run its code.
+
+    Exit code: 1 it could not be decided, 3 stopped: the plan, the commit, the stack or its target
+    (backend, accounts, provider settings) is not the approved one, or the state has other code;
+    otherwise that of `vt up`.
     """
-    from vt.deploy import decision, sources
+    from vt.deploy import sources
     from vt.deploy.approval import parse_approval
     from vt.engine import stacks
 
     with _plain_errors("deploy"):
         record = parse_approval(_text_of(approved))
         ref, inputs = stacks.find(stack), sources.PlanInputs(policy_pack, refresh)
-        root, env = ref.root, ref.deployment_environment(_print_status)
-        if reasons := decision.checkout_problems(record, stack, sources.checkout(root)):
-            _stop(stack, reasons)
-        if reasons := decision.plan_problems(record, sources.review(root, stack, inputs)):
+        env = ref.deployment_environment(_print_status)
+        if reasons := _reasons(record, ref, inputs, env):
             _stop(stack, reasons)
         print_line(f"vt deploy: the plan of {stack} is the approved one")
-        os.chdir(root)
+        os.chdir(ref.root)
         command = sources.up_command(stack, inputs)
         os.execve(command[0], command, env)
+
+
+def _reasons(
+    record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
+) -> list[Problem]:
+    """The reasons not to deploy of the first check that has any; empty if there are none."""
+    from vt.deploy import decision, sources
+    from vt.deploy.state_code import state_problems
+    from vt.deploy.target import signed_in, target_of
+
+    return (
+        decision.checkout_problems(record, ref.stack, sources.checkout(ref.root))
+        or decision.target_problems(record, target_of(ref, env), *signed_in(env))
+        or state_problems(sources.deployment(ref, env))
+        or decision.plan_problems(record, sources.review(ref.root, ref.stack, inputs))
+    )
 
 
 def _print_status(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether a deployment is approved. Pure: compares the approval with checkout and plan."""
+"""Whether a deployment is approved. Pure: compares it with checkout, target and plan."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from infra.errors import Problem
 from vt.deploy.approval import Approval
+from vt.deploy.target import Target
 
 NEW_APPROVAL_HINT: Final = (
     "read the new report (`make preview STACK={stack}`) and approve that one: "
@@ -39,6 +40,32 @@ def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> lis
             Problem(what, checkout.commit[:12], NEW_APPROVAL_HINT.format(stack=stack), path)
         )
     return found
+
+
+def target_problems(
+    approval: Approval, target: Target, account: str, identity_provider: str
+) -> list[Problem]:
+    """Reasons not to deploy to ``target``, signed in as ``account`` by ``identity_provider``."""
+    stack, approved = approval.stack, approval.target
+    hint = f"put it back, or approve the new one: {NEW_APPROVAL_HINT.format(stack=stack)}"
+    path = (f"target of {stack}",)
+    found = [
+        Problem(f"{name} is not the approved one: {_shown(old)} -> {_shown(new)}", "", hint, path)
+        for name, old, new in approved.differences(target)
+    ]
+    used = (
+        ("account", approved.deploy_account, account),
+        ("identity provider", approved.identity_provider, identity_provider),
+    )
+    for name, wanted, real in used:
+        if wanted and wanted != real:
+            what = f"the {name} signed in is not the approved one: {wanted} -> {_shown(real)}"
+            found.append(Problem(what, "", hint, path))
+    return found
+
+
+def _shown(value: str) -> str:
+    return value or "(none)"
 
 
 def plan_problems(approval: Approval, report: str) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""The inputs of a decision: the checkout from git, the plan from ``vt review``."""
+"""The inputs of a decision: the checkout from git, the state, the plan from ``vt review``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from infra.errors import CommandError
 from vt.deploy.decision import Checkout
+from vt.engine.pulumi_cli import PulumiCli
+from vt.engine.stacks import StackRef
 from vt.engine.values import redact
 
 #: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
@@ -75,6 +78,15 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
             hint = f"`make preview STACK={stack}` shows all of it."
             raise CommandError(f"the review of {stack} ended with exit code {code}.", hint)
         return digest_in(file.read_text())
+
+
+def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
+    """The deployment in the stack's state; empty if there was none yet.
+
+    Raises:
+        CommandError: the state cannot be read.
+    """
+    return PulumiCli(ref.root, env).export_deployment(ref.stack)
 
 
 def digest_in(report: str) -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
@@ -86,6 +86,12 @@ class StackRef:
         tools = str(Path(sys.executable).parent)
         return {**env, "PATH": f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"}
 
+    def local_backend(self) -> str:
+        """URL of the local cloud's state. Nothing is started."""
+        from localcloud.home import Home
+
+        return f"file://{Home.find(cwd=self.root).pulumi}"
+
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
         """The environment to preview the stack in. Nothing is started but for a ``refresh``.
 
@@ -144,7 +150,8 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     if root is None or found is None:
         raise CommandError("there is no Pulumi.yaml here or above.", "go to the checkout.")
     name = (stack or _selected(root)).rpartition("/")[2]
-    config = _config(root, name)
+    config = read_stack_file(root, name).get("config") or {}
+    config = config if isinstance(config, dict) else {}
     missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
     if missing:
         raise CommandError(f"Pulumi.{name}.yaml: {' and '.join(missing)} must be set.")
@@ -165,12 +172,17 @@ def find_unchecked(root: Path, stack: str) -> StackRef:
     return StackRef(root, "", stack, project, str(config.get("gcp:region", "")))
 
 
-def _config(root: Path, stack: str) -> dict[str, object]:
-    """The config in the stack's file."""
+def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
+    """The stack's file, as it is.
+
+    Raises:
+        CommandError: it is not there, or no stack file.
+    """
     file = root / f"Pulumi.{stack}.yaml"
     try:
         text = file.read_text(encoding="utf-8")
-        config = (yaml.safe_load(text) or {}).get("config") or {}
+        content = yaml.safe_load(text) or {}
+        content.get("config")
     except FileNotFoundError:
         known = project_files.names(root)
         hint = f"there are: {', '.join(known)}." if known else ""
@@ -182,7 +194,7 @@ def _config(root: Path, stack: str) -> dict[str, object]:
     except (yaml.YAMLError, AttributeError):
         hint = f"`vt check --stack {stack}`"
         raise CommandError(f"{file.name} is no stack file.", hint) from None
-    return config if isinstance(config, dict) else {}
+    return content
 
 
 def _selected(root: Path) -> str:

@@ -89,9 +89,10 @@ class BucketIntents:
         found = self._fetch(_turn(key))
         return None if found is None else _parse_turn(*found)
 
-    def write_turn(self, key: str, request_id: str, generation: int) -> None:
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
         """Write under the precondition that the turn still has ``generation``."""
-        self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
+        document = {"format": FORMAT, "requestId": request_id, "number": number}
+        self._put(_turn(key), document, generation)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
         """An object's content with the blob of the same generation, or None."""
@@ -169,11 +170,14 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
 def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
     try:
         document = json.loads(text)
+        number = document.get("number", 1)  # absent in records of the first versions
         if document["format"] != FORMAT or not isinstance(document["requestId"], str):
             raise ValueError("another format")
-    except (ValueError, KeyError, TypeError):
+        if not isinstance(number, int):
+            raise ValueError("no number of a turn")
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise _foreign_object(blob, "record of a job's turn") from None
-    return TurnRecord(document["requestId"], _generation(blob))
+    return TurnRecord(document["requestId"], _generation(blob), number)
 
 
 def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 from infra.customjob import rules
@@ -18,16 +18,16 @@ from infra.located_yaml.document import MAX_PROBLEMS, Document
 MAX_HINT: Final = 700
 
 
-def findings(parsed: Document, job: Job) -> Iterator[Problem]:
+def findings(parsed: Document, job: Job, left_out: Set[Path] = frozenset()) -> Iterator[Problem]:
     """Findings of the rules in ``job``, which was read from ``parsed``; at most ``MAX_PROBLEMS``.
 
     Reports nothing at a path that could not be read: a misspelt field is one mistake, and not a
-    missing field as well.
+    missing field as well. A missing field whose path is in ``left_out`` is reported at its key.
     """
-    return itertools.islice(_findings(parsed, job), MAX_PROBLEMS)
+    return itertools.islice(_findings(parsed, job, left_out), MAX_PROBLEMS)
 
 
-def _findings(parsed: Document, job: Job) -> Iterator[Problem]:
+def _findings(parsed: Document, job: Job, left_out: Set[Path]) -> Iterator[Problem]:
     if "jobSpec" not in job.request:
         if not job.unreadable:
             location = parsed.location(())
@@ -44,10 +44,16 @@ def _findings(parsed: Document, job: Job) -> Iterator[Problem]:
             path = finding.path
             if gcloud_form and path[:1] == ("jobSpec",):
                 path = path[1:]
-            location = parsed.location(_path_in_file(parsed, path))
+            written = _path_in_file(parsed, path)
+            location, what = parsed.location(written), finding.what
+            for empty in left_out:
+                if empty[:-1] == written and to_camel_case(str(empty[-1])) == finding.missing:
+                    path, what = empty, "has no value"
+                    location = parsed.location(path, key=True)
             hint = redacted(finding.hint)[:MAX_HINT]  # it may quote a value of any length
             value = redacted(finding.value)
-            yield Problem(finding.what, value, hint, path, location, rule.id, rule.level)
+            level = finding.level or rule.level
+            yield Problem(what, value, hint, path, location, rule.id, level)
 
 
 def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
@@ -80,8 +86,8 @@ def _path_in_file(parsed: Document, path: Path) -> Path:
     value, written = parsed.root, list[str | int]()
     for part in path:
         content = value.content
-        if isinstance(content, dict) and part == 0:
-            continue  # one worker pool, written without a list
+        if part == 0 and not isinstance(content, list):
+            continue  # one item, written without a list
         if isinstance(content, dict):
             key = next((k for k in content if part in (k, to_camel_case(k))), None)
             if key is None:

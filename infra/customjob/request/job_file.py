@@ -87,6 +87,13 @@ class JobFileResult:
     warnings: tuple[Problem, ...]
     facts: JobFacts = field(default_factory=JobFacts)
     """Facts that rules about the stack's other jobs need."""
+    notes: tuple[Problem, ...] = ()
+    """Advice for who asks for it."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Errors, warnings and notes."""
+        return (*self.errors, *self.warnings, *self.notes)
 
 
 def load(
@@ -127,20 +134,31 @@ def check_job_file(
     }
     builder = MessageBuilder(parsed, known)
     message = builder.build_message()
-    found = [*parsed.problems, *builder.problems, *builder.warnings]
-    facts = JobFacts()
     if message is not None:
         message.setdefault("displayName", f"{submission.stack}-{submission.job}")
-        facts = job_facts_of(Job(message))
-        found += checking.findings(parsed, Job(message, context, tuple(builder.unreadable)))
+    job = None if message is None else Job(message, context, tuple(builder.unreadable))
+    found = [*parsed.problems, *_problems(parsed, builder, job)]
+    facts = JobFacts() if job is None else job_facts_of(job)
     errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
+    notes = _of_level(found, "note")
     if errors or message is None:
-        return JobFileResult(None, errors, warnings, facts)
+        return JobFileResult(None, errors, warnings, facts, notes)
     draft = canonical(message)
     request_id = request_id_of(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)
     request = JobRequest(submission, request_id, body, frozenset(builder.used), warnings)
-    return JobFileResult(request, (), warnings, facts)
+    return JobFileResult(request, (), warnings, facts, notes)
+
+
+def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
+    """What the builder and the rules found."""
+    if job is None:
+        return [*builder.problems, *builder.remarks]
+    broken = list(checking.findings(parsed, job, builder.left_out))
+    # A field that a rule misses is one finding, also if it is there without a value.
+    missing = {problem.path for problem in broken} & builder.left_out
+    remarks = [remark for remark in builder.remarks if remark.path not in missing]
+    return [*builder.problems, *broken, *remarks]
 
 
 def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from infra.customjob.request import hints, references
 from infra.customjob.request.hints import messages
+from infra.customjob.rules import documented
 from infra.customjob.secret_patterns import redacted
 from infra.errors import Path, Problem, UnknownReferenceError
 from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
@@ -38,7 +39,10 @@ class MessageBuilder:
         self.document = document
         self.table = table
         self.problems: list[Problem] = []
-        self.warnings: list[Problem] = []
+        self.remarks: list[Problem] = []
+        """Warnings and notes."""
+        self.left_out: set[Path] = set()
+        """Paths in the file of fields that are null."""
         self.unreadable: list[Path] = []
         """Paths of the request (REST form) that could not be read."""
         self.used: set[str] = set()
@@ -46,10 +50,14 @@ class MessageBuilder:
         keys = {to_camel_case(key) for key in document.root.content}
         wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
         self._rest_form = bool(keys & wrapper)
-        self._lone_pool = False
+        self._lone: set[Path] = set()
+        """Paths in the file of single values that stand for a list."""
 
     def build_message(self) -> dict[str, Any] | None:
         """The message in REST's form, from REST's form or gcloud's (the jobSpec alone)."""
+        if other := hints.other_resource(map(to_camel_case, self.document.root.content)):
+            what, hint = f"is a {other}, not a CustomJob", hints.OTHER_HINTS[other]
+            return self._add("other-resource", (), what, "", hint)
         if self._rest_form:
             return self._message(self.document.root, "CustomJob", ())
         spec = self._message(self.document.root, "CustomJobSpec", ())
@@ -83,37 +91,46 @@ class MessageBuilder:
                 )  # fmt: skip
             elif (converted := self._field(item, fields[field], (*path, key))) is not None:
                 result[field] = converted
-        self._check_oneofs(fields, result, path)
+        self._check_oneofs(fields, result, list(value.content), path)
         return result
 
     def _field(self, value: Value, row: dict[str, Any], path: Path) -> Any:
         if value.content is UNREADABLE:
             return self._mark_unreadable(path)
-        if value.content is None:
-            return self._add("no-value", path, "has no value", "", "write one, or remove the key")
+        if value.content is None and not isinstance(path[-1], int):
+            what = "has no value, so it is left out"
+            self._remark("no-value", path, what, "write one, or remove the key")
+            self.left_out.add(path)
+            return None
         if row["type"] == "output":
             return self._add(
                 "output-field", path, "is filled in by the service", "", "remove it", key=True
             )
         if not row.get("repeated"):
             return self._single(value, row, path)
-        if row.get("message") == "WorkerPoolSpec" and isinstance(value.content, dict):
-            # gcloud alone accepts one mapping here; Google's own pages show it so.
-            self._lone_pool = True
-            what = "one worker pool without a list"
-            hint = "REST takes a list: start the pool with '- '"
-            location = self.document.location(path)
-            self.warnings.append(
-                Problem(what, "", hint, location=location, rule="pool-list", level="warning")
-            )
-            return [self._single(value, row, path)]
         if not isinstance(value.content, list):
-            return self._add_wrong_type(path, "must be a list", value, "start each item with '- '")
+            return self._lone_value(value, row, path)
         items = [
             self._field(item, {**row, "repeated": False}, (*path, index))
             for index, item in enumerate(value.content)
         ]
         return items if all(item is not None for item in items) else None
+
+    def _lone_value(self, value: Value, row: dict[str, Any], path: Path) -> list[Any] | None:
+        """A list of the one item that stands where a list is wanted, as gcloud reads it."""
+        message = row.get("message", "")
+        if message == "WorkerPoolSpec" and isinstance(value.content, dict):
+            # Google's own pages show a pool so.
+            what, hint = "one worker pool without a list", "REST takes a list: start it with '- '"
+            self._remark("pool-list", path, what, hint)
+        elif _may_be_item(value.content, message):
+            what, hint = "one value where a list is wanted", "start it with '- '"
+            self._remark("lone-value", path, what, hint)
+        else:
+            return self._add_wrong_type(path, "must be a list", value, "start each item with '- '")
+        self._lone.add(path)
+        item = self._single(value, {**row, "repeated": False}, path)
+        return None if item is None else [item]
 
     def _single(self, value: Value, row: dict[str, Any], path: Path) -> Any:
         kind = row["type"]
@@ -197,7 +214,10 @@ class MessageBuilder:
         hint = hints.not_a_value(value.text, row["values"])
         return self._add("enum-value", path, what, value.text, hint)
 
-    def _check_oneofs(self, fields: dict[str, Any], result: dict[str, Any], path: Path) -> None:
+    def _check_oneofs(
+        self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
+    ) -> None:
+        """Report fields that exclude one another, at the last one in the file."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):
@@ -205,7 +225,11 @@ class MessageBuilder:
         for chosen in groups.values():
             if len(chosen) > 1:
                 both = " and ".join(chosen)
-                self._add("one-of", path, f"has {both}", "", "give only one of them")
+                self._mark_unreadable(path)
+                key = next(k for k in reversed(keys) if to_camel_case(k) in chosen)
+                location = self.document.location((*path, key), key=True)
+                hint = "give only one of them"
+                self.problems.append(Problem(f"has {both}", "", hint, path, location, "one-of"))
 
     def _add_unknown_field(self, key: str, field: str, name: str, path: Path) -> None:
         rule, hint = hints.not_a_field(key, field, name)
@@ -236,10 +260,24 @@ class MessageBuilder:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(what, redacted(value), hint, path, location, rule))
 
+    def _remark(self, rule: str, path: Path, what: str, hint: str) -> None:
+        """Add a warning or a note, whichever the rule is."""
+        location = self.document.location(path, key=True)
+        level = documented.LEVELS[rule]
+        self.remarks.append(Problem(what, "", hint, path, location, rule, level))
+
     def _mark_unreadable(self, path: Path) -> None:
-        place = [to_camel_case(part) if isinstance(part, str) else part for part in path]
-        if not self._rest_form:
-            place.insert(0, "jobSpec")
-        if self._lone_pool and place[:2] == ["jobSpec", "workerPoolSpecs"]:
-            place.insert(2, 0)
+        place: list[str | int] = [] if self._rest_form else ["jobSpec"]
+        for end, part in enumerate(path, start=1):
+            place.append(to_camel_case(part) if isinstance(part, str) else part)
+            if path[:end] in self._lone:
+                place.append(0)
         self.unreadable.append(tuple(place))
+
+
+def _may_be_item(content: Any, message: str) -> bool:
+    """Whether ``content`` is the only item of a list of messages, or of plain values."""
+    if isinstance(content, dict):
+        fields = messages().get(message, {})
+        return bool(content) and all(to_camel_case(key) in fields for key in content)
+    return not message and content is not None

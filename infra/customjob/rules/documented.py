@@ -9,6 +9,8 @@ from infra.errors import Level
 
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
 CUSTOM_JOB: Final = TYPES + "custom_job.py"
+#: How gcloud turns a file into the message: null resets a field, a list is made of a single value.
+DECODER: Final = "Google Cloud CLI 528.0.0, apitools/base/protorpclite/protojson.py"
 
 _FILE: Final[list[tuple[str, str, str]]] = [
     ("too-large", "A job file has at most 500,000 bytes and 20,000 values, aliases expanded.", ""),
@@ -26,13 +28,13 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
     ("misplaced-field", "Every field stands where the API has it.", CUSTOM_JOB),
     ("duplicate-field", "No field is given in camelCase and snake_case at once.", CUSTOM_JOB),
     ("output-field", "Fields that the service fills in are not written.", CUSTOM_JOB),
-    ("no-value", "Every field that is written has a value.", CUSTOM_JOB),
     ("wrong-type", "Values have the type of their field.", CUSTOM_JOB),
     ("not-text-value", "Text that YAML takes for something else is quoted.", CUSTOM_JOB),
     ("yaml-number", "Whole numbers are written plainly, not as 012 or 1_000.", YAML),
     ("number-range", "Numbers fit into their field.", CUSTOM_JOB),
     ("duration-format", 'Durations are seconds with an s, like "3600s".', CUSTOM_JOB),
     ("enum-value", "Names are among those the API has.", TYPES + "accelerator_type.py"),
+    ("other-resource", "A job file is a CustomJob, no tuning job and no pipeline.", CUSTOM_JOB),
     ("one-of", "Of fields that exclude one another only one is given.", CUSTOM_JOB),
     ("unknown-reference", "Every ${kind.name} is something the stack has.", "docs/job-files.md"),
     (
@@ -42,6 +44,10 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
     ),
 ]
 _LENIENT: Final[list[tuple[str, str, str]]] = [
+    ("no-value", "Every field that is written has a value; null is left out.", DECODER),
+    ("lone-value", "A list is written as one; gcloud makes a list of a single value.", DECODER),
+]
+_FORM: Final[list[tuple[str, str, str]]] = [
     (
         "pool-list",
         "workerPoolSpecs is a list; gcloud alone takes a single pool.",
@@ -60,4 +66,7 @@ RULES: Final[list[Rule]] = [
     *_rules(_FILE, "file", "error"),
     *_rules(_SHAPE, "fields", "error"),
     *_rules(_LENIENT, "fields", "warning"),
+    *_rules(_FORM, "fields", "note"),
 ]
+#: Level of each rule above, by its id.
+LEVELS: Final[dict[str, Level]] = {rule.id: rule.level for rule in RULES}

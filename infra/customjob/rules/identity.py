@@ -22,10 +22,15 @@ KMS: Final[Path] = ("encryptionSpec", "kmsKeyName")
 
 @rule("service-account", ACCESS)
 def service_account(job: Job) -> Iterator[Finding]:
-    """A job runs as an account of its own: the default one may read and write all buckets."""
+    """A job runs as an account of its own: the default one may read and write all buckets.
+
+    Without a stack this is a warning: the service takes such a job, a stack does not.
+    """
     if not job.account:
         hint = "serviceAccount: ${serviceAccounts.NAME}"
-        yield Finding(SPEC, "serviceAccount is missing", "", hint, missing="serviceAccount")
+        what = "serviceAccount is missing"
+        level = "warning" if job.context.stack is None else None
+        yield Finding(SPEC, what, "", hint, missing="serviceAccount", level=level)
 
 
 @rule("service-account-email", TYPES + "custom_job.py")

@@ -24,6 +24,8 @@ class Finding:
     hint: str = ""
     missing: str = ""
     """Name of the field that ``path`` lacks, if it lacks one."""
+    level: Level | None = None
+    """Level of this finding, if it is not the rule's."""
 
 
 Check = Callable[[Job], Iterator[Finding]]

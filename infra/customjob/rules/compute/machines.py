@@ -40,7 +40,7 @@ def accelerator_pair(job: Job) -> Iterator[Finding]:
             yield Finding(pool.machine_path, what, "", hint, missing)
 
 
-@rule("accelerator-zero", COMPUTE, "warning")
+@rule("accelerator-zero", COMPUTE, "note")
 def accelerator_zero(job: Job) -> Iterator[Finding]:
     """acceleratorCount is left out rather than 0."""
     for pool in job.pools:

@@ -35,7 +35,7 @@ def duration_range(job: Job) -> Iterator[Finding]:
         yield Finding((*PLACE, "maxWaitDuration"), "must not be negative", wait, hint)
 
 
-@rule("timeout-missing", TYPES + "custom_job.py", "warning")
+@rule("timeout-missing", TYPES + "custom_job.py", "note")
 def timeout_missing(job: Job) -> Iterator[Finding]:
     """A job with accelerators says how long it may run; the default is 7 days."""
     if "timeout" in job.scheduling or not any(pool.accelerator for pool in job.pools):
@@ -63,7 +63,7 @@ def retries_contradict(job: Job) -> Iterator[Finding]:
         yield Finding(path, what, "true", "remove one of the two")
 
 
-@rule("max-wait-unused", TYPES + "custom_job.py")
+@rule("max-wait-unused", TYPES + "custom_job.py", "warning")
 def max_wait_unused(job: Job) -> Iterator[Finding]:
     """maxWaitDuration is for FLEX_START only."""
     wait = job.scheduling.get("maxWaitDuration")

@@ -13,15 +13,24 @@ REQUIREMENTS: Final = GUIDES + "training/code-requirements"
 ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 MAX_ENV: Final = 100
 MAX_ARGS: Final = 100_000
-#: Set by the service itself.
-RESERVED: Final = re.compile(r"(AIP_[A-Z_]+|CLOUD_ML_[A-Z_]+|CLUSTER_SPEC|TF_CONFIG)\Z")
+#: Set by the service in every job: the list of google-cloud-aiplatform 2.7.0,
+#: training_utils/environment_variables.py, without those of training pipelines.
+RESERVED: Final = frozenset(
+    ("CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLUSTER_SPEC", "AIP_HTTP_HANDLER_PORT")
+)
 #: Set by the service only if the job has a baseOutputDirectory.
 OUTPUT_DIRS: Final = re.compile(r"\bAIP_(?:MODEL_DIR|CHECKPOINT_DIR|TENSORBOARD_LOG_DIR)\b")
+#: Set by the service only if the job has a TensorBoard.
+TENSORBOARD: Final = frozenset(("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESOURCE_NAME"))
 PLACEHOLDER: Final = re.compile(
     r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
 )
 SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash")
-STOPS_ON_ERROR: Final = re.compile(r"set -[a-z]*e")
+#: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, whose author
+#: has decided what a failure means.
+STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
+#: The same as an option of the shell: ``bash -euo pipefail -c``.
+STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
 #: Ends of lines after which a shell goes on with the same command, or with part of one.
 GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 
@@ -81,9 +90,15 @@ def env_twice(job: Job) -> Iterator[Finding]:
 @rule("env-reserved", REQUIREMENTS, "warning")
 def env_reserved(job: Job) -> Iterator[Finding]:
     """Variables that the service sets are left to it."""
+    reserved = set[str](RESERVED)
+    if len(job.pools) > 1:
+        reserved.add("TF_CONFIG")
+    if job.spec.get("tensorboard"):
+        reserved |= TENSORBOARD
     for pool in job.pools:
         for index, variable in enumerate(pool.env):
-            if RESERVED.match(_is_set(variable)):
+            name = _is_set(variable)
+            if name in reserved or (job.output and OUTPUT_DIRS.fullmatch(name)):
                 path = (*pool.task_path, "env", index, "name")
                 yield Finding(path, "the service sets this itself", variable["name"], "rename it")
 
@@ -105,8 +120,9 @@ def output_variables(job: Job) -> Iterator[Finding]:
     if job.output:
         return
     for pool in job.pools:
+        by_hand = {_is_set(variable) for variable in pool.env}
         for path, text in pool.texts():
-            if match := OUTPUT_DIRS.search(text):
+            if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
                 hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
                 yield Finding(path, "is not set without baseOutputDirectory", match.group(), hint)
 
@@ -137,7 +153,9 @@ def script_goes_on(job: Job) -> Iterator[Finding]:
     """A shell script ends at the first failure, so that a failed training is a failed job."""
     for pool in job.pools:
         command = pool.task.get("command", [])
-        if not command or command[0] not in SHELLS or "-e" in command:
+        if not command or command[0] not in SHELLS:
+            continue
+        if any(STOPS_BY_OPTION.match(option) for option in command[1:]):
             continue
         for path, text in pool.texts():
             if "env" not in path and _ignores_failures(text):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from infra import catalog
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.errors import Path
+from infra.errors import Path, nearest
 
 PREBUILT_PAGE: Final = GUIDES + "training/pre-built-containers"
 CUSTOM_PAGE: Final = GUIDES + "training/create-custom-container"
@@ -22,7 +22,19 @@ MAX_NAME: Final = 1000
 PREBUILT: Final = re.compile(
     r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z"
 )
-GOOGLES: Final = re.compile(r"[a-z]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted)/training/")
+#: Where prebuilt images were before; files of that time still name it.
+LEGACY: Final = re.compile(
+    r"((us|eu|asia)\.)?gcr\.io/cloud-aiplatform/training/([a-z0-9.-]+)(:.+)?\Z"
+)
+#: Frameworks of prebuilt training images.
+FRAMEWORKS: Final = ("tf", "pytorch", "sklearn", "scikit", "xgboost", "ray", "reductionserver")
+#: Framework and version in the name of a prebuilt image, like ``tf-cpu.2-17.py310``.
+VERSION: Final = re.compile(r"([a-z]+)-[a-z]+\.([0-9]+)-([0-9]+)(?:\.|\Z)")
+#: Registries of Google's own, where nobody else can push or pin.
+GOOGLES: Final = re.compile(
+    r"[a-z0-9-]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted|deeplearning-platform-release)/"
+    r"|([a-z]+\.)?gcr\.io/(cloud-aiplatform|deeplearning-platform-release)/"
+)
 
 
 def _images(job: Job) -> Iterator[tuple[Pool, str, Path]]:
@@ -53,7 +65,12 @@ def image_name(job: Job) -> Iterator[Finding]:
 def image_registry(job: Job) -> Iterator[Finding]:
     """Images are in Artifact Registry: Container Registry was shut down."""
     for _, image, path in _images(job):
-        if re.match(r"([a-z]+\.)?gcr\.io/", image):
+        if legacy := LEGACY.match(image):
+            region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
+            what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
+            hint = f"{region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
+            yield Finding(path, what, image, hint)
+        elif re.match(r"([a-z]+\.)?gcr\.io/", image):
             what = "gcr.io answers only where Artifact Registry took it over"
             yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME")
 
@@ -73,7 +90,8 @@ def image_pinned(job: Job) -> Iterator[Finding]:
 def executor_image(job: Job) -> Iterator[Finding]:
     """A package runs in one of Google's prebuilt training images."""
     for pool, image, path in _images(job):
-        if pool.task_name == "pythonPackageSpec" and not PREBUILT.match(image):
+        prebuilt = PREBUILT.match(image) or LEGACY.match(image)
+        if pool.task_name == "pythonPackageSpec" and not prebuilt:
             hint = "us-docker.pkg.dev/vertex-ai/training/NAME:latest; other images: containerSpec"
             yield Finding(path, "not a prebuilt training image", image, hint)
 
@@ -89,23 +107,46 @@ def prebuilt_tag(job: Job) -> Iterator[Finding]:
 
 @rule("prebuilt-name", PREBUILT_PAGE, "warning")
 def prebuilt_name(job: Job) -> Iterator[Finding]:
-    """There is no prebuilt pytorch-cpu of 2.x: it is called pytorch-xla, for CPUs too."""
+    """A prebuilt image has a name that Google gives: pytorch-cpu of 2.x is called pytorch-xla."""
     for _, image, path in _images(job):
         short = _short(image)
-        if PREBUILT.match(image) and short.startswith("pytorch-cpu.2-"):
+        if not PREBUILT.match(image):
+            continue
+        framework, _, _ = short.partition("-")
+        if short.startswith("pytorch-cpu.2-"):
             hint = short.replace("pytorch-cpu", "pytorch-xla")
+            yield Finding(path, "there is no such prebuilt image", short, hint)
+        elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
+            hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
             yield Finding(path, "there is no such prebuilt image", short, hint)
 
 
 @rule("image-age", PREBUILT_PAGE, "warning")
 def image_age(job: Job) -> Iterator[Finding]:
-    """A prebuilt image is still inside its availability."""
+    """A prebuilt image is still inside its availability, and none of its successors is past it."""
     for _, image, path in _images(job):
+        if not (PREBUILT.match(image) or LEGACY.match(image)):
+            continue
+        short, what = _short(image), ""
         for row in catalog.load("training_images.yaml"):
-            ended = row["available_until"] < job.context.date
-            if PREBUILT.match(image) and ended and re.fullmatch(row["pattern"], _short(image)):
-                what = f"this prebuilt image was to be served until {row['available_until']}"
-                yield Finding(path, what, _short(image), "prefer an image of your own")
+            until = row["available_until"]
+            if until >= job.context.date:
+                continue
+            if re.fullmatch(row["pattern"], short):
+                what = f"this prebuilt image was to be served until {until}"
+                break
+            if _is_older(short, row):
+                what = f"a newer image than this one was to be served until {until}"
+        if what:
+            yield Finding(path, what, short, "prefer an image of your own")
+
+
+def _is_older(short: str, row: dict[str, Any]) -> bool:
+    """Whether the image is an older version of a framework than the images of the row."""
+    mine = VERSION.match(short)
+    if mine is None or mine[1] != row["framework"]:
+        return False
+    return [int(mine[2]), int(mine[3])] < row["version"]
 
 
 def _short(image: str) -> str:

@@ -111,7 +111,7 @@ def expected(path):
 
 
 def found(result):
-    return sorted(problem.rule for problem in (*result.errors, *result.warnings))
+    return sorted(problem.rule for problem in result.problems)
 
 
 def around(path):
@@ -176,7 +176,7 @@ def test_the_corpus_is_as_large_as_it_should_be():
 def test_every_mistake_stands_at_a_place_in_its_file():
     for path in files("wrong"):
         result = check(path)
-        for problem in (*result.errors, *result.warnings):
+        for problem in result.problems:
             assert problem.location.file == path.name
             assert 1 <= problem.location.line <= len(lines(path)) + 1
             assert problem.location.column >= 1

@@ -26,12 +26,47 @@ def test_what_the_service_fills_in_is_refused():
     assert "is filled in by the service" in found["output-field"]
 
 
-def test_one_pool_without_a_list_is_taken_with_a_warning():
+def test_one_pool_without_a_list_is_taken_with_a_note():
     content = job(CLASSIC)
     content["workerPoolSpecs"] = content["workerPoolSpecs"][0]
     verdict = check(yaml.safe_dump(content, sort_keys=False))
     assert not verdict.errors
-    assert [problem.rule for problem in verdict.warnings if problem.rule == "pool-list"]
+    assert not verdict.warnings
+    assert [problem.rule for problem in verdict.notes] == ["pool-list"]
+
+
+@pytest.mark.parametrize(
+    ("field", "lone"),
+    [("args", "--epochs=3"), ("command", "train"), ("env", {"name": "A", "value": "x"})],
+)
+def test_one_value_is_taken_for_a_list_of_it_as_gcloud_does(field, lone):
+    content, listed = job(CLASSIC), job(CLASSIC)
+    content["workerPoolSpecs"][0]["containerSpec"][field] = lone
+    listed["workerPoolSpecs"][0]["containerSpec"][field] = [lone]
+    verdict, wanted = check(content), check(listed)
+    assert verdict.request is not None
+    assert wanted.request is not None
+    assert verdict.request.body == wanted.request.body
+    assert [problem.rule for problem in verdict.warnings] == ["lone-value"]
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("args", {"epochs": "3"}), ("env", {"A": "x"}), ("env", "A=x"), ("env", {}), ("args", [None])],
+)
+def test_what_is_no_item_either_is_refused(field, wrong):
+    content = job(CLASSIC)
+    content["workerPoolSpecs"][0]["containerSpec"][field] = wrong
+    verdict = check(content)
+    assert len(verdict.errors) == 1
+    assert verdict.errors[0].rule in ("wrong-type", "not-text-value")
+
+
+def test_a_mistake_in_a_lone_item_is_one_error():
+    content = job(CLASSIC)
+    content["workerPoolSpecs"][0]["containerSpec"]["args"] = 5
+    verdict = check(content)
+    assert [problem.rule for problem in verdict.errors] == ["not-text-value"]
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ class Intents:
     def read_turn(self, key):
         return self.whose
 
-    def write_turn(self, key, request_id, generation):
-        self.whose = TurnRecord(request_id, generation + 1)
+    def write_turn(self, key, request_id, number, generation):
+        self.whose = TurnRecord(request_id, generation + 1, number)
 
     def read(self, request_id):
         return self.stored
@@ -103,15 +103,18 @@ def test_create_labels_the_job_with_its_identity(service):
         "run": "1",
         "request-id": "id1",
         "request-digest": spec.digest_of(BODY)[:20],
+        "request-turn": "1",
     }
 
 
 def test_no_label_of_a_stack_file_hides_which_stack_and_job_it_is(service):
-    own = {"stack": "mine", "job": "x", "run": "7", "request-id": "y", "team": "ml"}
+    own = {"stack": "mine", "job": "x", "run": "7", "request-id": "y", "request-turn": "9"}
+    own["team"] = "ml"
     PROVIDER.create(PROPS | {"options": OPTIONS | {"labels": own}})
     [(_, _, labels)] = service.created
     expected = {"stack": "dev", "job": "titanic", "run": "1", "request-id": "id1", "team": "ml"}
-    assert labels == expected | {"request-digest": spec.digest_of(BODY)[:20]}
+    digest = spec.digest_of(BODY)[:20]
+    assert labels == expected | {"request-digest": digest, "request-turn": "1"}
 
 
 def test_a_second_create_adopts_the_first_ones_job(service):

@@ -19,7 +19,7 @@ config:
   vertex-training:projectNumber: 210987654321
   vertex-training:buckets:
     data: {}
-  aws:region: eu-west-1
+  pulumi:tags: {owner: ml}
 """
 
 

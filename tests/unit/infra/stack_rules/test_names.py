@@ -13,7 +13,7 @@ def test_what_an_account_may_use_and_the_stack_has_not_is_told_by_its_kind(field
     known = {"bucket": "data", "secret": "token"}[kind]
     account = {field: [known, f"{known}s"]}
     [(where, told)] = refused(**given, serviceAccounts={"trainer": account})
-    assert where == f"serviceAccounts.trainer.{field}"
+    assert where == f"serviceAccounts.trainer.{field}[1]"
     assert f"no such {kind} (got {known}s)" in told
     assert f"did you mean '{known}'?" in told
 

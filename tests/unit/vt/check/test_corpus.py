@@ -17,7 +17,7 @@ CORPUS = ROOT / "tests" / "corpus"
 
 
 def found(vt, *arguments):
-    done = vt("check", "--format", "json", *arguments)
+    done = vt("check", "--all", "--format", "json", *arguments)
     files = json.loads(done.stdout)["files"]
     return done.exit_code, {
         Path(file["file"]).name: {finding["rule"] for finding in file["findings"]} for file in files
@@ -43,6 +43,17 @@ def test_right_files_break_none(vt):
     assert exit_code == 0
     assert len(files) >= 60
     assert rules == {file.name: set() for file in files}
+
+
+def test_notes_are_shown_to_who_asks(vt):
+    file = CORPUS / "wrong" / "pools-without-list.yaml"
+    assert vt("check", file).stdout == "1 file, no mistakes.\n"
+    told = vt("check", "--all", file)
+    assert told.exit_code == 0
+    assert "note: workerPoolSpecs: one worker pool without a list" in told.stdout
+    assert told.stdout.endswith("1 file: no errors, 1 note.\n")
+    assert "::notice file=" in vt("check", "-a", "--format", "github", file).stdout
+    assert json.loads(vt("check", "--all", "--format", "json", file).stdout)["notes"] == 1
 
 
 def test_the_jobs_of_this_repository_have_no_error(vt):

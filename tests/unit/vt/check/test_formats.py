@@ -80,7 +80,7 @@ def test_every_rule_is_listed_once_with_documentation_and_a_source():
     for row in rows:
         assert row.summary.endswith(".")
         assert row.source
-        assert row.level in ("error", "warning")
+        assert row.level in ("error", "warning", "note")
     assert json.loads(listing.as_json(rows))["rules"][0]["id"] == rows[0].id
     assert list(listing.as_text(rows))[-1] == f"{len(rows)} rules"
 

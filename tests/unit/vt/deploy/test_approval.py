@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 
 from infra.errors import ApprovalParseError
 from vt.deploy.approval import Approval, find_marked_approval, make_approval, parse_approval
+from vt.deploy.target import Target
 
-FIELDS = {"stack": "dev", "commit": "c" * 40, "tree": "a" * 40, "report": "f" * 64}
+TARGET = {"backend": "gs://acme-state"}
+FIELDS = {
+    "stack": "dev", "commit": "c" * 40, "tree": "a" * 40, "report": "f" * 64, "target": TARGET
+}  # fmt: skip
 hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
 
 
@@ -19,7 +23,8 @@ hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
     report=st.text("0123456789abcdef", min_size=64, max_size=64),
 )
 def test_a_record_survives_its_way_through_a_comment(commit, tree, report):
-    record = Approval(stack="dev", commit=commit, tree=tree, report=report)
+    target = Target(backend="gs://acme-state/--> <!-- {}")
+    record = Approval(stack="dev", commit=commit, tree=tree, report=report, target=target)
     assert parse_approval(record.as_json()) == record
     assert find_marked_approval(record.as_marker()) == record
 
@@ -38,7 +43,12 @@ def test_a_record_is_one_line():
         ("report", "f" * 63),
         ("report", "F" * 64),
         ("report", "f" * 64 + "\n"),
-        ("schema_version", 2),
+        ("schema_version", 1),
+        ("target", {}),
+        ("target", {"backend": ""}),
+        ("target", {"backend": "gs://a\nb"}),
+        ("target", {"backend": "gs://a", "sudo": "yes"}),
+        ("target", {"backend": "gs://a", "settings": {str(n): "" for n in range(101)}}),
         ("approved_by", "somebody"),
     ],
 )

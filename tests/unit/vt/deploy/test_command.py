@@ -23,7 +23,9 @@ def git(folder, *arguments):
 
 
 @pytest.fixture
-def repo(project):
+def repo(project, monkeypatch):
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
+    monkeypatch.setattr(sources, "deployment", lambda *_: {})
     git(project, "init", "-q", "-b", "main")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "first")
@@ -65,6 +67,13 @@ def test_a_report_without_a_digest_approves_nothing(vt, repo, tmp_path):
     assert "no digest" in done.stderr
 
 
+def test_without_a_named_state_nothing_can_be_approved(vt, repo, monkeypatch):
+    monkeypatch.delenv("PULUMI_BACKEND_URL")
+    done = vt("approval", "-s", "dev", DIGEST)
+    assert done.exit_code == 1
+    assert "PULUMI_BACKEND_URL is not set" in done.stderr
+
+
 def test_a_report_made_offline_approves_nothing(vt, repo, tmp_path, monkeypatch):
     monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
     source = stacks.find_unchecked(repo, "dev").preview_target(offline=False).source
@@ -95,7 +104,6 @@ def test_outside_of_git_nothing_can_be_approved(vt, project):
 
 
 def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, repo, monkeypatch):
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
     file = approved(vt, repo)
     (repo / "jobs" / "train.yaml").write_text("{}")
     git(repo, "commit", "-qam", "second")
@@ -106,8 +114,9 @@ def test_an_approval_of_another_content_stops_before_anything_is_planned(vt, rep
 
 
 def test_without_a_named_state_nothing_is_deployed(vt, repo, monkeypatch):
+    file = approved(vt, repo)
     monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
-    done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo))
+    done = vt("deploy", "-s", "dev", "--approval", file)
     assert done.exit_code == 1
     assert "PULUMI_BACKEND_URL is not set" in done.stderr
 
@@ -126,7 +135,6 @@ def test_a_stack_that_is_not_there_is_not_deployed(vt, repo):
 
 
 def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
     monkeypatch.setattr(sources, "review", lambda *_: "e" * 64)
     done = vt("deploy", "-s", "dev", "--approval", approved(vt, repo).read_text())
     assert done.exit_code == command.STOPPED
@@ -135,7 +143,6 @@ def test_the_record_may_be_given_as_text(vt, repo, monkeypatch):
 
 def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
     became = []
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://nowhere")
     monkeypatch.setattr(sources, "review", lambda *_: DIGEST)
     monkeypatch.setattr(command.os, "execve", lambda *words: became.append(words))
     done = vt(

@@ -3,9 +3,18 @@
 import dataclasses
 
 from vt.deploy.approval import Approval
-from vt.deploy.decision import Checkout, checkout_problems, plan_problems
+from vt.deploy.decision import Checkout, checkout_problems, plan_problems, target_problems
+from vt.deploy.target import Target
 
-APPROVED = Approval(stack="dev", commit="c" * 40, tree="a" * 40, report="f" * 64)
+TARGET = Target(
+    backend="gs://acme-state",
+    deploy_account="deploy@acme.iam.gserviceaccount.com",
+    identity_provider="projects/1/locations/global/workloadIdentityPools/g/providers/github",
+    settings={"gcp:project": "acme-ml-dev"},
+)
+APPROVED = Approval(
+    stack="dev", commit="c" * 40, tree="a" * 40, report="f" * 64, target=TARGET
+)  # fmt: skip
 HERE = Checkout(commit="d" * 40, tree="a" * 40)
 
 
@@ -41,3 +50,34 @@ def test_the_approved_plan_goes_and_any_other_stops():
     [problem] = plan_problems(APPROVED, "e" * 64)
     assert "ffffffffffff" in problem.what
     assert problem.value == "eeeeeeeeeeee"
+
+
+def test_the_approved_target_goes_signed_in_as_approved():
+    used = (TARGET.deploy_account, TARGET.identity_provider)
+    assert target_problems(APPROVED, TARGET, *used) == []
+
+
+def test_every_fact_of_another_target_is_told_with_what_was_approved():
+    other = Target(
+        backend="gs://mallory",
+        deploy_account=TARGET.deploy_account,
+        identity_provider=TARGET.identity_provider,
+        settings={"gcp:project": "acme-ml-dev", "gcp:accessToken": "[sha256:0]"},
+        redirects={"STORAGE_EMULATOR_HOST": "http://mallory"},
+    )
+    found = target_problems(APPROVED, other, "", "")
+    texts = [problem.what for problem in found]
+    assert texts == [
+        "backend is not the approved one: gs://acme-state -> gs://mallory",
+        "gcp:accessToken is not the approved one: (none) -> [sha256:0]",
+        "STORAGE_EMULATOR_HOST is not the approved one: (none) -> http://mallory",
+        f"the account signed in is not the approved one: {TARGET.deploy_account} -> (none)",
+        "the identity provider signed in is not the approved one: "
+        f"{TARGET.identity_provider} -> (none)",
+    ]
+    assert all("make preview STACK=dev" in problem.hint for problem in found)
+
+
+def test_where_no_account_was_approved_whoever_is_signed_in_deploys():
+    approved = APPROVED.model_copy(update={"target": Target(backend="gs://acme-state")})
+    assert target_problems(approved, Target(backend="gs://acme-state"), "ann@example.com", "") == []

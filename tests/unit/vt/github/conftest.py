@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from vt.deploy.approval import Approval
+from vt.deploy.target import Target
 from vt.github.command import github
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -65,7 +66,8 @@ def hub(tmp_path, monkeypatch):
 
 @pytest.fixture
 def record():
-    return Approval(stack="dev", commit="c" * 40, tree="a" * 40, report="f" * 64)
+    target = Target(backend="gs://acme-state")
+    return Approval(stack="dev", commit="c" * 40, tree="a" * 40, report="f" * 64, target=target)
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_three_mistakes_are_reported_with_file_line_and_column():
         (GCLOUD.replace('"${HOME}"', "no"), 'quote it: "no"'),
         (GCLOUD.replace("replicaCount: 1", "replicaCount: 012"), "is read by YAML as 10"),
         (GCLOUD.replace("replicaCount: 1", "replicaCount: 1.5"), "must be a whole number"),
-        (GCLOUD.replace("replicaCount: 1", "replicaCount:"), "has no value"),
+        (GCLOUD.replace("{machineType: n1-standard-4}", "{machineType: }"), "has no value"),
         (changed(scheduling={"timeout": 86400}), 'write "86400s"'),
         (changed(scheduling={"strategy": "SPOTS"}), "did you mean 'SPOT'?"),
         (
@@ -137,7 +137,6 @@ def test_three_mistakes_are_reported_with_file_line_and_column():
         (changed(machineSpec=None), "machineType is missing"),
         (changed(replicaCount=4), "replicaCount 1 here, and 3 in a second pool"),
         (changed(replicaCount=0), "must be at least 1"),
-        (changed(serviceAccount=None), "serviceAccount is missing"),
         (
             changed(containerSpec={"imageUri": "x", "env": [{"name": "A-B", "value": "x"}]}),
             "C ident",
@@ -157,7 +156,16 @@ def test_one_pool_without_a_list_is_taken_with_a_warning():
     job["workerPoolSpecs"] = job["workerPoolSpecs"][0]
     request = load(yaml.safe_dump(job))
     assert request.body == load(GCLOUD).body
-    assert "start the pool with '- '" in str(request.warnings[0])
+    assert not request.warnings
+
+
+def test_a_field_without_a_value_is_left_out_with_a_warning():
+    request = load(GCLOUD.replace("replicaCount: 1", "replicaCount:"))
+    assert "replicaCount" not in request.body
+    assert [str(warning) for warning in request.warnings] == [
+        "jobs/x.yaml:3:5: workerPoolSpecs[0].replicaCount: has no value, so it is left out. "
+        "Hint: write one, or remove the key"
+    ]
 
 
 def test_a_label_of_the_stack_cannot_be_taken():

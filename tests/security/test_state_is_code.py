@@ -1,0 +1,129 @@
+"""A state that would run other code than the program's: its pickles and plugins are refused."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import pickle
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi.dynamic import ResourceProvider
+from pulumi.dynamic.dynamic import serialize_provider
+
+from infra.customjob.provider import PROVIDER_KEY, CustomJobProvider
+from vt.deploy.state_code import is_own_provider, state_problems
+
+OWN: Final = serialize_provider(CustomJobProvider())
+URN: Final = "urn:pulumi:dev::vertex-training::"
+JOB: Final[dict[str, Any]] = {
+    "urn": f"{URN}pulumi-python:dynamic/vertex:CustomJob::titanic",
+    "type": "pulumi-python:dynamic/vertex:CustomJob",
+    "inputs": {PROVIDER_KEY: OWN, "requestId": "a"},
+    "outputs": {PROVIDER_KEY: OWN},
+}
+GCP: Final[dict[str, Any]] = {
+    "urn": f"{URN}pulumi:providers:gcp::default_9_35_0",
+    "type": "pulumi:providers:gcp",
+    "inputs": {"project": "acme-ml-dev", "version": "9.35.0", "__internal": {}},
+}
+
+
+class Evil:
+    """Runs a command when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return eval, ("__import__('os').system('touch /tmp/owned')",)
+
+
+class Other(ResourceProvider):
+    """A provider that is not the program's."""
+
+
+def encoded(pickled: bytes) -> str:
+    return base64.b64encode(pickled).decode()
+
+
+def with_attribute() -> str:
+    provider = CustomJobProvider()
+    provider.extra = Evil()  # pyright: ignore[reportAttributeAccessIssue]
+    return serialize_provider(provider)
+
+
+def deployment(*resources: dict[str, Any]) -> dict[str, Any]:
+    return {"resources": list(resources)}
+
+
+@pytest.mark.parametrize("protocol", [4, 5])
+def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: int) -> None:
+    assert is_own_provider(OWN)
+    assert is_own_provider(encoded(pickle.dumps(CustomJobProvider(), protocol)))
+    assert state_problems(deployment(JOB, GCP)) == []
+    assert state_problems({}) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        encoded(pickle.dumps(Evil())),
+        serialize_provider(Other()),
+        with_attribute(),
+        encoded(base64.b64decode(OWN).replace(b"Provider", b"Provided")),
+        "",
+        "not base64!",
+        encoded(b""),
+        encoded(b"."),
+        encoded(base64.b64decode(OWN)[:-1] + pickle.dumps(Evil())[2:]),
+        encoded(pickle.dumps((CustomJobProvider(), Evil()))),
+        encoded(b"cos\nsystem\n(S'id'\ntR."),
+        OWN * 100,
+        None,
+        {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"},
+        [OWN],
+    ],
+)
+@pytest.mark.parametrize("where", ["inputs", "outputs"])
+def test_a_pickle_that_is_not_the_programs_provider_is_refused(text: object, where: str) -> None:
+    changed = copy.deepcopy(JOB)
+    changed[where][PROVIDER_KEY] = text
+    [problem] = state_problems(deployment(GCP, changed))
+    assert "the code of another provider" in problem.what
+    assert problem.path == ("state", "titanic")
+
+
+def test_code_after_the_end_of_a_pickle_is_never_read() -> None:
+    """The engine's unpickler stops there as well."""
+    assert is_own_provider(encoded(base64.b64decode(OWN) + pickle.dumps(Evil())))
+
+
+@given(st.binary(max_size=200))
+def test_any_other_bytes_are_refused_without_an_error(content: bytes) -> None:
+    assert not is_own_provider(encoded(content))
+
+
+def test_it_is_found_in_any_type_and_in_operations_that_a_kill_left() -> None:
+    evil = {"urn": f"{URN}a:b:C::x", "type": "a:b:C", "inputs": {PROVIDER_KEY: "x"}}
+    assert len(state_problems(deployment(evil))) == 1
+    assert len(state_problems({"pending_operations": [{"resource": evil}]})) == 1
+
+
+def test_a_dynamic_resource_without_a_provider_is_refused() -> None:
+    without = {**JOB, "inputs": {}, "outputs": {}}
+    assert len(state_problems(deployment(without))) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"type": "pulumi:providers:mallory"},
+        {"type": "pulumi:providers:command"},
+        {"inputs": {"pluginDownloadURL": "https://m.example"}},
+        {"inputs": {"__internal": {"pluginDownloadURL": "https://m.example"}}},
+        {"inputs": {"__internal": {"parameterization": {"name": "m", "value": "eA=="}}}},
+        {"outputs": {"pluginDownloadURL": "https://m.example"}},
+    ],
+)
+def test_a_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]) -> None:
+    assert len(state_problems(deployment({**GCP, **changed}))) == 1
