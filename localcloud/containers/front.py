@@ -1,7 +1,8 @@
 """The container registry, as clients see it: HTTP at a port of this machine, forwarded as it comes.
 
-Layers are large, so bodies are streamed in both directions. Refused are other users, web pages, names outside of
-local projects, repositories that do not exist, and a second image for an immutable tag.
+Layers are large, so bodies are streamed in both directions. Refused are other users, web
+pages, names outside of local projects, repositories that do not exist, and a second image for an
+immutable tag.
 """
 
 from __future__ import annotations
