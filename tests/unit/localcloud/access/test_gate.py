@@ -60,8 +60,9 @@ def server(service: Service) -> Iterator[grpc_server.LocalServer]:
 
 
 def call(port: int, data: bytes = b"text", **options: Any) -> bytes:
-    unlimited = [("grpc.max_receive_message_length", 32 << 20)]
-    with grpc.insecure_channel(f"127.0.0.1:{port}", unlimited) as channel:
+    # Channels to one address share a connection, unless they are told not to.
+    settings = [("grpc.max_receive_message_length", 32 << 20), ("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
         method: Any = channel.unary_unary(METHOD)
         return method(data, timeout=20, **options)
 
@@ -89,7 +90,8 @@ def test_the_connection_of_a_peer_is_reset(
     server: grpc_server.LocalServer, service: Service
 ) -> None:
     service.held.clear()
-    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    own = [("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}", own) as channel:
         running: Any = channel.unary_unary(METHOD)
         answer = running.future(b"text", timeout=20)
         wait_until(lambda: service.peers)
