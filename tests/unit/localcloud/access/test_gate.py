@@ -61,7 +61,8 @@ def server(service: Service) -> Iterator[grpc_server.LocalServer]:
 
 def call(port: int, data: bytes = b"text", **options: Any) -> bytes:
     # Channels to one address share a connection, unless they are told not to.
-    settings = [("grpc.max_receive_message_length", 32 << 20), ("grpc.use_local_subchannel_pool", 1)]
+    own = ("grpc.use_local_subchannel_pool", 1)
+    settings = [("grpc.max_receive_message_length", 32 << 20), own]
     with grpc.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
         method: Any = channel.unary_unary(METHOD)
         return method(data, timeout=20, **options)
