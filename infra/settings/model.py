@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from infra.naming import Names, is_local
+from infra.settings.drift import DriftSettings
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
@@ -182,6 +183,7 @@ class Settings(Section):
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
     limits: Limits = Limits()
+    drift: DriftSettings = DriftSettings()
     jobs: dict[Key, Job] = {}
 
     @pydantic.field_validator("shared_vpc", mode="before")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.inventory.store import BUCKET, Store
+from localcloud.inventory.store import BUCKET, Binding, Store
 from tests.conftest import ROOT, copy_checkout
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -61,6 +61,13 @@ class Clone:
         assert done.returncode == expect, f"make {verb}: {done.returncode}\n{said[-6000:]}"
         assert "Traceback" not in said
         return said
+
+    def vt(self, *words: str, expect: int = 0) -> None:
+        done = subprocess.run(
+            [".venv/bin/vt", *words],
+            cwd=self.path, env=self.env, text=True, capture_output=True, check=False, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == expect, done.stdout + done.stderr
 
     def change(self, old: str, new: str) -> None:
         file = self.path / "Pulumi.local.yaml"
@@ -206,12 +213,38 @@ def test_what_was_changed_by_hand_is_found_and_told_in_one_issue(world):
     world.store.put(BUCKET, name, found.project, found.inputs, opened)
     policy = world.store.policy(f"b/{name}")
     world.store.set_policy(f"b/{name}", (), expected_etag=policy.etag)
+    world.store.set_policy(
+        f"b/{name}",
+        (Binding("roles/storage.objectAdmin", ("allAuthenticatedUsers",)),),
+        expected_etag=world.store.policy(f"b/{name}").etag,
+    )
+    of_project = world.store.policy("projects/local-training")
+    trainer = "serviceAccount:trainer-local@local-training.iam.gserviceaccount.com"
+    world.store.set_policy(
+        "projects/local-training",
+        (*of_project.bindings, Binding("roles/owner", (trainer,))),
+        expected_etag=of_project.etag,
+    )
     world.runner.make("drift", expect=2)
     for _ in range(2):
         world.runner.make("drift-issue")
     [issue] = world.github["issues"]
     assert "publicAccessPrevention | inherited | enforced" in issue["body"]
     assert "trainer-reads-data is declared, and is not there" in issue["body"]
+    assert "roles/storage.objectAdmin | allAuthenticatedUsers" in issue["body"]
+    assert "| roles/owner | serviceAccount" in issue["body"]
+    assert "A deployment did not finish" not in issue["body"]
+
+
+def test_members_that_were_added_by_hand_are_removed_by_the_digest_of_the_report(world):
+    found = json.loads(world.runner.report("local.drift.json"))["undeclared"]
+    for digest, code in (("0" * 12, 3), (found[:12], 7), (found[:12], 3)):
+        world.runner.vt("drift", "--stack", "local", "--remove", digest, expect=code)
+    name = "local-training-data-local"
+    assert world.store.policy(f"b/{name}").bindings == ()
+    left = {binding.role for binding in world.store.policy("projects/local-training").bindings}
+    assert "roles/owner" not in left
+    assert "roles/logging.logWriter" in left
 
 
 def test_a_plan_from_what_the_cloud_has_undoes_it(world):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from infra.errors import PreviewParseError
 from vt.status import print_line
 
+#: What ``--remove`` takes: a digest, or its first characters.
+DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
+#: Exit code: what is undeclared is not what was reviewed.
+OTHER_DRIFT: Final = 3
+
 if TYPE_CHECKING:
     from infra.customjob.google.vertex_api import CustomJob
+    from infra.settings.drift import AllowedMember
     from vt.drift.findings import Drift, ResourceDifference
+    from vt.drift.policies import Membership
+    from vt.engine.stacks import StackRef
 
 
 def drift(
@@ -23,19 +32,28 @@ def drift(
         Path | None,
         typer.Option("--output", "-o", help="Write FILE.md and FILE.json.", metavar="FILE"),
     ] = None,
+    remove: Annotated[
+        str,
+        typer.Option(
+            "--remove",
+            help="Remove undeclared members of IAM policies: the digest that the report names.",
+        ),
+    ] = "",
 ) -> None:
-    """Compare the cloud with what the stack declares; changes nothing, takes no lock.
+    """Compare the cloud with what the stack declares; without --remove, changes nothing.
 
-    Jobs of the stack that run and that its state does not know count as well.
+    Jobs of the stack that run and that its state does not know count as well, and so do members
+    of IAM policies that the stack does not declare.
 
-    Exit code: 0 as declared, 7 it differs, 1 it could not be compared.
+    Exit code: 0 as declared, 7 it differs, 1 it could not be compared, 3 there is other drift than
+    was to be removed.
     """
-    from infra.errors import CommandError, OperatorError
+    from infra.errors import CommandError, ConfigError, OperatorError
     from vt.drift import findings, report
 
     try:
-        found = _compare(stack)
-    except (CommandError, OperatorError, PreviewParseError) as reason:
+        found = _compare(stack, remove)
+    except (CommandError, ConfigError, OperatorError, PreviewParseError) as reason:
         found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=(str(reason),))
     if output is None:
         print(report.markdown(found), end="")
@@ -50,7 +68,7 @@ def drift(
     raise typer.Exit(int(found.outcome))
 
 
-def _compare(stack: str) -> Drift:
+def _compare(stack: str, remove: str) -> Drift:
     from vt.drift import findings
     from vt.engine import stacks
     from vt.engine.preview import compare_with_cloud
@@ -63,8 +81,48 @@ def _compare(stack: str) -> Drift:
     found = findings.read(stack, done.returncode, done.stdout, done.stderr)
     if found.outcome is findings.DriftOutcome.FAILED:
         return found
+    found = found.with_undeclared(_undeclared(ref, found, remove))
     jobs = orphaned.find_orphaned_jobs(ref, found.ids)
     return found.with_differences([_difference(job, stack) for job in jobs])
+
+
+def _undeclared(ref: StackRef, found: Drift, remove: str) -> list[Membership]:
+    """Members that the stack does not declare, after those that ``remove`` names were removed."""
+    from vt.drift import policies, policy_clients
+
+    if found.declared is None:
+        return []
+    wanted, allowed = found.declared, _allowed(ref)
+    names = dict.fromkeys((*wanted.policies, *wanted.projects))
+    client = policy_clients.connect(ref) if names else None
+    members = [each for name in names for each in (client.read(name) if client else None) or ()]
+    left = policies.undeclared(wanted, members, allowed)
+    if not remove:
+        return left
+    digest = policies.digest_of(left)
+    if not DIGEST.match(remove) or not left or not digest.startswith(remove):
+        now = f"now it is {digest[:12]}" if left else "now there is none"
+        print_line(f"vt drift: {remove[:80]} is not the digest of what is undeclared; {now}.")
+        print_line("Nothing was removed. Hint: read the report anew.")
+        raise typer.Exit(OTHER_DRIFT)
+    assert client is not None  # something is left, so something was read
+    client.remove(left)
+    for each in left:
+        print_line(f"vt drift: removed {each.member} from {each.role} of {each.policy}")
+    return []
+
+
+def _allowed(ref: StackRef) -> list[AllowedMember]:
+    """Exceptions of the stack file. One with mistakes allows nothing: the preview reports them."""
+    from infra import stack
+    from infra.errors import ConfigError
+    from infra.settings import stack_files
+
+    try:
+        raw = stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack)
+        return list(stack.read_settings(raw, ref.root).drift.allowed.values())
+    except ConfigError:
+        return []
 
 
 def _difference(job: CustomJob, stack: str) -> ResourceDifference:

@@ -14,6 +14,8 @@ from enum import IntEnum
 from typing import Any, Final
 
 from infra.errors import PreviewParseError
+from vt.drift import policies
+from vt.drift.policies import Declared, Membership
 from vt.engine import preview_document, values
 from vt.engine.plan import Plan, Step
 
@@ -23,6 +25,8 @@ UNKNOWN: Final = "(known after `up`)"
 MAX_SHOWN: Final = 200
 #: Operation of an orphaned job; `up` would do nothing about it.
 RUNS: Final = "runs"
+#: Operation of a member that a policy has and the stack does not declare; `up` leaves it alone.
+GRANTED: Final = "granted"
 
 _PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
 
@@ -67,6 +71,7 @@ class ResourceDifference:
             "delete": "is there, and is not declared",
             "update": "differs",
             RUNS: "runs, and the stack does not know it",
+            GRANTED: "has members that are not declared",
         }.get(self.op, f"differs; `up` would {self.op} it")
 
 
@@ -80,12 +85,37 @@ class Drift:
     errors: tuple[str, ...] = ()
     ids: frozenset[str] = frozenset()
     """Of everything in the state."""
+    declared: Declared | None = None
+    """What the stack declares of IAM; None if nothing could be read."""
+    never_made: tuple[str, ...] = ()
+    """Names of resources that are declared and were never deployed: a deployment did not finish."""
+    undeclared: str = ""
+    """Digest of the members of IAM policies that are not declared; empty without any."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
         """The same with ``more`` differences, which the engine does not see."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
+
+    def with_undeclared(self, found: Sequence[Membership]) -> Drift:
+        """The same with members that policies have and the stack does not declare."""
+        if not found:
+            return self
+        by_policy: dict[str, list[Membership]] = {}
+        for each in found:
+            by_policy.setdefault(each.policy, []).append(each)
+        differences = [
+            ResourceDifference(
+                GRANTED,
+                policy,
+                "IAM policy",
+                "",
+                tuple(PropertyDifference(_role(each), each.member, "") for each in members),
+            )
+            for policy, members in by_policy.items()
+        ]
+        return replace(self.with_differences(differences), undeclared=policies.digest_of(found))
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
@@ -111,12 +141,30 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         DriftOutcome(exit_code),
         _differences(plan),
         ids=frozenset(step.old.id for step in plan.steps if step.old and step.old.id),
+        never_made=_never_made(plan),
+        declared=policies.declared(plan),
     )
+
+
+def _never_made(plan: Plan) -> tuple[str, ...]:
+    """Names of what is declared and was in no state, where the state has other resources.
+
+    What the state had and the cloud has no more comes as a refresh first.
+    """
+    before = {step.urn for step in plan.steps if step.old is not None}
+    if not before:
+        return ()
+    created = (step for step in plan.steps if step.op == "create" and step.custom)
+    return tuple(sorted(step.name for step in created if step.urn not in before))
 
 
 def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
     found = (_difference(step) for step in plan.steps if step.changes)
     return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _role(found: Membership) -> str:
+    return f"{found.role} if {found.condition}" if found.condition else found.role
 
 
 def _difference(step: Step) -> ResourceDifference:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Final
 
-from vt.drift.findings import RUNS, Drift, DriftOutcome, ResourceDifference
+from vt.drift.findings import GRANTED, RUNS, Drift, DriftOutcome, ResourceDifference
 from vt.engine.values import redact
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
@@ -35,6 +35,12 @@ def markdown(drift: Drift) -> str:
     count = len(drift.differences)
     what = "1 resource differs" if count == 1 else f"{count} resources differ"
     text = f"In **{_text(drift.stack)}**, {what} from what is declared.\n"
+    if drift.never_made:
+        made = ", ".join(_text(name) for name in drift.never_made[:20])
+        text += (
+            f"\n**A deployment did not finish.** {len(drift.never_made)} declared resources were "
+            f"never made: {made}. Deploy again: `make deploy STACK={drift.stack}`.\n"
+        )
     for number, difference in enumerate(drift.differences):
         part = _difference(difference)
         if len(text) + len(part) > MAX_TEXT - ROOM:
@@ -42,9 +48,10 @@ def markdown(drift: Drift) -> str:
             text += f"\nToo much for one text: {left} more, in the workflow's log.\n"
             break
         text += part
-    return text + (
-        _remediation(drift.stack) if any(d.op != RUNS for d in drift.differences) else ""
-    )
+    if drift.undeclared:
+        text += _removal(drift)
+    by_engine = any(difference.op not in (RUNS, GRANTED) for difference in drift.differences)
+    return text + (_remediation(drift.stack) if by_engine else "")
 
 
 def _difference(difference: ResourceDifference) -> str:
@@ -67,6 +74,14 @@ def _remediation(stack: str) -> str:
     )
 
 
+def _removal(drift: Drift) -> str:
+    command = f"vt drift --stack {drift.stack} --remove {drift.undeclared[:12]}"
+    return (
+        f"\nNo deployment removes members that are not declared. `{command}` removes exactly those "
+        "above. To keep one, declare it, or list it with its reason under `drift.allowed`.\n"
+    )
+
+
 def _lines(text: str) -> list[str]:
     return text.splitlines() or [""]
 
@@ -79,5 +94,5 @@ def _text(text: str) -> str:
 def as_json(drift: Drift) -> str:
     """The report for programs."""
     found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
-    del found["ids"]
+    del found["ids"], found["declared"]
     return json.dumps({"version": VERSION, **redact(found)}, indent=2, ensure_ascii=False) + "\n"

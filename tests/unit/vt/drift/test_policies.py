@@ -1,0 +1,203 @@
+"""Members of policies that a stack does not declare: who counts, and who does not."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import requests
+
+from infra.errors import CommandError
+from infra.settings.drift import AllowedMember
+from tests.unit.vt.review import plans
+from vt.drift.policies import Membership, declared, digest_of, undeclared
+from vt.drift.policy_clients import ADDRESSES, GooglePolicies
+
+TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
+PROJECT = "gcp:projects/iAMMember:IAMMember"
+
+
+def kept(type_: str, resource: str, /, **inputs: object) -> plans.Event:
+    return plans.step("same", type_, resource, inputs, inputs)
+
+
+PLAN = plans.plan(
+    kept(plans.BUCKET, "data", name="data"),
+    kept("gcp:serviceaccount/account:Account", "trainer", project="p-1", accountId="trainer-dev"),
+    kept(plans.MEMBER, "reads", bucket="data", role="roles/storage.objectViewer", member=TRAINER),
+    kept(PROJECT, "logs", project="p-1", role="roles/logging.logWriter", member=TRAINER),
+)
+READS = Membership("b/data", "roles/storage.objectViewer", TRAINER)
+LOGS = Membership("projects/p-1", "roles/logging.logWriter", TRAINER)
+
+
+def found(*more: Membership, allowed: tuple[AllowedMember, ...] = ()) -> list[Membership]:
+    return undeclared(declared(PLAN), [READS, LOGS, *more], allowed)
+
+
+def test_what_is_declared_is_no_drift() -> None:
+    assert found() == []
+    assert declared(PLAN).policies == (
+        "b/data",
+        "projects/p-1/serviceAccounts/trainer-dev@p-1.iam.gserviceaccount.com",
+    )
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        Membership("b/data", "roles/storage.objectAdmin", "allAuthenticatedUsers"),
+        Membership("b/data", "roles/storage.objectViewer", "user:eve@example.com"),
+        Membership("b/data", "roles/storage.legacyBucketOwner", "user:eve@example.com"),
+        Membership("b/data", "roles/storage.objectViewer", TRAINER, "request.time < x"),
+        Membership("projects/p-1", "roles/owner", TRAINER),
+        Membership("projects/p-1", "roles/viewer", "allUsers"),
+        Membership(
+            "projects/p-1/serviceAccounts/trainer-dev@p-1.iam.gserviceaccount.com",
+            "roles/iam.serviceAccountTokenCreator",
+            "user:eve@example.com",
+        ),
+    ],
+)
+def test_what_was_added_by_hand_is_drift(added: Membership) -> None:
+    assert found(added) == [added]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        # of the project's owner, and what Google gives by itself
+        Membership("projects/p-1", "roles/owner", "user:owner@example.com"),
+        Membership("b/data", "roles/storage.legacyBucketOwner", "projectOwner:p-1"),
+    ],
+)
+def test_what_is_not_the_stacks_to_declare_is_no_drift(other: Membership) -> None:
+    assert found(other) == []
+
+
+def test_a_member_is_allowed_by_its_role_and_policy_with_a_reason() -> None:
+    added = Membership("b/data", "roles/storage.objectViewer", "group:audit@example.com")
+    exception = AllowedMember(
+        member=added.member, role=added.role, policy="b/*", reason="the auditors read all buckets"
+    )
+    assert found(added, allowed=(exception,)) == []
+    wider = Membership("b/data", "roles/storage.objectAdmin", added.member)
+    assert found(wider, allowed=(exception,)) == [wider]
+
+
+def test_a_digest_is_of_what_was_found_in_any_order() -> None:
+    one, other = READS, LOGS
+    assert digest_of([one, other]) == digest_of([other, one])
+    assert digest_of([one]) != digest_of([one, other])
+
+
+class Iam:
+    """Google's IAM methods over HTTP, as far as a policy is read and written."""
+
+    def __init__(self) -> None:
+        self.policies: dict[str, dict[str, object]] = {}
+        self.conflicts = 0
+        iam = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                code, document = iam.answer(self.command, self.path, body)
+                text = json.dumps(document).encode()
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PUT = answer
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, dict[str, object]]:
+        name, _, verb = path.partition("?")[0].lstrip("/").rpartition(":")
+        for ending in ("/iam", "/getIamPolicy", "/setIamPolicy"):
+            if not name and verb.endswith(ending):
+                name, verb = verb.removesuffix(ending), "set" if method == "PUT" else ending[1:]
+        if name not in self.policies:
+            return (403, {}) if "forbidden" in name else (404, {})
+        if not verb.startswith("set"):
+            return 200, self.policies[name]
+        policy = json.loads(body)
+        policy = policy.get("policy", policy)
+        if self.conflicts or policy["etag"] != self.policies[name]["etag"]:
+            self.conflicts -= 1
+            return 409, {}
+        self.policies[name] = {**policy, "etag": policy["etag"] + "x"}
+        return 200, self.policies[name]
+
+
+@pytest.fixture
+def iam() -> Iterator[Iam]:
+    made = Iam()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def client(iam: Iam) -> GooglePolicies:
+    base = f"http://127.0.0.1:{iam.server.server_port}/"
+    session = requests.Session()
+    session.trust_env = False
+    return GooglePolicies(session, [(form, base) for form, _ in ADDRESSES])
+
+
+NAMES = (
+    "b/data",
+    "projects/p-1",
+    "projects/p-1/serviceAccounts/a@p-1.iam.gserviceaccount.com",
+    "projects/p-1/secrets/s",
+    "projects/p-1/locations/us-central1/repositories/r",
+    "projects/p-1/regions/us-central1/subnetworks/n",
+    "projects/p-1/locations/us-central1/keyRings/k/cryptoKeys/c",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_is_read_and_a_member_removed_and_nothing_else(
+    iam: Iam, client: GooglePolicies, name: str
+) -> None:
+    condition = {"title": "t", "expression": "request.time < x"}
+    iam.policies[name] = {
+        "etag": "e",
+        "bindings": [
+            {"role": "roles/x", "members": ["user:a@example.com", "allUsers"]},
+            {"role": "roles/x", "members": ["allUsers"], "condition": condition},
+            {"role": "roles/y", "members": ["allUsers"]},
+        ],
+    }
+    iam.conflicts = 1
+    read = client.read(name)
+    assert read is not None
+    assert len(read) == 4
+    client.remove([Membership(name, "roles/x", "allUsers")])
+    assert iam.policies[name]["bindings"] == [
+        {"role": "roles/x", "members": ["user:a@example.com"]},
+        {"role": "roles/x", "members": ["allUsers"], "condition": condition},
+        {"role": "roles/y", "members": ["allUsers"]},
+    ]
+
+
+def test_a_policy_of_what_is_not_there_has_no_members(client: GooglePolicies) -> None:
+    assert client.read("b/gone") is None
+
+
+def test_a_policy_that_cannot_be_read_is_an_error_and_not_an_empty_one(
+    client: GooglePolicies,
+) -> None:
+    with pytest.raises(CommandError, match="b/forbidden: its IAM policy cannot be read: 403"):
+        client.read("b/forbidden")
+    with pytest.raises(CommandError, match="no service is known"):
+        client.read("folders/1")
