@@ -76,6 +76,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         packages=stack.packages,
         root=stack.root,
         bucket=storage.buckets[STAGING],
+        keep_old=any(settings.finishes(job) for job in settings.jobs),
     )
     needed = [
         *(apis, storage, registry, uploaded),
@@ -152,6 +153,7 @@ def declare_training(
         jobs=settings.jobs,
         labels=names.labels(settings.labels),
         control_bucket=names.bucket(CONTROL),
+        finishes=settings.finishes,
         after=after,
     )
 

@@ -31,10 +31,13 @@ class Training(pulumi.ComponentResource):
         jobs: Mapping[str, Job],
         labels: Mapping[str, str],
         control_bucket: str,
+        finishes: Callable[[str], bool] = lambda _: False,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``after``: everything a job may need; none is submitted before all of it is there.
+        """``finishes``: whether a running job, by its name, ends by itself when it changes.
+
+        ``after``: everything a job may need; none is submitted before all of it is there.
 
         The component waits for it and jobs wait for the component, so that the long list of what
         all that is stands in the state once and not once a job (docs/adr/0013).
@@ -49,6 +52,7 @@ class Training(pulumi.ComponentResource):
                 labels=labels,
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
+                finishes=finishes(key),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
             for key, request in requests.items()
