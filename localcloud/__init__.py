@@ -17,6 +17,7 @@
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
+``containers``          the container registry
 ``inventory``           resources and IAM policies, shared by plugin and services
 ``faults``              faults that a person adds
 ======================  ==============================================================
