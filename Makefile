@@ -10,7 +10,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden local up review browser test chaos mutants check format clean-local clean requirements
+.PHONY: help setup golden local up review browser containers test chaos mutants check format clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue
 .NOTPARALLEL:
 
@@ -53,7 +53,7 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
-test: setup ## run all tests: unit, golden, policy, browser, end to end
+test: setup ## run all tests: unit, golden, policy, browser, containers, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; SEED=N)
@@ -82,6 +82,9 @@ review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--
 
 browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
 	@$(PYTHON) tools/browser.py
+
+containers: ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
+	@$(PYTHON) tools/containers.py
 
 clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean

@@ -9,6 +9,7 @@
 ``components``    one logical entity a module, its IAM inside
 ``stack_rules``   rules across the keys of a stack file
 ``plan``          what follows from settings: networks, reservations, grants
+``images``        build contexts, and the identity of a build
 ``customjob``     the dynamic provider that submits CustomJobs
 ``settings``      what a stack file may say, and what reads it
 ``catalog``       facts about Google Cloud as data, each row with its source

@@ -22,7 +22,9 @@ printed. Exceptions that reach a person have one tree::
     ├── ApprovalParseError            a text is no record of an approval
     └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
         ├── ArtifactError             what a run uploaded is not what a preview uploads
-        └── LocalCloudError           the local cloud cannot be started, reached or removed
+        ├── LocalCloudError           the local cloud cannot be started, reached or removed
+        ├── ImageBuildError           an image was not built; has the last lines of the log
+        └── RegistryError             a registry of images refused, or cannot be reached
 
 ``PreconditionFailedError`` never reaches a person: a write lost a race, and is begun again.
 """
@@ -187,6 +189,25 @@ class ArtifactError(CommandError):
 
 class LocalCloudError(CommandError):
     """The local cloud cannot be started, reached or removed."""
+
+
+class ImageBuildError(CommandError):
+    """An image was not built or not pushed; the stack file is as it was.
+
+    ``last_lines`` are the last lines of the build's log, oldest first, at most 20.
+    """
+
+    def __init__(self, message: str, last_lines: Iterable[str] = (), hint: str = "") -> None:
+        self.last_lines = tuple(last_lines)[-20:]
+        super().__init__(message, hint)
+
+
+class RegistryError(CommandError):
+    """A registry of images refused, or cannot be reached. ``status`` is that of HTTP, 0 if none."""
+
+    def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
+        self.status = status
+        super().__init__(message, hint)
 
 
 class CheckUnavailableError(TrainingError):

@@ -44,6 +44,10 @@ LOCAL_PREFIX: Final = "local-"
 STAGING: Final = "staging"
 #: Bucket for the records that make a submission happen once. Jobs have no access to it.
 CONTROL: Final = "control"
+#: Key of the account that builds images.
+IMAGE_BUILD: Final = "image-build"
+#: Where the sources of images lie in the staging bucket.
+SOURCES: Final = "images/"
 
 
 def is_local(project: str) -> bool:
@@ -97,6 +101,10 @@ class Names:
     def repository(self) -> str:
         """Prefix of every image in the stack's Docker repository."""
         return f"{self.region}-docker.pkg.dev/{self.project}/{self.repository_id()}"
+
+    def image(self, key: str) -> str:
+        """An image of that repository, without tag or digest."""
+        return f"{self.repository()}/{key}"
 
     def network(self) -> str:
         """Name of the stack's network, and of the one subnet, attachment, router and NAT in it."""

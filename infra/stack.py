@@ -18,7 +18,7 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
-from infra.plan import external_grants, images, packages
+from infra.plan import external_grants, packages
 from infra.plan.facts import job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.network import NetworkPlan, network_grants, plan_network
@@ -71,8 +71,7 @@ class Stack:
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """What ``${kind.name}`` stands for in a job file."""
-        tags = images.tags(self.settings.images, self.root)
-        return reference_table(self.settings, self.network, self.reservations, self.packages, tags)
+        return reference_table(self.settings, self.network, self.reservations, self.packages)
 
     @functools.cached_property
     def context(self) -> Context:

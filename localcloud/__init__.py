@@ -8,6 +8,7 @@
 ``server_info``         ``server.json``: how commands find the server
 ``storage``             the object storage emulator, a child process of the server
 ``storage_requests``    which requests pass to the emulator, and in which form
+``access``              who gets in: processes of this user
 ``processes``           identity and end of child processes; their records
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
 ``tools``               installs the two programs that come first on ``PATH``
@@ -17,6 +18,7 @@
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
+``containers``          the container registry
 ``inventory``           resources and IAM policies, shared by plugin and services
 ``faults``              faults that a person adds
 ======================  ==============================================================

@@ -10,13 +10,14 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from localcloud.home import Home
+from localcloud.home import Home, Ports
 
 # Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
 _REMOVED: Final = (
     "PULUMI_CONFIG_PASSPHRASE_FILE",
     "PULUMI_ACCESS_TOKEN",
     "GOOGLE_APPLICATION_CREDENTIALS",
+    "ARTIFACT_REGISTRY_EMULATOR_HOST",  # of another home, where this machine has a registry
 )
 #: User, files and language.
 _BASIC: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ")
@@ -29,7 +30,7 @@ _PUBLISHING: Final = "UV_PUBLISH_"
 _SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_")
 
 
-def environment(home: Home, ports: tuple[int, int] | None) -> dict[str, str]:
+def environment(home: Home, ports: Ports | None) -> dict[str, str]:
     """This process's environment with that of the local cloud on top; see ``Home.environment``."""
     kept = {name: value for name, value in os.environ.items() if name not in _REMOVED}
     return kept | home.environment(ports)

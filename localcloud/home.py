@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from infra.errors import LocalCloudError
 
@@ -27,6 +27,15 @@ PASSPHRASE: Final = "local"
 PRIVATE_UMASK: Final = 0o077
 
 _MARKER: Final = ".vt-local-home"
+
+
+class Ports(NamedTuple):
+    """Ports of the services on 127.0.0.1."""
+
+    vertex: int
+    storage: int
+    registry: int = 0
+    """0 where this machine has no container registry."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,15 @@ class Home:
         return self.root / "storage.log"
 
     @property
+    def registry(self) -> Path:
+        """Files of the container registry: layers and manifests."""
+        return self.root / "registry"
+
+    @property
+    def registry_log(self) -> Path:
+        return self.root / "registry.log"
+
+    @property
     def jobs(self) -> Path:
         """One folder a job, named by its id."""
         return self.root / "jobs"
@@ -94,6 +112,11 @@ class Home:
         return self.root / "run"
 
     @property
+    def sockets(self) -> Path:
+        """Unix sockets of the server, in a folder for each of its runs."""
+        return self.root / "sockets"
+
+    @property
     def pulumi(self) -> Path:
         """State of the stacks (file backend)."""
         return self.root / "pulumi"
@@ -121,6 +144,7 @@ class Home:
         """
         hint = "point VT_LOCAL_HOME at a new folder."
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
+        folders = (*folders, self.sockets)
         try:
             if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
                 text = f"{self.root} is not empty and was not made by `vt local`."
@@ -141,10 +165,10 @@ class Home:
         """Was this folder made by ``create``?"""
         return (self.root / _MARKER).is_file()
 
-    def environment(self, ports: tuple[int, int] | None) -> dict[str, str]:
+    def environment(self, ports: Ports | None) -> dict[str, str]:
         """Variables that make pulumi and Google's clients use the local cloud.
 
-        ``ports`` are (Vertex, storage); None leaves the emulators out: previews need none.
+        ``ports`` None leaves the emulators out: previews need none.
         """
         tools = self.repo / ".venv" / "bin"
         if not tools.is_dir():
@@ -158,8 +182,10 @@ class Home:
             "PATH": os.pathsep.join([str(self.bin), str(tools), _path_without(self.bin, tools)]),
         }
         if ports:
-            env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports[0]}"
-            env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports[1]}"
+            env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
+            env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
+        if ports and ports.registry:
+            env["ARTIFACT_REGISTRY_EMULATOR_HOST"] = f"127.0.0.1:{ports.registry}"
         return env
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from infra.errors import LocalCloudError
 from localcloud import processes
+from localcloud.containers.registry import Registry, find_program
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
 from localcloud.home import PRIVATE_UMASK, Home
@@ -27,6 +29,7 @@ from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator, hidden_address
 
 if TYPE_CHECKING:
+    from localcloud.containers.front import RegistryFront
     from localcloud.inventory.store import Store
     from localcloud.runner.scheduler import LocalScheduler
     from localcloud.vertex.records import JobTable
@@ -62,14 +65,15 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    for sockets in home.sockets.glob("*"):
+        shutil.rmtree(sockets, ignore_errors=True)
     faults = FaultTable(home.faults)
     faults.forget_held()
     emulator = StorageEmulator(home.storage, home.storage_log, home.children, hidden_address())
     storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
-        port = choose_port(before.vertex_port if before else 0, "vertex")
-        _serve(home, storage, faults, port, lock, stop)
+        _serve(home, storage, faults, before, lock, stop)
     finally:
         storage.stop()
         lock.close()
@@ -79,7 +83,7 @@ def _serve(
     home: Home,
     storage: StorageFront,
     faults: FaultTable,
-    port: int,
+    before: ServerInfo | None,
     lock: TextIO,
     stop: threading.Event,
 ) -> None:
@@ -92,15 +96,32 @@ def _serve(
     from localcloud.vertex.service import JobService
 
     store, jobs = Store(home.database), JobTable(home.database)
+    port = choose_port(before.vertex_port if before else 0, "vertex")
+    registry = _registry(home, store)
     scheduler = _scheduler(home, storage, faults, store, jobs)
     scheduler.start()
     logs = handler(LogService(home, store, jobs))
     hook = CallFaults(faults, jobs, stop)
-    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
-    _live(home, storage, bound, lock, stop)
-    server.stop(_STOP_GRACE_SECONDS).wait()
-    scheduler.stop()
+    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], [logs], home.sockets)
+    try:
+        registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
+        _live(home, storage, registry, bound, lock, stop)
+        server.stop(_STOP_GRACE_SECONDS).wait()
+        scheduler.stop()
+    finally:
+        registry.stop()
     print("stopped")
+
+
+def _registry(home: Home, store: Store) -> RegistryFront:
+    """The container registry; it serves nothing where its program is not installed."""
+    from localcloud.containers.front import RegistryFront
+
+    program = find_program()
+    if program is None:
+        print("no container registry: `make containers` installs one")
+        return RegistryFront(None, store)
+    return RegistryFront(Registry(program, home.registry, home.registry_log, home.children), store)
 
 
 def _scheduler(
@@ -129,17 +150,23 @@ def _scheduler(
 
 
 def _live(
-    home: Home, storage: StorageFront, port: int, lock: TextIO, stop: threading.Event
+    home: Home,
+    storage: StorageFront,
+    registry: RegistryFront,
+    port: int,
+    lock: TextIO,
+    stop: threading.Event,
 ) -> None:
-    """Be found, and look after the storage, until the end."""
+    """Be found, and look after storage and registry, until the end."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    info = ServerInfo(os.getpid(), port, storage.port, started)
+    info = ServerInfo(os.getpid(), port, storage.port, started, registry.port)
     info.write(home.server_file)
     print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")
     while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
         if ServerInfo.read(home.server_file) != info:
             info.write(home.server_file)  # damaged by hand: only this process knows its contents
         storage.reconcile()
+        registry.reconcile()
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from localcloud.home import Ports
+
 
 @dataclass(frozen=True)
 class ServerInfo:
@@ -15,6 +17,8 @@ class ServerInfo:
     vertex_port: int
     storage_port: int
     started: str
+    registry_port: int = 0
+    """Port of the container registry; 0 where this machine has none."""
 
     @classmethod
     def read(cls, path: Path) -> ServerInfo | None:
@@ -22,7 +26,8 @@ class ServerInfo:
         try:
             found = json.loads(path.read_text())
             numbers = [found["pid"], found["vertex_port"], found["storage_port"]]
-            return cls(*map(int, numbers), started=str(found["started"]))
+            registry = int(found.get("registry_port", 0))
+            return cls(*map(int, numbers), started=str(found["started"]), registry_port=registry)
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 
@@ -32,6 +37,6 @@ class ServerInfo:
         partial.replace(path)
 
     @property
-    def ports(self) -> tuple[int, int]:
-        """(Vertex, storage)"""
-        return self.vertex_port, self.storage_port
+    def ports(self) -> Ports:
+        """Where the services listen."""
+        return Ports(self.vertex_port, self.storage_port, self.registry_port)

@@ -7,7 +7,6 @@
 ``external_grants``  grants that another team must make, as a table and as commands
 ``references``       what ``${kind.name}`` in a job file stands for
 ``packages``         code below ``jobs/`` as a deterministic source distribution
-``images``           the tag of an image that is built from a folder
 ``facts``            the stack as the rules of job files see it
 ===================  =================================================================
 """

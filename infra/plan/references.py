@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra import naming
+from infra.customjob.request.references import UnknownValue
 from infra.plan.network import NetworkPlan
 from infra.plan.packages import Package
 from infra.plan.reservations import ReservationPlan
-from infra.settings.model import Settings
+from infra.settings.model import Image, Settings
 
 
 def reference_table(
@@ -17,12 +18,10 @@ def reference_table(
     network: NetworkPlan | None,
     reservations: Mapping[str, ReservationPlan],
     packages: Mapping[str, Package],
-    image_tags: Mapping[str, str],
 ) -> dict[str, Any]:
     """All references of the stack: text, or a mapping where a whole message is meant.
 
-    ``packages`` are the built ones, ``image_tags`` those of images that are known by their
-    context alone; both by their key.
+    ``packages`` are the built ones, by their key.
     """
     names = settings.names
     known: dict[str, Any] = {
@@ -43,14 +42,21 @@ def reference_table(
     for key, package in packages.items():
         known[f"packages.{key}"] = package_uri(settings, package)
     for key, image in settings.images.items():
-        version = f"@{image.digest}" if image.digest else f":{image.tag or image_tags[key]}"
-        known[f"images.{key}"] = f"{names.repository()}/{key}{version}"
+        known[f"images.{key}"] = image_uri(settings, key, image)
     for key, reservation in reservations.items():
         known[f"reservations.{key}"] = reservation.affinity
         known[f"reservations.{key}.name"] = reservation.path
     if network:
         known |= network.references
     return known
+
+
+def image_uri(settings: Settings, key: str, image: Image) -> str | UnknownValue:
+    """The image by digest; unknown while nothing was built of its context."""
+    if image.uri or image.digest:
+        return image.uri or f"{settings.names.image(key)}@{image.digest}"
+    command = f"vt images build {key} --stack {settings.stack}"
+    return UnknownValue(f"no image was built of {image.context} yet: {command}")
 
 
 def package_object(package: Package) -> str:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from infra.naming import Names, is_local
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
 from infra.settings.section import Key, ProjectId, ProjectNumber, Section, form
+
+#: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
+BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
+#: An image in Artifact Registry by digest.
+OUTSIDE: Final = (
+    r"[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){2,}"
+    r"@sha256:[0-9a-f]{64}"
+)
+BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
 
 
 class Bucket(Section):
@@ -67,23 +77,38 @@ class Package(Section):
 
 
 class Image(Section):
-    """An image of the stack's repository, by digest, by tag, or by what it is built from.
+    """An image, pinned by digest: one of the stack's repository, or one from outside.
 
-    With a context alone the tag is a digest of its files: other code is another image. Jobs can
-    name it before it is built.
+    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies it to
+    another stack.
     """
 
-    context: str | None = None
+    context: Annotated[str, form(BELOW, "jobs/titanic, a folder of the checkout")] | None = None
     """Folder with a Dockerfile, below the checkout."""
+    dockerfile: Annotated[str, form(BELOW, "Dockerfile, a path inside of the context")] = (
+        "Dockerfile"
+    )
+    build_args: dict[BuildArg, str] = {}
+    """Values of the Dockerfile's ARGs. Everybody who can pull the image can read them."""
+    target: Annotated[str, form(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", "train")] | None = None
+    """Stage to build; the last one without it."""
     digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
-    tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")] | None = None
+    """The image that jobs run, in the stack's repository under the image's name."""
+    built_from: Annotated[str, form(r"context-[0-9a-f]{32}", "context-…")] | None = None
+    """What ``digest`` was built from, as ``vt images build`` writes it."""
+    uri: Annotated[str, form(OUTSIDE, "REGION-docker.pkg.dev/P/REPO/NAME@sha256:…")] | None = None
+    """An image of another repository, by digest."""
 
     @pydantic.model_validator(mode="after")
-    def _one_version(self) -> Image:
-        if self.digest and self.tag:
-            raise ValueError("give either digest or tag; a digest is reproducible, a tag is not")
-        if not (self.digest or self.tag or self.context):
-            raise ValueError("give digest, tag or context; a digest is reproducible, a tag is not")
+    def _check_origin(self) -> Image:
+        given = self.model_fields_set
+        if self.uri and (others := given - {"uri"}):
+            raise ValueError(f"uri is a whole image: remove {', '.join(map(to_camel, others))}")
+        if not (self.uri or self.digest or self.context):
+            raise ValueError("give context, digest or uri")
+        options = given & {"dockerfile", "build_args", "target", "built_from"}
+        if options and not self.context:
+            raise ValueError(f"{to_camel(min(options))} is about a context: add context")
         return self
 
 
@@ -133,6 +158,8 @@ class Settings(Section):
     labels: dict[str, str] = {}
     submitters: list[str] = []
     """IAM members that may submit jobs as one of the stack's accounts."""
+    builders: list[str] = []
+    """IAM members that may build the stack's images on Google's machines."""
     # Maps keyed by a stable name, never lists: reordering a file renames no resource.
     buckets: dict[Key, Bucket] = {}
     service_accounts: dict[Key, ServiceAccount] = {}
@@ -155,6 +182,11 @@ class Settings(Section):
     def names(self) -> Names:
         """Names of this stack's resources."""
         return Names(self.project, self.project_number, self.region, self.stack)
+
+    @property
+    def builds_images(self) -> bool:
+        """Whether an image of the stack is built from a folder of the checkout."""
+        return any(image.context for image in self.images.values())
 
     @property
     def is_local(self) -> bool:

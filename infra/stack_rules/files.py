@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator
 
 from infra.errors import Path, Problem
-from infra.plan import images
+from infra.images import dockerfile
 from infra.settings.model import Settings
 
 
@@ -21,7 +21,7 @@ def problems(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
             yield from _problem(("buckets", key, "objects", name), file, root, is_file=True)
     for key, image in settings.images.items():
         if image.context:
-            yield from _context(("images", key, "context"), image.context, root)
+            yield from _context(("images", key, "context"), image.context, image.dockerfile, root)
 
 
 def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Iterator[Problem]:
@@ -32,9 +32,9 @@ def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Ite
         yield Problem("no such file", name, "paths start at the folder of Pulumi.yaml", path)
 
 
-def _context(path: Path, context: str, root: pathlib.Path) -> Iterator[Problem]:
+def _context(path: Path, context: str, file: str, root: pathlib.Path) -> Iterator[Problem]:
     if missing := list(_problem(path, context, root, is_file=False)):
         yield from missing
         return
-    for what, hint in images.problems(root / context):
+    for what, hint in dockerfile.problems(root / context, file):
         yield Problem(what, context, hint, path)

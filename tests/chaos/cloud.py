@@ -15,8 +15,10 @@ from infra.customjob.google.job_service import CREATE_TIMEOUT
 from infra.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL,
+    FAILED,
     REQUEST_ID_LABEL,
     TERMINAL,
+    TURN_LABEL,
     IntentRecord,
     IntentState,
     JobSnapshot,
@@ -41,6 +43,13 @@ class Job:
     history: list[tuple[float, JobSnapshot | None]]
     ends_at: float | None = None
     """When a cancellation is carried out."""
+    passed: bool = False
+    """Whether another request of the same job had the turn since."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether its request may be sent once more: it failed, and another one had the turn."""
+        return self.passed and self.record.state in FAILED
 
     @property
     def exists(self) -> bool:
@@ -105,7 +114,8 @@ class Cloud:
     # --- requests
     def enter(self, labels: Mapping[str, str]) -> Send:
         """A process begins to send. Nobody may while an earlier request may still take effect, or
-        while there is a job of an earlier one, whatever became of it; nor beside another request
+        while there is a job of an earlier one, whatever became of it, unless it failed and another
+        request had the turn since; nor beside another request
         of the same job, as long as that one may take effect or its job goes on.
         """
         request_id = labels[REQUEST_ID_LABEL]
@@ -116,7 +126,8 @@ class Cloud:
             elif other.labels.get("job") == labels.get("job") and doubtful:
                 self.violations.append(f"{request_id} was sent beside {other} in doubt")
         for job in self.of(request_id):
-            self.violations.append(f"{request_id} was sent again beside {job.record}")
+            if not job.repeatable:
+                self.violations.append(f"{request_id} was sent again beside {job.record}")
         for job in self.going_on(labels.get("job", "")):
             self.violations.append(f"{request_id} was sent while {job} goes on")
         send = Send(request_id, labels, self.time)
@@ -126,7 +137,7 @@ class Cloud:
     def land(self, send: Send) -> Job:
         """The request takes effect now."""
         send.settled = True
-        if others := self.of(send.request_id):
+        if others := [job for job in self.of(send.request_id) if not job.repeatable]:
             self.violations.append(f"{send.request_id} took effect beside {others}")
         name = send.labels.get("job", "")
         if others := self.going_on(name):
@@ -137,6 +148,7 @@ class Cloud:
             "JOB_STATE_PENDING",
             int(self.time) * 1000 + number,
             send.labels[DIGEST_LABEL],
+            turn=int(send.labels.get(TURN_LABEL, 1)),
         )
         job = Job(record, send.request_id, name, [(self.time, record)])
         self.jobs.append(job)
@@ -199,16 +211,23 @@ class Cloud:
         self.records[record.request_id] = stored
         return stored
 
-    def write_turn(self, key: str, request_id: str, generation: int) -> None:
-        """Compare-and-swap."""
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+        """Compare-and-swap. The jobs of all other requests of this job have had their turn."""
         current = self.turns.get(key)
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
-        self.turns[key] = TurnRecord(request_id, generation + 1)
+        self.turns[key] = TurnRecord(request_id, generation + 1, number)
+        for job in self.jobs:
+            job.passed |= f"r/{job.of}" == key and job.request_id != request_id
 
     def _check_transition(self, done: IntentRecord, then: IntentState) -> None:
-        """A record that names a job may only be freed, and only after the job has ended."""
+        """A record that names a job may only be freed, and only after the job has ended.
+
+        It may be claimed once another request had the turn, if the job failed or was deleted.
+        """
         job = self.job(done.job_name)
+        if job is not None and job.passed and (job.repeatable or not job.exists):
+            return
         if then not in (IntentState.DONE, IntentState.RELEASED):
             self.violations.append(f"{done} was overwritten by {then}")
         if then is IntentState.RELEASED and job is not None and job.live:

@@ -235,6 +235,10 @@ class ProtocolMachine(RuleBasedStateMachine):
             if job.record.state not in FAILED and job.ends_at is None
         ]
         assert not usable, f"refused although {usable[0].record} is there: {error}"
+        turn = self.cloud.turns.get(f"r/{JOB}")
+        ending = [job for job in self.cloud.of(request_id) if job.live]
+        gone_back = turn is not None and turn.request_id != request_id
+        assert ending or not gone_back, f"refused although another request had the turn: {error}"
 
     def _check_recovered(self, file: StateFile, run: Run) -> None:
         request_id = self.program[JOB]["requestId"]

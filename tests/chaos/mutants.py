@@ -36,15 +36,15 @@ _CLAIM: Final = of(
     ),
     (
         "DONE is claimed again once its job was forgotten",
-        "            return self._recorded_job(stored.record.job_name)",
+        "            return self._recorded_job(stored)",
         "            if self.jobs.get(stored.record.job_name) is None:\n"
         "                return self._write(IntentState.INTENT, stored.generation)\n"
-        "            return self._recorded_job(stored.record.job_name)",
+        "            return self._recorded_job(stored)",
     ),
     (
         "a freed record's job is not asked for",
-        "        if withdrawn := self._withdrawn_job(stored.record):",
-        "        if withdrawn := None:",
+        "        withdrawn = self._withdrawn_job(stored.record)",
+        "        withdrawn = None",
     ),
     (
         "a lost answer to one's own write is not recognised",
@@ -89,14 +89,74 @@ _LOOK: Final = of(
     ),
     (
         "a list is believed as it is",
-        "        return [job for name in names if (job := self.jobs.get(name)) is not None]",
-        "        return [job for job in found if job.name != excluding]",
+        "        jobs = [job for name in names if (job := self.jobs.get(name)) is not None]",
+        "        jobs = [job for job in found if job.name != excluding]",
+    ),
+)
+_PASSED: Final = of(
+    "protocol.submission",
+    "turn: passed",
+    (
+        "a job put back is found as it ended",
+        "        return [job for job in jobs if not self.turn.has_passed(job)]",
+        "        return jobs",
+    ),
+    (
+        "a job put back is recorded as it ended",
+        "        if self.turn.has_passed(job):",
+        "        if job is False:",
+    ),
+    (
+        "a job put back was withdrawn for good",
+        " and not self.turn.has_passed(withdrawn):",
+        ":",
+    ),
+    (
+        "a job is sent without the number of its turn",
+        "TURN_LABEL: str(turn)}",
+        "TURN_LABEL: '1'}",
+    ),
+)
+_NUMBERS: Final = of(
+    "protocol.turn",
+    "turn: passed",
+    ("turns are not counted", "            number += 1", "            number += 0"),
+    (
+        "each write of the turn is another one",
+        "        if turn is not None and turn.request_id != self.request.request_id:\n"
+        "            number += 1",
+        "        if turn is not None:\n            number += 1",
+    ),
+    (
+        "a job that succeeded or goes on is sent once more",
+        "        if job is not None and job.state not in FAILED:",
+        "        if False:",
+    ),
+    (
+        "a job that failed has always had its turn",
+        "job is not None and job.turn < turn.number",
+        "job is not None",
+    ),
+    (
+        "a job of this turn has passed as well",
+        "job.turn < turn.number",
+        "job.turn <= turn.number",
+    ),
+    (
+        "a deleted job has always had its turn",
+        "        return job is not None and job.turn",
+        "        return job is None or job.turn",
+    ),
+    (
+        "killed after it has the turn, a job put back counts as it ended",
+        "        return job is not None and job.turn < turn.number",
+        "        return False",
     ),
 )
 _TURN: Final = of(
     "protocol.submission",
     "turn",
-    ("no turn is taken", "                self._acquire_turn(claim)\n", ""),
+    ("no turn is taken", "turn = self._acquire_turn(claim)", "turn = 1"),
     (
         "a claim is kept although its turn is refused",
         "            self._try_write(IntentState.RELEASED, claim)\n            raise",
@@ -114,7 +174,7 @@ _TURNS: Final = of(
     (
         "the turn is not written down",
         "        self.intents.write_turn("
-        "self.request.turn_key, self.request.request_id, generation)\n",
+        "self.request.turn_key, self.request.request_id, number, generation)\n",
         "",
     ),
     (
@@ -124,7 +184,7 @@ _TURNS: Final = of(
     ),
     (
         "a job that lives is no hindrance",
-        "            self._refuse_if_live(previous, stored)  #",
+        "            self.refuse_if_live(previous, stored)  #",
         "            #",
     ),
     (
@@ -162,8 +222,8 @@ _TURNS: Final = of(
         "the last look comes before the lease is over",
         "            settled = stored is not None and self._is_settled(stored)\n"
         "            "
-        "self._refuse_if_live(previous, stored)  # must follow the check of the lease\n",
-        "            self._refuse_if_live(previous, stored)\n"
+        "self.refuse_if_live(previous, stored)  # must follow the check of the lease\n",
+        "            self.refuse_if_live(previous, stored)\n"
         "            settled = stored is not None and self._is_settled(stored)\n",
     ),
     ("a job being cancelled stops the next one", " and job.state != CANCELLING", ""),
@@ -292,6 +352,6 @@ _RECORD: Final = of(
 
 #: All of them, in the order of the protocol.
 MUTANTS: Final[tuple[Mutant, ...]] = (
-    *_CLAIM, *_OUTLAST, *_LOOK, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE, *_AUDIT, *_RECORD,
-    *ADAPTER_MUTANTS,
+    *_CLAIM, *_OUTLAST, *_LOOK, *_PASSED, *_NUMBERS, *_TURN, *_TURNS, *_FENCE, *_SEND, *_SETTLE,
+    *_AUDIT, *_RECORD, *ADAPTER_MUTANTS,
 )  # fmt: skip

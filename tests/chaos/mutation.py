@@ -40,8 +40,12 @@ MODULES: Final = (
 )
 TESTS: Final = {
     "protocol.adoption": ("protocol/test_submission.py",),
-    "protocol.turn": ("protocol/test_turn.py",),
-    "protocol.submission": ("protocol/test_submission.py", "protocol/test_turn.py"),
+    "protocol.turn": ("protocol/test_turn.py", "protocol/test_going_back.py"),
+    "protocol.submission": (
+        "protocol/test_submission.py",
+        "protocol/test_turn.py",
+        "protocol/test_going_back.py",
+    ),
     "protocol.withdrawal": ("protocol/test_withdrawal.py", "test_provider.py"),
     "provider": ("test_provider.py",),
     "google.job_service": ("google/test_job_service.py",),

@@ -206,10 +206,15 @@ class Process:
         self._read("turn read")
         return self.cloud.turns.get(key)
 
-    def write_turn(self, key: str, request_id: str, generation: int) -> None:
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turns."""
+        self._read("turn keys")
+        return frozenset(self.cloud.turns)
+
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
         """Compare-and-swap."""
         self._read("turn write")
-        self.cloud.write_turn(key, request_id, generation)
+        self.cloud.write_turn(key, request_id, number, generation)
         self._stored("turn write")
 
     def _stored(self, point: str) -> None:

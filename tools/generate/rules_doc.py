@@ -31,6 +31,7 @@ TITLES: Final = {
     "storage": "Outputs and packages",
     "mounts": "File systems",
     "environment": "Environment, command and arguments",
+    "expansion": "Variables that nothing expands",
     "secrets": "Secrets",
     "network": "Networks",
     "identity": "Account, key and region",
@@ -46,7 +47,8 @@ HEAD: Final = """\
 
 `vt check` and the preview of a stack apply these rules to job files. An **error** refuses the job:
 Google documents the rule, or the official client enforces it, or the job would expose a secret or
-overwrite another job's output. A **warning** was observed or concluded, and refuses nothing. Rules
+overwrite another job's output. A **warning** was observed or concluded, and refuses nothing. A
+**note** is advice that `vt check --all` shows. Rules
 across the stack need a stack: `vt check --stack STACK`, or a preview.
 
 This page is written by `python -m tools.generate.rules_doc`; the same list: `vt check --rules`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,12 +21,16 @@ if TYPE_CHECKING:  # with a stack comes pydantic
 
 #: What is read of a file at most. A job file is refused long before; this bounds the memory.
 MAX_READ: Final = 32 * 1024 * 1024
+#: A field of a job, in a file that may be something else.
+JOB_FIELD: Final = re.compile(rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs)"\s*:')
 #: Stands for standard input among the files.
 STDIN: Final = "-"
 
 
 def files_of(arguments: Iterable[str]) -> list[str]:
-    """The files to check, each once: a folder means the YAML files directly in it.
+    """The files to check, each once: a folder means the job files directly in it.
+
+    These are its YAML files, and its JSON files that name a field of a job.
 
     Raises:
         CheckUnavailableError: there is no such file.
@@ -34,15 +39,24 @@ def files_of(arguments: Iterable[str]) -> list[str]:
     for argument in arguments:
         path = Path(argument)
         if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml"))
-            found |= dict.fromkeys(str(file) for file in inside if file.is_file())
+            inside = sorted(file for file in path.iterdir() if file.is_file())
+            found |= dict.fromkeys(str(file) for file in inside if _may_be_job_file(file))
         elif argument == STDIN or path.exists():
             found[argument] = None
         else:
             raise CheckUnavailableError(f"{argument}: no such file")
     if not found:
-        raise CheckUnavailableError("there is no YAML file to check")
+        raise CheckUnavailableError("there is no job file to check")
     return list(found)
+
+
+def _may_be_job_file(file: Path) -> bool:
+    """Whether a file of a folder is meant: JSON in such folders is often data or a schema."""
+    if file.suffix in (".yaml", ".yml"):
+        return True
+    if file.suffix != ".json" or file.name.endswith(".schema.json"):
+        return False
+    return JOB_FIELD.search(read(str(file))) is not None
 
 
 def read(file: str) -> bytes:

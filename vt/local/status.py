@@ -24,6 +24,8 @@ def show(home: Home) -> bool:
         out.print(f"server: running (process {info.pid}, since {info.started})")
         out.print(f"vertex: 127.0.0.1:{info.vertex_port}")
         out.print(f"storage: http://127.0.0.1:{info.storage_port}")
+        registry = f"127.0.0.1:{info.registry_port}" if info.registry_port else "not installed"
+        out.print(f"registry: {registry}")
     else:
         out.print("server: " + ("does not answer; `vt local start`" if info else "not running"))
         for child in processes.live_children(home.children):

@@ -26,6 +26,8 @@ EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 TIMEOUT: Final = 20
 #: Format of the records. Another number was written by another version of this program.
 FORMAT: Final = 1
+#: Where turn records are.
+TURNS: Final = "turns/"
 
 
 _connect_lock = threading.Lock()
@@ -89,9 +91,23 @@ class BucketIntents:
         found = self._fetch(_turn(key))
         return None if found is None else _parse_turn(*found)
 
-    def write_turn(self, key: str, request_id: str, generation: int) -> None:
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
         """Write under the precondition that the turn still has ``generation``."""
-        self._put(_turn(key), {"format": FORMAT, "requestId": request_id}, generation)
+        document = {"format": FORMAT, "requestId": request_id, "number": number}
+        self._put(_turn(key), document, generation)
+
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turn records; none if there is no bucket yet."""
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            names = [blob.name for blob in self._bucket.list_blobs(prefix=TURNS, timeout=TIMEOUT)]
+        except NotFound:
+            return frozenset()
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        return frozenset(name.removeprefix(TURNS).removesuffix(".json") for name in names)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
         """An object's content with the blob of the same generation, or None."""
@@ -150,7 +166,7 @@ def _object(request_id: str) -> str:
 
 
 def _turn(key: str) -> str:
-    return f"turns/{key}.json"
+    return f"{TURNS}{key}.json"
 
 
 def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
@@ -169,11 +185,14 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
 def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
     try:
         document = json.loads(text)
+        number = document.get("number", 1)  # absent in records of the first versions
         if document["format"] != FORMAT or not isinstance(document["requestId"], str):
             raise ValueError("another format")
-    except (ValueError, KeyError, TypeError):
+        if not isinstance(number, int):
+            raise ValueError("no number of a turn")
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise _foreign_object(blob, "record of a job's turn") from None
-    return TurnRecord(document["requestId"], _generation(blob))
+    return TurnRecord(document["requestId"], _generation(blob), number)
 
 
 def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:

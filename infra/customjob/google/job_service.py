@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, JobSnapshot
+from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, TURN_LABEL, JobSnapshot
 from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
 from infra.naming import is_local
 
@@ -292,7 +292,13 @@ def _snapshot(job: vertex_api.CustomJob) -> JobSnapshot:
         created=message.create_time.ToNanoseconds(),
         digest=job.labels.get(DIGEST_LABEL, ""),
         error=job.error.message if job.error else "",
+        turn=_turn(job.labels.get(TURN_LABEL, "")),
     )
+
+
+def _turn(label: str) -> int:
+    """The number of a job's turn; jobs of the first versions have none, which is the first."""
+    return int(label) if label.isascii() and label.isdecimal() else 1
 
 
 def _code(error: Exception) -> str:

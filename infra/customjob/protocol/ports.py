@@ -15,6 +15,8 @@ from typing import Final, Protocol
 REQUEST_ID_LABEL: Final = "request-id"
 #: Label with the first ``DIGEST_LABEL_LENGTH`` digits of the request's digest.
 DIGEST_LABEL: Final = "request-digest"
+#: Label with the number of the turn in which a job was sent; 1 where it is missing.
+TURN_LABEL: Final = "request-turn"
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
 DIGEST_LABEL_LENGTH: Final = 20
 
@@ -36,6 +38,8 @@ class JobSnapshot:
     """Nanoseconds since 1970."""
     digest: str
     error: str = ""
+    turn: int = 1
+    """Number of the turn in which it was sent (``TurnRecord.number``)."""
 
     @property
     def short_state(self) -> str:
@@ -127,6 +131,8 @@ class TurnRecord:
 
     request_id: str
     generation: int
+    number: int = 1
+    """How often the turn has passed to another request, plus one."""
 
 
 class IntentStore(Protocol):
@@ -148,7 +154,11 @@ class IntentStore(Protocol):
         """The turn record at a ``turn_key``, or None. Strongly consistent."""
         ...
 
-    def write_turn(self, key: str, request_id: str, generation: int) -> None:
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turn records; none if the store does not exist yet."""
+        ...
+
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
         """Write the turn record if it still has ``generation`` (0: it does not exist).
 
         Raises:

@@ -6,7 +6,8 @@ decides which process may send. The steps, in the order of ``_Attempt.run``:
 
 1. claim   write INTENT; take over a claim that was not sent; wait out a lease that may have been
 2. look    adopt a job that carries the request id, or refuse
-3. turn    no previous request of the job has a live job, or can still create one (``turn``)
+3. turn    no previous request of the job has a live job, or can still create one (``turn``);
+           jobs that failed in an earlier turn of this request do not count in steps 1 and 2
 4. fence   INTENT -> SENDING under a lease; a process that loses this write does not send
 5. send    exactly once, no retry
 6. settle  after a lost response look for the job, never send again
@@ -22,13 +23,14 @@ Imports neither Pulumi nor Google: ``ports`` declares what it needs of them.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from infra.customjob.protocol.adoption import earliest, job_to_adopt
+from infra.customjob.protocol.adoption import deleted_job_error, earliest, job_to_adopt
 from infra.customjob.protocol.ports import (
     FAILED,
     TERMINAL,
+    TURN_LABEL,
     IntentRecord,
     IntentState,
     IntentStore,
@@ -42,7 +44,6 @@ from infra.customjob.protocol.timing import Timing
 from infra.customjob.protocol.turn import SubmissionTurn
 from infra.errors import (
     InDoubtError,
-    JobRefusedError,
     NotSubmittedError,
     OperatorError,
     PermissionDeniedError,
@@ -96,8 +97,8 @@ class _Attempt:
                     return self._ensure_no_other_request(claim), True
                 if found := self._find_jobs():
                     return self._ensure_no_other_request(self._adopt(found, claim)), True
-                self._acquire_turn(claim)
-                return self._send(*self._fence(claim))
+                turn = self._acquire_turn(claim)
+                return self._send(*self._fence(claim), turn)
             except PreconditionFailedError:
                 continue  # another process wrote a record: start over from what it wrote
         raise NotSubmittedError(
@@ -111,10 +112,11 @@ class _Attempt:
         if stored is None:
             return self._write(IntentState.INTENT, 0)
         if stored.record.state is IntentState.DONE:
-            return self._recorded_job(stored.record.job_name)
+            return self._recorded_job(stored)
         if stored.record.state is IntentState.SENDING:
             return self._wait_out_lease(stored)
-        if withdrawn := self._withdrawn_job(stored.record):
+        withdrawn = self._withdrawn_job(stored.record)
+        if withdrawn is not None and not self.turn.has_passed(withdrawn):
             return self._adopt([withdrawn], stored)
         return self._write(IntentState.INTENT, stored.generation)
 
@@ -138,16 +140,18 @@ class _Attempt:
     def _find_jobs(self, excluding: str = "") -> list[JobSnapshot]:
         """Step 2: the jobs that carry the request id, except the one with the name ``excluding``.
 
-        Reads each by its name: a stale list holds deleted jobs and former states.
+        Reads each by its name: a stale list holds deleted jobs and former states. Leaves out those
+        that failed in an earlier turn.
         """
         found = self.jobs.find(self.request.parent, self.request.request_id)
         names = [job.name for job in found if job.name != excluding]
-        return [job for name in names if (job := self.jobs.get(name)) is not None]
+        jobs = [job for name in names if (job := self.jobs.get(name)) is not None]
+        return [job for job in jobs if not self.turn.has_passed(job)]
 
-    def _acquire_turn(self, claim: StoredIntent) -> None:
-        """Step 3. Releases the claim if the turn is refused or cannot be read."""
+    def _acquire_turn(self, claim: StoredIntent) -> int:
+        """Step 3: the turn's number. Releases the claim if it is refused or cannot be read."""
         try:
-            self.turn.acquire()
+            return self.turn.acquire()
         except OperatorError:
             self._try_write(IntentState.RELEASED, claim)
             raise
@@ -167,10 +171,11 @@ class _Attempt:
         began = self.environment.monotonic()
         return self._write(IntentState.SENDING, claim.generation), began
 
-    def _send(self, fence: StoredIntent, fenced_at: float) -> tuple[JobSnapshot, bool]:
+    def _send(self, fence: StoredIntent, fenced_at: float, turn: int) -> tuple[JobSnapshot, bool]:
         """Steps 5 to 8, in the process that won the fence."""
+        labels = {**self.request.labels, TURN_LABEL: str(turn)}
         try:
-            job = self._create_when_permitted(fenced_at)
+            job = self._create_when_permitted(fenced_at, labels)
         except NotSubmittedError:
             self._try_write(IntentState.RELEASED, fence)
             raise
@@ -180,7 +185,7 @@ class _Attempt:
         self._try_write(IntentState.DONE, fence, job.name)
         return job, False
 
-    def _create_when_permitted(self, fenced_at: float) -> JobSnapshot:
+    def _create_when_permitted(self, fenced_at: float, labels: Mapping[str, str]) -> JobSnapshot:
         """Step 5. Retries only while permission is denied, and within ``Timing.gate``."""
         while True:
             if not self.environment.engine_is_alive():
@@ -188,7 +193,7 @@ class _Attempt:
             if self.environment.monotonic() - fenced_at > self.timing.send_within:
                 raise NotSubmittedError("this process was held up for too long; nothing was sent.")
             try:
-                return self.jobs.create(self.request.parent, self.request.body, self.request.labels)
+                return self.jobs.create(self.request.parent, self.request.body, labels)
             except PermissionDeniedError:
                 waited = self.environment.monotonic() - fenced_at
                 if waited + self.timing.interval > self.timing.gate:
@@ -218,15 +223,17 @@ class _Attempt:
         self._try_write(IntentState.DONE, stored, job.name)
         return job
 
-    def _recorded_job(self, name: str) -> JobSnapshot:
-        """The job a DONE record names. Never sends again, even if Vertex AI deleted the job."""
+    def _recorded_job(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
+        """The job a DONE record names, or a claim if another request had the turn since it failed.
+
+        Otherwise never sends again, even if Vertex AI deleted the job.
+        """
+        name = stored.record.job_name
         job = self.jobs.get(name)
+        if self.turn.has_passed(job):
+            return self._write(IntentState.INTENT, stored.generation)
         if job is None:
-            raise JobRefusedError(
-                f"run {self.request.run} of job '{self.request.job}' was submitted as {name}, and "
-                "that record was deleted since. Nothing was submitted. "
-                f"Set run: {self.request.run + 1} on it in the stack file to submit it once more."
-            )
+            raise deleted_job_error(name, self.request)
         return job_to_adopt([job], self.request)
 
     def _withdrawn_job(self, record: IntentRecord) -> JobSnapshot | None:

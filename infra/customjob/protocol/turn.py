@@ -11,6 +11,10 @@ it, no process of the previous request can send: if one acquired the turn before
 than the record that was read. The acquiring process releases a claim, so that its owner loses the
 fence; waits for a request that may be in flight; and refuses to submit beside a live job.
 
+Turns are numbered, and a job carries the number of its turn as a label. So a request that is asked
+for again, after another one had the turn, is told from a repeated one: jobs that failed or were
+cancelled in an earlier turn no longer count, and it is sent once more, in a turn of its own.
+
 Imports neither Pulumi nor Google.
 """
 
@@ -21,6 +25,7 @@ from dataclasses import dataclass, replace
 
 from infra.customjob.protocol.ports import (
     CANCELLING,
+    FAILED,
     TERMINAL,
     IntentState,
     IntentStore,
@@ -29,6 +34,7 @@ from infra.customjob.protocol.ports import (
     ProcessEnvironment,
     StoredIntent,
     SubmissionRequest,
+    TurnRecord,
 )
 from infra.customjob.protocol.timing import Timing
 from infra.errors import JobRefusedError, PreconditionFailedError
@@ -44,34 +50,51 @@ class SubmissionTurn:
     timing: Timing
     environment: ProcessEnvironment
 
-    def acquire(self) -> None:
-        """Give this request the turn. Always writes, so that other processes notice.
+    def acquire(self) -> int:
+        """Give this request the turn; returns its number. Always writes: other processes notice.
 
         Raises:
             JobRefusedError: a job of the previous request is live.
             PreconditionFailedError: another process writes the same records; claim again.
         """
-        generation = self.wait_out_previous_request()
-        self.intents.write_turn(self.request.turn_key, self.request.request_id, generation)
+        turn = self.wait_out_previous_request()
+        number, generation = (1, 0) if turn is None else (turn.number, turn.generation)
+        if turn is not None and turn.request_id != self.request.request_id:
+            number += 1
+        self.intents.write_turn(self.request.turn_key, self.request.request_id, number, generation)
+        return number
 
-    def wait_out_previous_request(self) -> int:
-        """Wait until no previous request can act, and return the turn's generation (0: none).
+    def wait_out_previous_request(self) -> TurnRecord | None:
+        """Wait until no previous request can act, and return the turn as it is (None: no turn).
 
         Writes no turn. Raises the errors of ``acquire``.
         """
         turn = self.intents.read_turn(self.request.turn_key)
-        if turn is None:
-            return 0
-        if turn.request_id != self.request.request_id:
+        if turn is not None and turn.request_id != self.request.request_id:
             self._wait_until_inactive(turn.request_id)
-        return turn.generation
+        return turn
+
+    def has_passed(self, job: JobSnapshot | None) -> bool:
+        """Whether this job of the request has failed and another request had the turn since.
+
+        None is a job whose record was deleted. Such a job does not keep the request from being sent
+        once more. A job that succeeded does: there is nothing to repeat.
+        """
+        if job is not None and job.state not in FAILED:
+            return False
+        turn = self.intents.read_turn(self.request.turn_key)  # after the intent record was read
+        if turn is None:
+            return False
+        if turn.request_id != self.request.request_id:
+            return True
+        return job is not None and job.turn < turn.number
 
     def _wait_until_inactive(self, previous: str) -> None:
         """Return when no job of request ``previous`` is live or can still be created."""
         stored = self.intents.read(previous)
         while True:
             settled = stored is not None and self._is_settled(stored)
-            self._refuse_if_live(previous, stored)  # must follow the check of the lease
+            self.refuse_if_live(previous, stored)  # must follow the check of the lease
             if settled or stored is None:
                 break
             self.environment.sleep(self.timing.interval)
@@ -88,7 +111,7 @@ class SubmissionTurn:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
 
-    def _refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
+    def refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
         """Raise if a job of the previous request is live. One being cancelled does not count."""
         for job in self._jobs_of(previous, stored):
             if job.state not in TERMINAL and job.state != CANCELLING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from infra import catalog
@@ -28,6 +29,30 @@ PLACES: Final = {
     "NfsMount": "an item of nfsMounts",
     "LustreMount": "an item of lustreMounts",
 }
+
+
+#: Fields that only other messages have at their top level, and the message that has them.
+OTHERS: Final = {
+    "studySpec": "HyperparameterTuningJob",
+    "trialJobSpec": "HyperparameterTuningJob",
+    "trainingTaskDefinition": "TrainingPipeline",
+    "trainingTaskInputs": "TrainingPipeline",
+    "modelToUpload": "TrainingPipeline",
+    "pipelineSpec": "PipelineJob",
+    "pipelineInfo": "PipelineJob",
+    "runtimeConfig": "PipelineJob",
+    "deploymentSpec": "PipelineJob",
+}
+OTHER_HINTS: Final = {
+    "HyperparameterTuningJob": "a job file is its trialJobSpec alone; tuning is not submitted here",
+    "TrainingPipeline": "a job file is its trainingTaskInputs alone, for custom code",
+    "PipelineJob": "pipelines are compiled and submitted by their own tools",
+}
+
+
+def other_resource(fields: Iterable[str]) -> str:
+    """The message that a file with these fields at its top is, if it is surely no CustomJob."""
+    return next((OTHERS[field] for field in fields if field in OTHERS), "")
 
 
 @functools.cache

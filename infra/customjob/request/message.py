@@ -55,6 +55,9 @@ class MessageBuilder:
 
     def build_message(self) -> dict[str, Any] | None:
         """The message in REST's form, from REST's form or gcloud's (the jobSpec alone)."""
+        if other := hints.other_resource(map(to_camel_case, self.document.root.content)):
+            what, hint = f"is a {other}, not a CustomJob", hints.OTHER_HINTS[other]
+            return self._add("other-resource", (), what, "", hint)
         if self._rest_form:
             return self._message(self.document.root, "CustomJob", ())
         spec = self._message(self.document.root, "CustomJobSpec", ())
@@ -88,7 +91,7 @@ class MessageBuilder:
                 )  # fmt: skip
             elif (converted := self._field(item, fields[field], (*path, key))) is not None:
                 result[field] = converted
-        self._check_oneofs(fields, result, path)
+        self._check_oneofs(fields, result, list(value.content), path)
         return result
 
     def _field(self, value: Value, row: dict[str, Any], path: Path) -> Any:
@@ -211,7 +214,10 @@ class MessageBuilder:
         hint = hints.not_a_value(value.text, row["values"])
         return self._add("enum-value", path, what, value.text, hint)
 
-    def _check_oneofs(self, fields: dict[str, Any], result: dict[str, Any], path: Path) -> None:
+    def _check_oneofs(
+        self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
+    ) -> None:
+        """Report fields that exclude one another, at the last one in the file."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):
@@ -219,7 +225,11 @@ class MessageBuilder:
         for chosen in groups.values():
             if len(chosen) > 1:
                 both = " and ".join(chosen)
-                self._add("one-of", path, f"has {both}", "", "give only one of them")
+                self._mark_unreadable(path)
+                key = next(k for k in reversed(keys) if to_camel_case(k) in chosen)
+                location = self.document.location((*path, key), key=True)
+                hint = "give only one of them"
+                self.problems.append(Problem(f"has {both}", "", hint, path, location, "one-of"))
 
     def _add_unknown_field(self, key: str, field: str, name: str, path: Path) -> None:
         rule, hint = hints.not_a_field(key, field, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from infra.errors import UnknownReferenceError, did_you_mean
@@ -20,7 +21,16 @@ DECLARED: Final = ("buckets", "images", "packages", "reservations", "secrets", "
 #: What only a network of a certain mode has: ``${network.name}``.
 OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
-#: Known name -> text, or a mapping where a whole message is meant.
+
+@dataclass(frozen=True, slots=True)
+class UnknownValue:
+    """Stands in a table for a name that is declared, and has no value yet."""
+
+    hint: str
+    """What gives it one."""
+
+
+#: Known name -> text, or a mapping where a whole message is meant, or an ``UnknownValue``.
 Table = Mapping[str, Any]
 
 
@@ -45,6 +55,8 @@ def resolve(text: str, table: Table) -> str:
         value = table.get(name)
         if isinstance(value, str):
             return value
+        if isinstance(value, UnknownValue):
+            raise UnknownReferenceError(name, value.hint)
         if value is not None:
             raise UnknownReferenceError(name, "it stands for a whole section, not for text")
         raise UnknownReferenceError(name, _hint(name, table))
@@ -55,7 +67,8 @@ def resolve(text: str, table: Table) -> str:
 def message_of(text: str, table: Table) -> Any | None:
     """What ``text`` stands for if it is a single reference, else None."""
     match = REFERENCE.fullmatch(text.strip())
-    return table.get(match.group(1)) if match else None
+    value = table.get(match.group(1)) if match else None
+    return None if isinstance(value, UnknownValue) else value
 
 
 def _hint(name: str, table: Table) -> str:

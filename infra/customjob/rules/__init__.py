@@ -33,6 +33,7 @@ SUBJECTS: Final = (
     "task.storage",
     "task.mounts",
     "task.environment",
+    "task.expansion",
     "task.secrets",
     "network",
     "identity",

@@ -34,6 +34,7 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
     ("number-range", "Numbers fit into their field.", CUSTOM_JOB),
     ("duration-format", 'Durations are seconds with an s, like "3600s".', CUSTOM_JOB),
     ("enum-value", "Names are among those the API has.", TYPES + "accelerator_type.py"),
+    ("other-resource", "A job file is a CustomJob, no tuning job and no pipeline.", CUSTOM_JOB),
     ("one-of", "Of fields that exclude one another only one is given.", CUSTOM_JOB),
     ("unknown-reference", "Every ${kind.name} is something the stack has.", "docs/job-files.md"),
     (

@@ -9,7 +9,9 @@ from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import TYPES, Finding, rule
 
 #: Labels the stack sets itself; see ``submission``.
-RESERVED: Final = ("request-id", "request-digest", "managed-by", "stack", "job", "run")
+RESERVED: Final = (
+    "request-id", "request-digest", "request-turn", "managed-by", "stack", "job", "run",
+)  # fmt: skip
 MAX_NAME: Final = 128
 MAX_LABELS: Final = 64
 MAX_LENGTH: Final = 64

@@ -66,7 +66,7 @@ def test_starts_at_once_give_one_server_and_stop_leaves_nothing(stopped: Home) -
 
 def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     before = lifecycle.start(stopped, silent)
-    storage = processes.live_children(stopped.children)
+    children = processes.live_children(stopped.children)
     JobTable(stopped.database).insert(job(JobState.RUNNING))
     os.kill(before.pid, signal.SIGKILL)
     wait_until(lambda: lifecycle.running(stopped) is None)
@@ -75,7 +75,7 @@ def test_a_killed_server_is_replaced_on_the_same_ports(stopped: Home) -> None:
     after = lifecycle.start(stopped, said.append)
     assert after.ports == before.ports
     assert after.pid != before.pid
-    assert [child.is_alive() for child in storage] == [False]
+    assert not any(child.is_alive() for child in children)
     assert said[0] == f"the server (process {before.pid}) was killed; starting a new one"
     settled = JobTable(stopped.database).get("1")
     assert settled is not None
@@ -88,7 +88,7 @@ def test_stop_ends_what_a_killed_server_left(stopped: Home) -> None:
     os.kill(info.pid, signal.SIGKILL)
     wait_until(lambda: lifecycle.running(stopped) is None)
     assert lifecycle.stop(stopped)
-    assert [child.is_alive() for child in left] == [False]
+    assert not any(child.is_alive() for child in left)
 
 
 def test_a_damaged_server_file_is_written_again_by_the_server_it_speaks_of(stopped: Home) -> None:
@@ -105,10 +105,10 @@ def test_a_server_file_that_says_less_than_it_should_says_nothing(home: Home, ju
 
 def test_a_server_whose_folder_was_removed_ends_and_leaves_nothing(home: Home) -> None:
     info = lifecycle.start(home, silent)
-    storage = processes.live_children(home.children)
+    children = processes.live_children(home.children)
     shutil.rmtree(home.root)
     wait_until(lambda: processes.start_time(info.pid) is None)
-    assert [child.is_alive() for child in storage] == [False]
+    assert not any(child.is_alive() for child in children)
     assert not home.root.exists()
 
 

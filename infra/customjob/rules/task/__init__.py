@@ -5,6 +5,7 @@
 ``storage``      where a job writes, and where its packages are
 ``mounts``       file systems that a job mounts
 ``environment``  environment variables, command and arguments
+``expansion``    variables that nothing expands
 ``secrets``      secrets in a request
 ``tracking``     TensorBoard and experiments
 ===============  =====================================================================

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from infra import catalog
 from infra.customjob.rules.job import Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from infra.errors import Path
+from infra.errors import Path, nearest
 
 PREBUILT_PAGE: Final = GUIDES + "training/pre-built-containers"
 CUSTOM_PAGE: Final = GUIDES + "training/create-custom-container"
@@ -26,6 +26,10 @@ PREBUILT: Final = re.compile(
 LEGACY: Final = re.compile(
     r"((us|eu|asia)\.)?gcr\.io/cloud-aiplatform/training/([a-z0-9.-]+)(:.+)?\Z"
 )
+#: Frameworks of prebuilt training images.
+FRAMEWORKS: Final = ("tf", "pytorch", "sklearn", "scikit", "xgboost", "ray", "reductionserver")
+#: Framework and version in the name of a prebuilt image, like ``tf-cpu.2-17.py310``.
+VERSION: Final = re.compile(r"([a-z]+)-[a-z]+\.([0-9]+)-([0-9]+)(?:\.|\Z)")
 #: Registries of Google's own, where nobody else can push or pin.
 GOOGLES: Final = re.compile(
     r"[a-z0-9-]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted|deeplearning-platform-release)/"
@@ -103,24 +107,46 @@ def prebuilt_tag(job: Job) -> Iterator[Finding]:
 
 @rule("prebuilt-name", PREBUILT_PAGE, "warning")
 def prebuilt_name(job: Job) -> Iterator[Finding]:
-    """There is no prebuilt pytorch-cpu of 2.x: it is called pytorch-xla, for CPUs too."""
+    """A prebuilt image has a name that Google gives: pytorch-cpu of 2.x is called pytorch-xla."""
     for _, image, path in _images(job):
         short = _short(image)
-        if PREBUILT.match(image) and short.startswith("pytorch-cpu.2-"):
+        if not PREBUILT.match(image):
+            continue
+        framework, _, _ = short.partition("-")
+        if short.startswith("pytorch-cpu.2-"):
             hint = short.replace("pytorch-cpu", "pytorch-xla")
+            yield Finding(path, "there is no such prebuilt image", short, hint)
+        elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
+            hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
             yield Finding(path, "there is no such prebuilt image", short, hint)
 
 
 @rule("image-age", PREBUILT_PAGE, "warning")
 def image_age(job: Job) -> Iterator[Finding]:
-    """A prebuilt image is still inside its availability."""
+    """A prebuilt image is still inside its availability, and none of its successors is past it."""
     for _, image, path in _images(job):
+        if not (PREBUILT.match(image) or LEGACY.match(image)):
+            continue
+        short, what = _short(image), ""
         for row in catalog.load("training_images.yaml"):
-            ended = row["available_until"] < job.context.date
-            prebuilt = PREBUILT.match(image) or LEGACY.match(image)
-            if prebuilt and ended and re.fullmatch(row["pattern"], _short(image)):
-                what = f"this prebuilt image was to be served until {row['available_until']}"
-                yield Finding(path, what, _short(image), "prefer an image of your own")
+            until = row["available_until"]
+            if until >= job.context.date:
+                continue
+            if re.fullmatch(row["pattern"], short):
+                what = f"this prebuilt image was to be served until {until}"
+                break
+            if _is_older(short, row):
+                what = f"a newer image than this one was to be served until {until}"
+        if what:
+            yield Finding(path, what, short, "prefer an image of your own")
+
+
+def _is_older(short: str, row: dict[str, Any]) -> bool:
+    """Whether the image is an older version of a framework than the images of the row."""
+    mine = VERSION.match(short)
+    if mine is None or mine[1] != row["framework"]:
+        return False
+    return [int(mine[2]), int(mine[3])] < row["version"]
 
 
 def _short(image: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from infra.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
+    TURN_LABEL,
     IntentRecord,
     JobSnapshot,
     ProcessEnvironment,
@@ -21,8 +22,8 @@ REQUEST = SubmissionRequest("projects/p/locations/r", "dev", "titanic", 3, "id1"
 EDITED = replace(REQUEST, request_id="id2", labels={REQUEST_ID_LABEL: "id2"})
 
 
-def job(name, state, *, created=1, digest=DIGEST[:20], error=""):
-    return JobSnapshot(name, f"JOB_STATE_{state}", created, digest, error)
+def job(name, state, *, created=1, digest=DIGEST[:20], error="", turn=1):
+    return JobSnapshot(name, f"JOB_STATE_{state}", created, digest, error, turn)
 
 
 class Killed(BaseException):
@@ -55,9 +56,9 @@ class World:
     def live(self):
         return [j for j in self.jobs.values() if j.state not in ("JOB_STATE_CANCELLED",)]
 
-    def create(self, request_id=REQUEST.request_id):
+    def create(self, request_id=REQUEST.request_id, turn=1):
         self.sent += 1
-        new = job(f"job-{self.sent}", "PENDING", created=100 + self.sent)
+        new = job(f"job-{self.sent}", "PENDING", created=100 + self.sent, turn=turn)
         self.jobs[new.name] = new
         self.born[new.name] = self.time
         self.requests[new.name] = request_id
@@ -88,7 +89,8 @@ class Process:
     def create(self, parent, body, labels):
         def act():
             request_id = labels.get(REQUEST_ID_LABEL, REQUEST.request_id)
-            made = self.world.create(request_id) if self.lands else None
+            turn = int(labels[TURN_LABEL])
+            made = self.world.create(request_id, turn) if self.lands else None
             if self.answer is not None:
                 raise self.answer
             return made
@@ -137,12 +139,15 @@ class Process:
     def read_turn(self, key):
         return self._call("turn read", lambda: self.world.turns.get(key))
 
-    def write_turn(self, key, request_id, generation):
+    def turn_keys(self):
+        return self._call("turn keys", lambda: frozenset(self.world.turns))
+
+    def write_turn(self, key, request_id, number, generation):
         def act():
             current = self.world.turns.get(key)
             if (current.generation if current else 0) != generation:
                 raise PreconditionFailedError
-            self.world.turns[key] = TurnRecord(request_id, generation + 1)
+            self.world.turns[key] = TurnRecord(request_id, generation + 1, number)
 
         self._call("turn write", act)
 

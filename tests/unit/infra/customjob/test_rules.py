@@ -171,7 +171,8 @@ def test_a_secret_is_never_shown():
 def test_what_only_names_a_secret_is_none(value):
     content = job()
     variable = {"name": "HF_TOKEN", "value": value}
-    content["workerPoolSpecs"][0]["containerSpec"]["env"] = [variable]
+    other = {"name": "OTHER", "value": "x"}
+    content["workerPoolSpecs"][0]["containerSpec"]["env"] = [other, variable]
     assert reported(content) == {}
 
 

@@ -87,11 +87,7 @@ def test_a_missing_key_says_how_to_set_it(checkout):
         ({"jobs": {"train": {"file": "none.yaml"}}}, "no such file (got none.yaml)"),
         ({"jobs": {"train": {"file": "../x.yaml"}}}, "lies outside of the checkout"),
         ({"packages": {"code": {"path": "cod"}}}, "no such file (got cod)"),
-        ({"images": {"x": {}}}, "give digest, tag or context"),
-        (
-            {"images": {"x": {"tag": "v1", "digest": "sha256:" + "0" * 64}}},
-            "give either digest or tag",
-        ),
+        ({"images": {"x": {}}}, "give context, digest or uri"),
         ({"images": {"x": {"context": "code"}}}, "has no Dockerfile"),
         ({"images": {"x": {"context": "nowhere"}}}, "no such file (got nowhere)"),
         ({"images": {"x": {"context": ".."}}}, "lies outside of the checkout"),

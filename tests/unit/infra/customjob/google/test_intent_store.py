@@ -65,14 +65,15 @@ def test_of_many_writers_at_once_one_wins(intents):
 
 def test_a_turn_is_taken_by_one_and_read_as_it_was_taken(intents):
     assert intents.read_turn("r/titanic") is None
-    intents.write_turn("r/titanic", "id1", 0)
+    intents.write_turn("r/titanic", "id1", 1, 0)
     turn = intents.read_turn("r/titanic")
     with pytest.raises(PreconditionFailedError):
-        intents.write_turn("r/titanic", "id2", 0)
-    intents.write_turn("r/titanic", "id1", turn.generation)  # once more: others see that it was
+        intents.write_turn("r/titanic", "id2", 2, 0)
+    intents.write_turn("r/titanic", "id1", 7, turn.generation)  # once more: others see that it was
     with pytest.raises(PreconditionFailedError):
-        intents.write_turn("r/titanic", "id2", turn.generation)
-    assert intents.read_turn("r/titanic").request_id == "id1"
+        intents.write_turn("r/titanic", "id2", 8, turn.generation)
+    taken = intents.read_turn("r/titanic")
+    assert (taken.request_id, taken.number) == ("id1", 7)
     assert intents.read_turn("r/iris") is None
 
 

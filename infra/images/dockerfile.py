@@ -1,0 +1,40 @@
+"""What keeps a Dockerfile from being built, as far as it shows without building."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+COPY: Final = re.compile(r"^\s*(?:COPY|ADD)\s+(\S.*)$", re.IGNORECASE | re.MULTILINE)
+#: Docker takes a first line such as ``FROM python:3.11``, after comments and ARG.
+FROM: Final = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
+
+
+def problems(folder: Path, dockerfile: str) -> Iterator[tuple[str, str]]:
+    """What is wrong with a context, each with a hint; nothing if an image could be built of it."""
+    file = folder / dockerfile
+    if not file.is_file():
+        yield f"has no {dockerfile}", "name the folder that holds it, or set dockerfile"
+        return
+    text = file.read_text("utf-8", errors="replace")
+    if not FROM.search(text):
+        yield f"its {dockerfile} has no FROM", "begin with FROM and a base image"
+    for source in _copied(text):
+        if not (folder / source.lstrip("/")).exists():
+            yield (
+                f"its {dockerfile} copies {source}, which is not there",
+                "paths start in the folder",
+            )
+
+
+def _copied(text: str) -> Iterator[str]:
+    """Plain paths that COPY and ADD take from the context: no patterns, variables or addresses."""
+    joined = re.sub(r"\\[ \t]*\n", " ", text)
+    for line in COPY.findall(joined):
+        words = line.split()
+        if line.lstrip().startswith("[") or any(word.startswith("--from") for word in words):
+            continue
+        paths = [word for word in words if not word.startswith("--")][:-1]
+        yield from (path for path in paths if not re.search(r"[*?\[$<]|://|@", path))

@@ -1,0 +1,91 @@
+"""The identity of a build: a digest of the context's archive and of the build options.
+
+Two builds of one context differ in their digests (package installers write times and caches).
+So a build is recognised by what goes in, and what is pinned is the digest of the first one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from infra.errors import ConfigError, Location, Problem
+from infra.images.context import Context, read_context
+
+#: Machines of Vertex AI have x86-64 processors.
+PLATFORM: Final = "linux/amd64"
+#: Of what is digested; a change of it is a change of every identity.
+_FORM: Final = 1
+_TAG_DIGITS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What an image is built from; ``context`` is a folder of the checkout."""
+
+    context: str
+    dockerfile: str = "Dockerfile"
+    build_args: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+
+    @classmethod
+    def of(
+        cls, context: str, dockerfile: str, build_args: Mapping[str, str], target: str | None
+    ) -> Source:
+        """The source with its build arguments in a fixed order."""
+        return cls(context, dockerfile, tuple(sorted(build_args.items())), target or "")
+
+    def read(self, root: Path) -> Context:
+        """The context in the checkout ``root``; see ``read_context``."""
+        return read_context(root / self.context, self.dockerfile, self.context)
+
+
+class _Digest:
+    """A stream that is not kept."""
+
+    def __init__(self, head: bytes) -> None:
+        self.sha256 = hashlib.sha256(head)
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        return len(data)
+
+
+def identity(source: Source, context: Context) -> str:
+    """64 hex digits. The same files and options give the same, wherever and by whomever.
+
+    Raises:
+        ConfigError: a file cannot be read, or was changed in between.
+    """
+    options = {
+        "form": _FORM,
+        "platform": PLATFORM,
+        "dockerfile": source.dockerfile,
+        "buildArgs": dict(source.build_args),
+        "target": source.target,
+    }
+    stream = _Digest(json.dumps(options, sort_keys=True).encode() + b"\0")
+    try:
+        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
+    except OSError as failed:
+        what = f"the context cannot be read: {failed.strerror or failed}"
+        raise ConfigError([Problem(what, location=Location(source.context))]) from None
+    return stream.sha256.hexdigest()
+
+
+def tag(build: str) -> str:
+    """The tag of the image that is built for an identity: ``context-`` and 32 hex digits."""
+    return f"context-{build[:_TAG_DIGITS]}"
+
+
+def tag_of(source: Source, root: Path) -> str:
+    """The tag of what ``source`` gives in the checkout ``root``.
+
+    Raises:
+        ConfigError: see ``read_context`` and ``identity``.
+    """
+    return tag(identity(source, source.read(root)))

@@ -1,0 +1,91 @@
+"""A Dockerfile that cannot be built, and what a stack file says of images."""
+
+import pytest
+
+from infra.errors import ConfigError
+from infra.images import dockerfile
+from infra.stack import read_settings, with_packages
+
+DIGEST = "sha256:" + "a" * 64
+OTHER = f"europe-docker.pkg.dev/acme-base/shared/torch@{DIGEST}"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    folder = tmp_path / "jobs" / "flash"
+    folder.mkdir(parents=True)
+    (folder / "Dockerfile").write_text("# syntax\nARG V=3\nFROM python:$V\nCOPY train.py /app/\n")
+    (folder / "train.py").write_text("print(1)\n")
+    return tmp_path
+
+
+def settings(checkout, **image):
+    raw = {
+        "stack": "dev",
+        "project": "acme-ml-dev",
+        "region": "us-central1",
+        "projectNumber": "210987654321",
+        "images": {"flash": image},
+    }
+    return read_settings(raw, checkout)
+
+
+def reference(checkout, **image):
+    return with_packages(settings(checkout, **image), checkout).references["images.flash"]
+
+
+def test_a_reference_is_the_image_by_digest(checkout):
+    names = "us-central1-docker.pkg.dev/acme-ml-dev/training-dev/flash"
+    assert reference(checkout, context="jobs/flash", digest=DIGEST) == f"{names}@{DIGEST}"
+    assert reference(checkout, digest=DIGEST) == f"{names}@{DIGEST}"
+    assert reference(checkout, uri=OTHER) == OTHER
+
+
+def test_a_reference_to_what_was_not_built_says_the_command(checkout):
+    unknown = reference(checkout, context="jobs/flash")
+    assert unknown.hint == "no image was built of jobs/flash yet: vt images build flash --stack dev"
+
+
+@pytest.mark.parametrize(
+    ("image", "what"),
+    [
+        ({}, "give context, digest or uri"),
+        ({"uri": OTHER, "digest": DIGEST}, "uri is a whole image: remove digest"),
+        ({"digest": DIGEST, "target": "x"}, "target is about a context: add context"),
+        ({"digest": DIGEST, "builtFrom": "context-" + "0" * 32}, "builtFrom is about a context"),
+        ({"uri": "europe-docker.pkg.dev/acme-base/shared/torch:2"}, "must look like REGION-docker"),
+        ({"uri": f"docker.io/library/python@{DIGEST}"}, "must look like REGION-docker"),
+        ({"context": "jobs/flash", "dockerfile": "../Dockerfile"}, "must look like Dockerfile"),
+        ({"context": "jobs/flash", "dockerfile": "Dockerfile/"}, "must look like Dockerfile"),
+        ({"context": "jobs/flash/../flash"}, "must look like jobs/titanic"),
+        ({"context": "/etc"}, "must look like jobs/titanic"),
+        ({"context": "jobs/flash", "dockerfile": "Other"}, "has no Other"),
+        ({"context": "jobs/flash", "buildArgs": {"A B": "x"}}, "must look like CUDA_VERSION"),
+        ({"context": "jobs/flash", "tag": "v1"}, "unknown key"),
+    ],
+)
+def test_what_an_image_may_be(checkout, image, what):
+    with pytest.raises(ConfigError) as failed:
+        settings(checkout, **image)
+    assert what.lower() in str(failed.value).lower()
+
+
+def test_a_dockerfile_without_a_base_is_a_mistake(checkout):
+    (checkout / "jobs" / "flash" / "Dockerfile").write_text("RUN true\n# FROM x\n")
+    [(what, _)] = dockerfile.problems(checkout / "jobs" / "flash", "Dockerfile")
+    assert what == "its Dockerfile has no FROM"
+
+
+def test_what_a_dockerfile_copies_must_be_in_its_folder(checkout):
+    folder = checkout / "jobs" / "flash"
+    (folder / "Dockerfile").write_text(
+        "FROM python:3.11 AS base\n"
+        "COPY --chown=1:1 train.py \\\n  missing.py /app/\n"
+        "COPY --from=base /usr/bin/x /usr/bin/\n"
+        "COPY *.txt $HERE /app/\n"
+        "ADD https://example.com/x.tar /app/\n"
+        "COPY . /app\n"
+    )
+    assert [what for what, _ in dockerfile.problems(folder, "Dockerfile")] == [
+        "its Dockerfile copies missing.py, which is not there"
+    ]

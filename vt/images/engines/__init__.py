@@ -1,0 +1,43 @@
+"""Engines that build images, by name; each is loaded when it is used.
+
+=============  ==============================================================
+``engine``     the contract: a build, and what an engine does with it
+``commands``   docker, podman and buildah by their command lines
+``processes``  runs a program with a deadline, line by line
+=============  ==============================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from infra.errors import CommandError, did_you_mean
+from vt.images.engines.engine import Engine
+
+#: Programs of this machine, in the order in which they are tried.
+PROGRAMS: Final = ("docker", "podman", "buildah")
+#: Engine -> module of this folder with ``find(name, project, region) -> Engine | None``.
+MODULES: Final = {**dict.fromkeys(PROGRAMS, "commands")}
+#: What builds images of Google's projects where none is named, if it is among ``MODULES``.
+SERVICE: Final = "cloud-build"
+
+
+def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
+    """The engine called ``name``; without a name the project's default one.
+
+    The default is Cloud Build for Google's projects, else the first program that is there.
+
+    Raises:
+        CommandError: there is no such engine, or none on this machine.
+    """
+    if name and name not in MODULES:
+        raise CommandError(f"there is no engine {name!r}.", did_you_mean(name, MODULES))
+    default = (SERVICE,) if SERVICE in MODULES and not is_local else PROGRAMS
+    for candidate in (name,) if name else default:
+        module = importlib.import_module(f"{__name__}.{MODULES[candidate]}")
+        if engine := module.find(candidate, project, region):
+            return engine
+    missing = f"{name} is not installed here." if name else "no engine builds images here."
+    hint = f"install one of {', '.join(PROGRAMS)} (docs/container-images.md)."
+    raise CommandError(missing, hint)
