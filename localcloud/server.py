@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -64,6 +65,8 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    for sockets in home.sockets.glob("*"):
+        shutil.rmtree(sockets, ignore_errors=True)
     faults = FaultTable(home.faults)
     faults.forget_held()
     emulator = StorageEmulator(home.storage, home.storage_log, home.children, hidden_address())
@@ -101,7 +104,8 @@ def _serve(
     builds = CloudBuild(home, store, storage.url, lambda: registry_environment(registry.port))
     also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
     hook = CallFaults(faults, jobs, stop)
-    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=also)
+    service = JobService(store, jobs, scheduler)
+    server, bound = serve(service, port, [hook], also, home.sockets)
     try:
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
         _live(home, storage, registry, bound, lock, stop)
