@@ -196,6 +196,7 @@ def test_a_build_of_a_killed_server_ends_with_an_internal_error(builds: Builds) 
     from localcloud.cloudbuild.assembly import CloudBuild
 
     build = start(builds, "SLEEP 60\n")
+    wait_until(lambda: "WORKING" in builds.states())  # its thread, which lives on, writes no more
     cloud = builds.cloud
     assert cloud.storage is not None
     CloudBuild(cloud.home, cloud.store, cloud.storage.url, dict)  # the next server
