@@ -75,6 +75,7 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield from _jobs(report, verbosity)
     yield from _notes(report, verbosity)
     yield from _grants(report, verbosity)
+    yield from _access(report, verbosity)
     yield from _reachability(report, verbosity)
     yield from _losses(report, verbosity)
     yield from _policies(report, verbosity)
@@ -165,6 +166,20 @@ def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
     if binding.condition:
         on += f"<br>only if {code(binding.condition)}"
     return verb, member, code(binding.role), on, binding.reason
+
+
+def _access(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    found = cells.accesses(report)
+    if not found:
+        return
+    rows = (
+        (verb, code(who), may, f"{kind} {code(name)}", code(account))
+        for verb, who, may, kind, name, account in found[: verbosity.items]
+    )
+    yield "### Access to data, by acting as an account"
+    yield ""
+    yield from _table(cells.ACCESS_COLUMNS, rows)
+    yield from ("", *_more(found, verbosity), "")
 
 
 def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
