@@ -49,23 +49,30 @@ def drift(
     was to be removed.
     """
     from infra.errors import CommandError, ConfigError, OperatorError
-    from vt.drift import findings, report
+    from vt.drift import findings
 
     try:
         found = _compare(stack, remove)
     except (CommandError, ConfigError, OperatorError, PreviewParseError) as reason:
         found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=(str(reason),))
-    if output is None:
-        print(report.markdown(found), end="")
-    else:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        for ending, text in (("md", report.markdown(found)), ("json", report.as_json(found))):
-            (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
+    _write(found, output)
     for error in found.errors:
         print_line(f"vt drift: {error}")
     count = len(found.differences)
     print_line(f"vt drift: {stack}: {found.outcome.name.lower()}, {count} differ")
     raise typer.Exit(int(found.outcome))
+
+
+def _write(found: Drift, output: Path | None) -> None:
+    """The report to the files ``output.md`` and ``output.json``, or to stdout."""
+    from vt.drift import report
+
+    if output is None:
+        print(report.markdown(found), end="")
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for ending, text in (("md", report.markdown(found)), ("json", report.as_json(found))):
+        (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
 
 
 def _compare(stack: str, remove: str) -> Drift:
