@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from guardrails.policy import REHEARSAL_STACKS, Resource, Unknown, is_or_unknown, policy, text
+from infra.naming import CONTROL, STAGING, Names, is_local
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: A region's name ends in a number, like US-CENTRAL1; multi- and dual-regions do not.
@@ -79,17 +79,20 @@ def bucket_regional(resource: Resource, _settings: Mapping[str, Any]) -> Iterato
     why="One wrong line in a stack file would delete what cannot be made again.",
     url="https://www.pulumi.com/docs/iac/concepts/options/protect/",
     not_in=REHEARSAL_STACKS,
-    unprotected=["*-staging-*", "*-control-*"],
+    unprotected=[],
 )
 def data_protected(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
     """Buckets with data are protected, and never emptied in order to be deleted."""
     if resource.type != BUCKET:
         return
-    if resource.props.get("forceDestroy") is True:
+    name, project = resource.props.get("name"), text(resource.props, "project")
+    # The program's own two buckets, by their whole names: a project may be called "x-staging-y".
+    names = Names(project, "", "", resource.stack)
+    own = name in (names.bucket(STAGING), names.bucket(CONTROL))
+    rehearsal = own and is_local(project)  # the program makes these so that they can go
+    if resource.props.get("forceDestroy") is True and not rehearsal:
         yield "may be deleted with all objects. Hint: remove forceDestroy from the stack file"
-    name = resource.props.get("name")
-    exempt = isinstance(name, Unknown) or any(
-        fnmatch.fnmatchcase(str(name), pattern) for pattern in settings["unprotected"]
-    )
+    unknown = isinstance(name, Unknown) or isinstance(resource.props.get("project"), Unknown)
+    exempt = unknown or own or name in settings["unprotected"]
     if not resource.protect and not exempt:
         yield "is not protected. Hint: set protect: true on the bucket in the stack file"
