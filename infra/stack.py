@@ -18,6 +18,7 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
+from infra.images import pins
 from infra.plan import external_grants, packages
 from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
@@ -133,7 +134,13 @@ class Stack:
 
     def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
         """Settings that are valid and probably not meant."""
-        return self.located(advice.warnings(self.settings, self.reservations, requests, now))
+        found = advice.warnings(self.settings, self.reservations, requests, now)
+        return [*self.located(found), *self.image_warnings()]
+
+    def image_warnings(self) -> list[Problem]:
+        """Images that are behind their context, at their places in the stack file."""
+        found = pins.warnings(self.settings, self.root)
+        return self.located([dataclasses.replace(each, level="warning") for each in found])
 
     def reservation_costs(self, now: datetime.datetime) -> list[str]:
         """A line for each reservation the stack makes."""
