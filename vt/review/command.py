@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 import sys
@@ -146,7 +147,15 @@ def _review(
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
-    return report.build(plan, source=source, expected=expect, problems=problems)
+    made = report.build(plan, source=source, expected=expect, problems=problems)
+    if offline or not made.images:
+        return made
+    from vt.engine import stacks
+    from vt.images.origins import origins_of
+
+    ref = stacks.find_unchecked(root, stack)
+    origins = origins_of(ref, (change.uri for change in made.images))
+    return dataclasses.replace(made, origins=origins)
 
 
 def _plan(
