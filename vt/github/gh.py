@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from typing import Any
@@ -35,6 +36,22 @@ def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(_call(["--method", method, path, "--input", "-"], json.dumps(body)))
 
 
+def ensure_installed() -> None:
+    """Refuse with the way to install it.
+
+    Raises:
+        CommandError: ``gh`` is not on PATH.
+    """
+    if not shutil.which("gh"):
+        raise _missing()
+
+
+def _missing() -> CommandError:
+    return CommandError(
+        "gh is not on PATH.", "runners of GitHub have it; elsewhere: https://cli.github.com."
+    )
+
+
 def _call(arguments: list[str], body: str | None = None) -> str:
     command = ["gh", "api", *arguments]
     try:
@@ -42,7 +59,7 @@ def _call(arguments: list[str], body: str | None = None) -> str:
             command, input=body or "", capture_output=True, text=True, check=False, timeout=120
         )
     except FileNotFoundError:
-        raise CommandError("gh is not on PATH.", "runners of GitHub have it.") from None
+        raise _missing() from None
     except subprocess.TimeoutExpired:
         raise CommandError(f"{' '.join(command)}: no answer in 120 s.") from None
     if done.returncode:
