@@ -17,7 +17,12 @@ from vt.github import gh
 BRANCH: Final = "main"
 CHECK: Final = "lint, types, tests"
 #: Environments, and whether somebody must approve a deployment to it.
-ENVIRONMENTS: Final[Mapping[str, bool]] = {"dev": False, "prod": True}
+ENVIRONMENTS: Final[Mapping[str, bool]] = {
+    "dev": False,
+    "dev-plan": False,
+    "prod": True,
+    "prod-plan": False,
+}
 
 Document = Mapping[str, Any]
 
@@ -58,6 +63,7 @@ def examine(repository: str, read: Callable[[str], list[Any]] = gh.read) -> list
     for where, judge, path in (
         (f"ruleset of `{BRANCH}`", _branch, f"{base}/rules/branches/{BRANCH}"),
         ("repository", _repository, base),
+        ("repository", _reporting, f"{base}/private-vulnerability-reporting"),
         ("CODEOWNERS", _owners, f"{base}/codeowners/errors"),
         ("Actions, general", _actions, f"{base}/actions/permissions"),
         ("Actions, general", _workflow_token, f"{base}/actions/permissions/workflow"),
@@ -134,6 +140,12 @@ def _repository(where: str, answer: list[Any]) -> Iterator[Setting]:
         yield _is(where, what, on, "off, or only administrators see it")
 
 
+def _reporting(where: str, answer: list[Any]) -> Iterator[Setting]:
+    """What ``SECURITY.md`` asks people to use."""
+    [given] = answer
+    yield _is(where, "private reporting of vulnerabilities", given["enabled"] is True)
+
+
 def _owners(where: str, answer: list[Any]) -> Iterator[Setting]:
     """https://docs.github.com/en/rest/repos/repos#list-codeowners-errors"""
     wrong = [f"line {e['line']}: {e['kind']}" for page in answer for e in page["errors"]]
@@ -205,11 +217,15 @@ def _only_branch(where: str, answer: list[Any]) -> Iterator[Setting]:
 
 def _variables(name: str) -> Callable[[str, list[Any]], Iterator[Setting]]:
     """The variables that only administrators change: those of the environment."""
-    end = name.upper()
+    stack, _, plan = name.partition("-")
     wanted = {
-        f"PULUMI_BACKEND_URL_{end}",
-        f"GCP_WORKLOAD_IDENTITY_PROVIDER_{end}",
-        f"GCP_DEPLOY_SERVICE_ACCOUNT_{end}",
+        f"{variable}_{stack.upper()}"
+        for variable in (
+            "PULUMI_BACKEND_URL",
+            "GCP_WORKLOAD_IDENTITY_PROVIDER",
+            "GCP_DEPLOY_SERVICE_ACCOUNT",
+            *(["GCP_PLAN_SERVICE_ACCOUNT"] if plan else []),
+        )
     }
 
     def judge(where: str, answer: list[Any]) -> Iterator[Setting]:

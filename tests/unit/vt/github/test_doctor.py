@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from infra.errors import CommandError
 from vt.github.command import github
+from vt.github.doctor import State, as_text, examine
 
 ROOT = Path(__file__).resolve().parents[4]
 
 Answers = dict[str, Any]
+NAMES = ("dev", "dev-plan", "prod", "prod-plan")
 BRANCHES = {
     "deployment_branch_policy": {"protected_branches": False, "custom_branch_policies": True}
 }
@@ -50,6 +53,7 @@ GOOD: Answers = {
             },
         },
     ],
+    "/private-vulnerability-reporting": {"enabled": True},
     "/codeowners/errors": {"errors": []},
     "/actions/permissions": {
         "enabled": True,
@@ -69,7 +73,10 @@ GOOD: Answers = {
         "send_secrets_and_variables": False,
         "require_approval_for_fork_pr_workflows": True,
     },
-    "/environments/dev": {"name": "dev", "protection_rules": [], **BRANCHES},
+    **{
+        f"/environments/{name}": {"name": name, "protection_rules": [], **BRANCHES}
+        for name in ("dev", "dev-plan", "prod-plan")
+    },
     "/environments/prod": {
         "name": "prod",
         "can_admins_bypass": False,
@@ -88,21 +95,22 @@ GOOD: Answers = {
             "total_count": 1,
             "branch_policies": [{"id": 1, "name": "main", "type": "branch"}],
         }
-        for name in ("dev", "prod")
+        for name in NAMES
     },
     **{
         f"/environments/{name}/variables": {
-            "total_count": 3,
+            "total_count": 4,
             "variables": [
-                {"name": f"{variable}_{name.upper()}", "value": "x"}
+                {"name": f"{variable}_{name.partition('-')[0].upper()}", "value": "x"}
                 for variable in (
                     "PULUMI_BACKEND_URL",
                     "GCP_WORKLOAD_IDENTITY_PROVIDER",
                     "GCP_DEPLOY_SERVICE_ACCOUNT",
+                    "GCP_PLAN_SERVICE_ACCOUNT",
                 )
             ],
         }
-        for name in ("dev", "prod")
+        for name in NAMES
     },
 }
 STAND_IN = """#!{python}
@@ -132,6 +140,19 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
         return CliRunner().invoke(github, ["doctor", "-R", "acme/training", *words])
 
     return run
+
+
+def reader(answers: Answers) -> Callable[[str], list[Any]]:
+    """What `gh` would answer, without a process for each path."""
+
+    def read(path: str) -> list[Any]:
+        place = path.removeprefix("repos/acme/training")
+        if place not in answers:
+            raise CommandError(f"Not Found (HTTP 404): {place}")
+        found = answers[place]
+        return found if isinstance(found, list) else [found]
+
+    return read
 
 
 def changed(path: str, *keys: Any, value: Any) -> Answers:
@@ -168,6 +189,10 @@ def test_a_repository_that_has_them_all_is_fine(doctor: Doctor) -> None:
         (changed("", "security_and_analysis", "secret_scanning", "status", value="disabled"),
          "repository: secret scanning ("),
         (changed("", "security_and_analysis", value=None), "push protection"),
+        (
+            changed("/private-vulnerability-reporting", "enabled", value=False),
+            "private reporting",
+        ),
         (changed("/codeowners/errors", "errors", value=[{"line": 3, "kind": "Unknown owner"}]),
          "line 3: Unknown owner"),
         (changed("/actions/permissions", "sha_pinning_required", value=False), "full commit"),
@@ -191,24 +216,32 @@ def test_a_repository_that_has_them_all_is_fine(doctor: Doctor) -> None:
                  value=[{"name": "*"}]), "allowed: ['*']"),
         (changed("/environments/prod/variables", "variables", value=[]),
          "missing: GCP_DEPLOY_SERVICE_ACCOUNT_PROD"),
+        (changed("/environments/dev-plan/variables", "variables", value=[]),
+         "GCP_PLAN_SERVICE_ACCOUNT_DEV"),
     ],
 )  # fmt: skip
-def test_a_missing_setting_is_named_and_the_command_fails(
-    doctor: Doctor, answers: Answers, says: str
-) -> None:
-    done = doctor(answers)
-    assert done.exit_code == 1
-    [line] = [line for line in done.stdout.splitlines() if says in line]
-    assert line.startswith("missing")
+def test_a_missing_setting_is_named(answers: Answers, says: str) -> None:
+    settings = examine("acme/training", reader(answers))
+    bad = [setting for setting in settings if setting.state is not State.OK]
+    assert {setting.state for setting in bad} == {State.MISSING}
+    assert says in as_text("acme/training", bad)
 
 
 @pytest.mark.parametrize("path", GOOD)
-def test_what_cannot_be_read_is_not_called_fine(doctor: Doctor, path: str) -> None:
+def test_what_cannot_be_read_is_not_called_fine(path: str) -> None:
     for answers in ({k: v for k, v in GOOD.items() if k != path}, GOOD | {path: {"other": 1}}):
-        done = doctor(answers)
-        assert done.exit_code == 1, path
-        assert "Traceback" not in done.output
-        assert "unknown  " in done.stdout or "missing  " in done.stdout
+        settings = examine("acme/training", reader(answers))
+        assert {setting.state for setting in settings} - {State.OK}, path
+
+
+def test_the_command_fails_if_a_setting_is_missing_or_cannot_be_read(doctor: Doctor) -> None:
+    answers = changed("/actions/permissions", "sha_pinning_required", value=False)
+    del answers["/codeowners/errors"]
+    done = doctor(answers)
+    assert done.exit_code == 1
+    assert "missing  Actions, general: actions pinned to a full commit" in done.stdout
+    assert "HTTP 404" in next(line for line in done.stdout.splitlines() if "unknown" in line)
+    assert "Traceback" not in done.output
 
 
 def test_as_json_it_has_the_same_settings(doctor: Doctor) -> None:
