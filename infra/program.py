@@ -77,6 +77,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         packages=stack.packages,
         root=stack.root,
         bucket=storage.buckets[STAGING],
+        keep_old=any(settings.finishes(job) for job in settings.jobs),
     )
     needed = [
         *(apis, storage, registry, uploaded),
@@ -159,6 +160,7 @@ def declare_training(
             if (team := settings.team_at(account_of(request)))
         },
         control_bucket=names.bucket(CONTROL),
+        finishes=settings.finishes,
         after=after,
     )
 

@@ -32,10 +32,12 @@ class Training(pulumi.ComponentResource):
         labels: Mapping[str, str],
         team_labels: Mapping[str, Mapping[str, str]] | None = None,
         control_bucket: str,
+        finishes: Callable[[str], bool] = lambda _: False,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``team_labels``, by job, take the place of ``labels``.
+        """``team_labels``, by job, take the place of ``labels``. ``finishes``: whether a running
+        job, by its name, ends by itself when it changes.
 
         ``after``: everything a job may need; all of it is there first.
 
@@ -52,6 +54,7 @@ class Training(pulumi.ComponentResource):
                 labels=(team_labels or {}).get(key, labels),
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
+                finishes=finishes(key),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
             for key, request in requests.items()

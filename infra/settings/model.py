@@ -139,6 +139,8 @@ class Job(Section):
     """Raise it to submit an unchanged job once more."""
     on_delete: Literal["keep", "delete"] = "keep"
     """Whether the record of an ended job is kept when it leaves the stack."""
+    on_change: Literal["cancel", "finish"] | None = None
+    """What becomes of the running job when its request changes; the stack's if absent."""
     wait: Literal["running", "succeeded"] | None = None
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
@@ -182,6 +184,9 @@ class Settings(Section):
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
     limits: Limits = Limits()
+    on_change: Literal["cancel", "finish"] = "cancel"
+    """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
+    next ``pulumi up`` submits the changed one."""
     jobs: dict[Key, Job] = {}
 
     @pydantic.field_validator("shared_vpc", mode="before")
@@ -228,6 +233,10 @@ class Settings(Section):
     def builds_images(self) -> bool:
         """Whether an image of the stack is built from a folder of the checkout."""
         return any(image.context for image in self.images.values())
+
+    def finishes(self, job: str) -> bool:
+        """Whether a job that runs ends by itself when its request changes."""
+        return (self.jobs[job].on_change or self.on_change) == "finish"
 
     @property
     def is_local(self) -> bool:

@@ -36,6 +36,7 @@ def action(job: JobChange) -> str:
         "replace": "submitted anew",
         "cancel": "leaves the stack",
         "change": "labels or options change, nothing is submitted",
+        "defer": "submitted by the first up after the running job has ended",
         "keep": "unchanged",
     }[job.action]
     if job.action not in ("replace", "cancel"):
