@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from infra.errors import ConfigError, Location, Problem
 from infra.images.context import Context, read_context
@@ -45,13 +45,16 @@ class Source:
 
 
 class _Digest:
-    """A stream that is not kept."""
+    """A stream of which the digest is taken; it is kept in ``copy``, if there is one."""
 
-    def __init__(self, head: bytes) -> None:
+    def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
         self.sha256 = hashlib.sha256(head)
+        self._copy = copy
 
     def write(self, data: bytes) -> int:
         self.sha256.update(data)
+        if self._copy:
+            self._copy.write(data)
         return len(data)
 
 
@@ -61,6 +64,29 @@ def identity(source: Source, context: Context) -> str:
     Raises:
         ConfigError: a file cannot be read, or was changed in between.
     """
+    stream = _Digest(_head(source))
+    try:
+        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
+    except OSError as failed:
+        what = f"the context cannot be read: {failed.strerror or failed}"
+        raise ConfigError([Problem(what, location=Location(source.context))]) from None
+    return stream.sha256.hexdigest()
+
+
+def write_archive(source: Source, context: Context, file: Path) -> str:
+    """Write the archive of a context to a file; returns the identity of what was written.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    with file.open("wb") as stream:
+        digest = _Digest(_head(source), stream)
+        context.write(digest)  # pyright: ignore[reportArgumentType] a stream needs no more
+    return digest.sha256.hexdigest()
+
+
+def _head(source: Source) -> bytes:
+    """What stands before the archive in what is digested: the options."""
     options = {
         "form": _FORM,
         "platform": PLATFORM,
@@ -68,13 +94,12 @@ def identity(source: Source, context: Context) -> str:
         "buildArgs": dict(source.build_args),
         "target": source.target,
     }
-    stream = _Digest(json.dumps(options, sort_keys=True).encode() + b"\0")
-    try:
-        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
-    except OSError as failed:
-        what = f"the context cannot be read: {failed.strerror or failed}"
-        raise ConfigError([Problem(what, location=Location(source.context))]) from None
-    return stream.sha256.hexdigest()
+    return json.dumps(options, sort_keys=True).encode() + b"\0"
+
+
+def short(text: str) -> str:
+    """A digest of ``text`` that names a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def tag(build: str) -> str:

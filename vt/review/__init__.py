@@ -4,9 +4,11 @@
 ``command``        the command line: options, exit codes
 ``report``         plan -> report
 ``jobs``           jobs: what happens to them, what they run on, what they can cost
+``images``         images of which jobs get another digest
 ``capacity``       reservations: what they cost, used or not
 ``grants``         IAM: bindings that are gained or lost, and why
 ``reachability``   networks, peerings, firewalls, public members
+``risks``            what must not be missed, over all of a plan
 ``digest``         the plan's digest, which a deployment is bound to
 ``verdict``        a report in one line
 ``picture``        the stack after the change as a graph, and as Mermaid

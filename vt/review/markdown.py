@@ -16,6 +16,7 @@ from vt.engine.fields import FieldDifference
 from vt.review import cells, picture
 from vt.review.escaping import block, code
 from vt.review.grants import IamBinding
+from vt.review.images import changes as image_changes
 from vt.review.jobs import JobChange
 from vt.review.report import ResourceChange, ReviewReport
 from vt.review.verdict import totals, verdict
@@ -73,8 +74,10 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield ""
     yield from _problems(report, verbosity)
     yield from _jobs(report, verbosity)
+    yield from _images(report, verbosity)
     yield from _notes(report, verbosity)
     yield from _grants(report, verbosity)
+    yield from _access(report, verbosity)
     yield from _reachability(report, verbosity)
     yield from _losses(report, verbosity)
     yield from _policies(report, verbosity)
@@ -119,7 +122,7 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     else:
         for action in dict.fromkeys(job.action for job in changed):
             names = ", ".join(job.name for job in changed if job.action == action)
-            yield f"- {action}: `{names}`"
+            yield f"- {action}: {code(names, LIMIT)}"
     if kept:
         yield ""
         yield f"Unchanged: {kept}."
@@ -131,6 +134,20 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
             yield from _folded(summary, _fields(job.differences, verbosity.fields))
+
+
+def _images(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    if not report.images:
+        return
+    yield "### Images"
+    yield ""
+    shown = report.images[: verbosity.items]
+    rows = (map(code, image_changes.cells(change, report.origins)) for change in shown)
+    yield from _table(image_changes.COLUMNS, (tuple(row) for row in rows))
+    if rest := len(report.images) - len(shown):
+        yield ""
+        yield f"And {rest} more."
+    yield ""
 
 
 def _cells(job: JobChange) -> tuple[str, ...]:
@@ -159,10 +176,26 @@ def _grants(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
     member = "**everybody** " * binding.is_public + code(cells.member(binding))
-    on = f"{binding.kind} {code(cells.target(binding))}"
+    # The name of an input, where it is none of those that have a word.
+    kind = binding.kind if binding.kind.isascii() and binding.kind.isalpha() else code(binding.kind)
+    on = f"{kind} {code(cells.target(binding))}"
     if binding.condition:
         on += f"<br>only if {code(binding.condition)}"
     return verb, member, code(binding.role), on, binding.reason
+
+
+def _access(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    found = cells.accesses(report)
+    if not found:
+        return
+    rows = (
+        (verb, code(who), may, f"{kind} {code(name)}", code(account))
+        for verb, who, may, kind, name, account in found[: verbosity.items]
+    )
+    yield "### Access to data, by acting as an account"
+    yield ""
+    yield from _table(cells.ACCESS_COLUMNS, rows)
+    yield from ("", *_more(found, verbosity), "")
 
 
 def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
