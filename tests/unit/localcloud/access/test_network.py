@@ -82,6 +82,7 @@ def test_the_helper_ends_with_this_side_and_the_server_with_its_process(started:
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
         pytest.skip("this kernel does not list children")
+    wait_until(lambda: is_up(made))  # a socket was handed out: the helper runs
     (helper,) = children.read_text().split()
     made.close()
     wait_until(lambda: "\nState:\tZ" in Path(f"/proc/{helper}/status").read_text())
