@@ -11,7 +11,15 @@ from typing import Final
 from infra.errors import Problem
 from infra.plan.access import Access
 from vt.engine.fields import FieldDifference, added_fields, diff_fields
-from vt.engine.plan import JOB, Diagnostic, Plan, PolicyViolation, Step
+from vt.engine.plan import (
+    JOB,
+    NOTHING_OBSERVED,
+    Diagnostic,
+    Observations,
+    Plan,
+    PolicyViolation,
+    Step,
+)
 from vt.review import capacity, digest, grants, jobs, reachability
 from vt.review.capacity import ReservationCost
 from vt.review.grants import IamBinding
@@ -110,6 +118,8 @@ class ReviewReport:
     """How many policies checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
+    not_observed: str
+    """Why jobs that exist were not looked at; empty if all were."""
     held: tuple[IamBinding, ...] = field(repr=False)
     """All rights after the change, for the picture."""
 
@@ -158,12 +168,18 @@ class ReviewReport:
 
 
 def build(
-    plan: Plan, *, source: str, expected: str = "", problems: Iterable[Problem] = ()
+    plan: Plan,
+    *,
+    source: str,
+    expected: str = "",
+    problems: Iterable[Problem] = (),
+    observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
     """The report of a plan.
 
     ``expected`` is the digest (or its first characters, eight at least) of the plan that was
     approved. ``problems`` are what is wrong in the stack's files, if the preview failed.
+    ``observed`` is what the jobs are doing now; the digest does not cover it.
     """
     problems, found = tuple(problems), digest.plan_digest(plan)
     access_gained, access_lost = access_changes(plan)
@@ -179,7 +195,8 @@ def build(
         errors=_errors(plan, problems),
         warnings=tuple(d for d in plan.diagnostics if d.severity == "warning"),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
-        jobs=tuple(jobs.job_changes(plan)),
+        jobs=tuple(jobs.job_changes(plan, observed)),
+        not_observed=observed.not_observed,
         reservations=tuple(capacity.reservation_costs(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
