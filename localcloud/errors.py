@@ -18,6 +18,7 @@ package: what a person reads is a ``LocalCloudError`` of ``infra.errors``. ::
     ├── PreparationError              what a job needs cannot be prepared: it ends FAILED
     │   ├── ExecutorError             the environment of its image cannot be built
     │   └── PackageError              one of its packages cannot be fetched or installed
+    ├── UnsupportedBuildError         the stand-in of Cloud Build cannot run a build
     ├── CommandNotFoundError          a job's program cannot be started on this machine
     ├── JobCancelledError             a job was cancelled while it was prepared
     └── ExchangeEndedError            the fault proxy ends an HTTP exchange without a whole answer
@@ -127,6 +128,10 @@ class ExecutorError(PreparationError):
 
 class PackageError(PreparationError):
     """A package cannot be fetched or installed; the text says which and why."""
+
+
+class UnsupportedBuildError(StandInError):
+    """A build that this stand-in of Cloud Build cannot run. The message says what is in it."""
 
 
 class CommandNotFoundError(StandInError):

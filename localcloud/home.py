@@ -38,6 +38,11 @@ class Ports(NamedTuple):
     """0 where this machine has no container registry."""
 
 
+def registry_environment(port: int) -> dict[str, str]:
+    """The variable that leads programs to the registry at ``port``; none for 0."""
+    return {"ARTIFACT_REGISTRY_EMULATOR_HOST": f"127.0.0.1:{port}"} if port else {}
+
+
 @dataclass(frozen=True)
 class Home:
     """Paths below one ``VT_LOCAL_HOME``. ``repo`` is the checkout it serves."""
@@ -81,6 +86,11 @@ class Home:
     @property
     def registry_log(self) -> Path:
         return self.root / "registry.log"
+
+    @property
+    def builds(self) -> Path:
+        """One folder a build of Cloud Build, named by its id."""
+        return self.root / "builds"
 
     @property
     def jobs(self) -> Path:
@@ -184,8 +194,7 @@ class Home:
         if ports:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
-        if ports and ports.registry:
-            env["ARTIFACT_REGISTRY_EMULATOR_HOST"] = f"127.0.0.1:{ports.registry}"
+            env |= registry_environment(ports.registry)
         return env
 
 

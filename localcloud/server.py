@@ -24,7 +24,7 @@ from localcloud import processes
 from localcloud.containers.registry import Registry, find_program
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
-from localcloud.home import PRIVATE_UMASK, Home
+from localcloud.home import PRIVATE_UMASK, Home, registry_environment
 from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator, hidden_address
 
@@ -88,6 +88,7 @@ def _serve(
     stop: threading.Event,
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
+    from localcloud.cloudbuild.assembly import CloudBuild
     from localcloud.faults.calls import CallFaults
     from localcloud.inventory.store import Store
     from localcloud.vertex.grpc_front import serve
@@ -100,14 +101,17 @@ def _serve(
     registry = _registry(home, store)
     scheduler = _scheduler(home, storage, faults, store, jobs)
     scheduler.start()
-    logs = handler(LogService(home, store, jobs))
+    builds = CloudBuild(home, store, storage.url, lambda: registry_environment(registry.port))
+    also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
     hook = CallFaults(faults, jobs, stop)
-    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], [logs], home.sockets)
+    service = JobService(store, jobs, scheduler)
+    server, bound = serve(service, port, [hook], also, home.sockets)
     try:
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         scheduler.stop()
+        builds.stop()
     finally:
         registry.stop()
     print("stopped")

@@ -162,7 +162,8 @@ def readable(report: str) -> str:
     report = re.sub(r"; the old one [^|]*\|", "; the old one … |", report)
     report = re.sub(r"; \d+ running jobs? cancelled after .*? so far\)", "", report)
     states = "queued|pending|running|succeeded|failed|cancelling|cancelled"
-    report = re.sub(rf"^- (`[\w-]+`): (?:{states})\b.*$", r"- \1: …", report, flags=re.MULTILINE)
+    lines = rf"(?:^- `[\w-]+`: (?:{states})\b.*\n)+\n"
+    report = re.sub(lines, "", report, flags=re.MULTILINE)
     return re.sub(r"\b[0-9a-f]{16,64}\b", "(digest)", report)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -30,6 +31,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
+_STATE: Final = re.compile(r"[A-Z_]{1,60}")
 #: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
 ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
@@ -110,7 +112,8 @@ def _job(step: Step, observed: Observations) -> JobChange:
         images=_images(spec),
         cost=costs.of_job(message, region),
         differences=tuple(_differences(step)),
-        previous_state=state.removeprefix("JOB_STATE_"),
+        # A word of the API: it stands in a report as it is.
+        previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
         now=observed.jobs.get(step.old.id) if step.old else None,
     )
 

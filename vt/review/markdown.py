@@ -120,7 +120,7 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     else:
         for action in dict.fromkeys(job.action for job in changed):
             names = ", ".join(job.name for job in changed if job.action == action)
-            yield f"- {action}: `{names}`"
+            yield f"- {action}: {code(names, LIMIT)}"
     if kept:
         yield ""
         yield f"Unchanged: {kept}."
@@ -176,7 +176,9 @@ def _grants(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
     member = "**everybody** " * binding.is_public + code(cells.member(binding))
-    on = f"{binding.kind} {code(cells.target(binding))}"
+    # The name of an input, where it is none of those that have a word.
+    kind = binding.kind if binding.kind.isascii() and binding.kind.isalpha() else code(binding.kind)
+    on = f"{kind} {code(cells.target(binding))}"
     if binding.condition:
         on += f"<br>only if {code(binding.condition)}"
     return verb, member, code(binding.role), on, binding.reason
