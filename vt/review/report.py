@@ -183,11 +183,10 @@ def build(
     problems: Iterable[Problem] = (),
     observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
-    """The report of a plan.
+    """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
 
-    ``expected`` is the digest (or its first characters, eight at least) of the plan that was
-    approved. ``problems`` are what is wrong in the stack's files, if the preview failed.
-    ``observed`` is what the jobs are doing now; the digest does not cover it.
+    ``problems``: what is wrong in the stack's files, if the preview failed. ``observed``: what jobs
+    are doing now, which the digest does not cover.
     """
     problems, found = tuple(problems), digest.plan_digest(plan)
     access_gained, access_lost = access_changes(plan)
