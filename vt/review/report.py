@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from infra.errors import Problem
 from infra.plan.access import Access
@@ -185,8 +185,7 @@ def build(
 ) -> ReviewReport:
     """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
 
-    ``problems``: what is wrong in the stack's files, if the preview failed. ``observed``: what jobs
-    are doing now, which the digest does not cover.
+    ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
     problems, found = tuple(problems), digest.plan_digest(plan)
     access_gained, access_lost = access_changes(plan)
@@ -210,16 +209,23 @@ def build(
         access_gained=access_gained,
         access_lost=access_lost,
         reachability=tuple(reachability.reachability_changes(plan)),
-        destroyed=tuple(_destroyed(plan)),
-        unprotected=tuple(_protection(plan, lost=True)),
-        protected=tuple(_protection(plan, lost=False)),
         violations=plan.violations,
         packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
-        changes=tuple(_changes(plan)),
-        unchanged=sum(step.custom and not step.changes for step in plan.steps),
         held=tuple(grants.held(plan)),
+        **_resources(plan),
     )
+
+
+def _resources(plan: Plan) -> dict[str, Any]:
+    """What becomes of resources that no other part of the report has."""
+    return {
+        "destroyed": tuple(_destroyed(plan)),
+        "unprotected": tuple(_protection(plan, lost=True)),
+        "protected": tuple(_protection(plan, lost=False)),
+        "changes": tuple(_changes(plan)),
+        "unchanged": sum(step.custom and not step.changes for step in plan.steps),
+    }
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:
