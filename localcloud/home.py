@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,10 @@ PASSPHRASE: Final = "local"
 
 #: Umask of the server, of the programs it starts and of the commands that write below the home.
 PRIVATE_UMASK: Final = 0o077
+
+#: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
+REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
+BUILDERS: Final = "CONTAINERS_CONF"
 
 _MARKER: Final = ".vt-local-home"
 
@@ -81,6 +85,21 @@ class Home:
     @property
     def registry_log(self) -> Path:
         return self.root / "registry.log"
+
+    @property
+    def registries(self) -> Path:
+        """Where builders of images find base images (``localcloud.containers.builders``)."""
+        return self.root / "registries.conf"
+
+    @property
+    def builders(self) -> Path:
+        """What builders of images may read of this machine."""
+        return self.root / "containers.conf"
+
+    @property
+    def containers(self) -> Path:
+        """Images that were pulled, and containers that run; empty until the first."""
+        return self.root / "containers"
 
     @property
     def jobs(self) -> Path:
@@ -180,7 +199,15 @@ class Home:
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
         if ports and ports.registry:
             env["ARTIFACT_REGISTRY_EMULATOR_HOST"] = f"127.0.0.1:{ports.registry}"
+            files = {REGISTRIES: self.registries, BUILDERS: self.builders}
+            env |= {name: str(file) for name, file in files.items() if _is_unset(name, file)}
         return env
+
+
+def _is_unset(variable: str, file: Path) -> bool:
+    """Whether ``file`` is there, and the variable names none of the user's own."""
+    named = os.environ.get(variable)
+    return file.is_file() and (not named or (Path(named).parent / _MARKER).is_file())
 
 
 def open_private(path: Path, mode: str) -> IO[Any]:
@@ -198,9 +225,13 @@ def touch_private(path: Path) -> None:
         path.touch(0o600)
 
 
-def make_private(tree: Path) -> None:
-    """Take the rights of others off a folder and all below it. Symbolic links are not followed."""
+def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
+    """Take the rights of others off a folder and all below it. Symbolic links are not followed.
+
+    What lies below the folders ``keep`` stays as it is: files of images have rights of their own.
+    """
     for folder, folders, files in os.walk(tree):
+        folders[:] = [name for name in folders if Path(folder, name) not in keep]
         for name in (".", *folders, *files):
             path = os.path.join(folder, name)
             # Files come and go while a server runs; those of another user keep their rights.

@@ -29,6 +29,7 @@ from localcloud.storage import StorageEmulator, hidden_address
 
 if TYPE_CHECKING:
     from localcloud.containers.front import RegistryFront
+    from localcloud.containers.host import ContainerHost
     from localcloud.inventory.store import Store
     from localcloud.runner.scheduler import LocalScheduler
     from localcloud.vertex.records import JobTable
@@ -85,6 +86,8 @@ def _serve(
     stop: threading.Event,
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
+    from localcloud.containers.builders import write_settings
+    from localcloud.containers.host import ContainerHost
     from localcloud.faults.calls import CallFaults
     from localcloud.inventory.store import Store
     from localcloud.vertex.grpc_front import serve
@@ -95,13 +98,19 @@ def _serve(
     store, jobs = Store(home.database), JobTable(home.database)
     port = choose_port(before.vertex_port if before else 0, "vertex")
     registry = _registry(home, store)
-    scheduler = _scheduler(home, storage, faults, store, jobs)
-    scheduler.start()
-    logs = handler(LogService(home, store, jobs))
-    hook = CallFaults(faults, jobs, stop)
-    server, bound = serve(JobService(store, jobs, scheduler), port, [hook], also=[logs])
     try:
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
+        settings = threading.Thread(target=write_settings, args=(home, registry.port))
+        settings.start()  # it asks pip, which takes half a second
+        containers = ContainerHost(home, registry.port)
+        containers.recover()
+        scheduler = _scheduler(home, storage, faults, store, jobs, containers)
+        scheduler.start()
+        logs = handler(LogService(home, store, jobs))
+        hook = CallFaults(faults, jobs, stop)
+        service = JobService(store, jobs, scheduler, containers.refusal)
+        server, bound = serve(service, port, [hook], also=[logs])
+        settings.join()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         scheduler.stop()
@@ -122,7 +131,12 @@ def _registry(home: Home, store: Store) -> RegistryFront:
 
 
 def _scheduler(
-    home: Home, storage: StorageFront, faults: FaultTable, store: Store, jobs: JobTable
+    home: Home,
+    storage: StorageFront,
+    faults: FaultTable,
+    store: Store,
+    jobs: JobTable,
+    containers: ContainerHost,
 ) -> LocalScheduler:
     from localcloud.faults.jobs import JobFaults
     from localcloud.runner.job import JobRun
@@ -139,6 +153,7 @@ def _scheduler(
             jobs=jobs,
             storage_url=storage.url,
             faults=JobFaults(faults),
+            containers=containers,
             cancelled=cancelled,
             stopping=stopping,
         )
