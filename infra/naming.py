@@ -44,6 +44,10 @@ LOCAL_PREFIX: Final = "local-"
 STAGING: Final = "staging"
 #: Bucket for the records that make a submission happen once. Jobs have no access to it.
 CONTROL: Final = "control"
+#: Key of the account that builds images.
+IMAGE_BUILD: Final = "image-build"
+#: Where the sources of images lie in the staging bucket.
+SOURCES: Final = "images/"
 
 
 def is_local(project: str) -> bool:

@@ -4,6 +4,7 @@
       │         └──────┐            │
       ├────► secrets ──┴► identities┤
       ├────► registry ──────────────┼──► training
+      │         └► image builds     │
       ├─(► host project)► network ──┤
       └────► capacity ──────────────┘
 
@@ -26,6 +27,7 @@ from infra.catalog import costs
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
 from infra.components.identities import TrainingAccount
+from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
 from infra.components.packages import Packages
 from infra.components.registry import Registry
@@ -60,13 +62,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     storage = Storage(
         "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
     )
-    registry = Registry(
-        "registry",
-        names=names,
-        labels=labels,
-        settings=settings.registry,
-        after=apis.on("artifactregistry"),
-    )
+    registry = declare_registry(stack, apis, storage)
     secrets = Secrets(
         "secrets",
         names=names,
@@ -120,6 +116,31 @@ def declare_identities(
     }
 
 
+def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
+    """The repository of images and, where the stack builds some, the account that builds them.
+
+    No job waits for that account.
+    """
+    settings = stack.settings
+    registry = Registry(
+        "registry",
+        names=settings.names,
+        labels=settings.labels,
+        settings=settings.registry,
+        after=apis.on("artifactregistry"),
+    )
+    if settings.builds_images:
+        ImageBuilds(
+            "images",
+            names=settings.names,
+            builders=settings.builders,
+            storage=storage,
+            registry=registry,
+            after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
+        )
+    return registry
+
+
 def declare_training(
     stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
 ) -> Training:
@@ -140,6 +161,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
     network = settings.network
     wanted = {
         "secrets": bool(settings.secrets),
+        "imageBuilds": settings.builds_images,
         "peering": network.mode == "peering",
         "dnsPeering": bool(network.dns_peering),
     }

@@ -131,6 +131,11 @@ class Home:
         return self.root / "run"
 
     @property
+    def sockets(self) -> Path:
+        """Unix sockets of the server, in a folder for each of its runs."""
+        return self.root / "sockets"
+
+    @property
     def pulumi(self) -> Path:
         """State of the stacks (file backend)."""
         return self.root / "pulumi"
@@ -158,6 +163,7 @@ class Home:
         """
         hint = "point VT_LOCAL_HOME at a new folder."
         folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
+        folders = (*folders, self.sockets)
         try:
             if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
                 text = f"{self.root} is not empty and was not made by `vt local`."

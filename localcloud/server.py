@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -65,6 +66,8 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    for sockets in home.sockets.glob("*"):
+        shutil.rmtree(sockets, ignore_errors=True)
     faults = FaultTable(home.faults)
     faults.forget_held()
     emulator = StorageEmulator(home.storage, home.storage_log, home.children, hidden_address())
@@ -109,7 +112,7 @@ def _serve(
         logs = handler(LogService(home, store, jobs))
         hook = CallFaults(faults, jobs, stop)
         service = JobService(store, jobs, scheduler, containers.refusal)
-        server, bound = serve(service, port, [hook], also=[logs])
+        server, bound = serve(service, port, [hook], [logs], home.sockets)
         settings.join()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()

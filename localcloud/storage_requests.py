@@ -47,20 +47,6 @@ class StorageRequest:
     body: bytes | None = None
 
 
-def check_caller(headers: Mapping[str, list[str]], port: int) -> None:
-    """Raise RefusedRequestError for a request of a web page.
-
-    A page in a browser reaches ports of this machine, with ``Origin`` where it may write. A page
-    whose name was pointed at 127.0.0.1 sends that name as ``Host``.
-    """
-    if "origin" in headers or headers.get("sec-fetch-site", ["none"]) != ["none"]:
-        raise RefusedRequestError(403, "requests of web pages are refused.")
-    hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-    sent = headers.get("host", [])
-    if len(sent) != 1 or sent[0].lower() not in hosts:
-        raise RefusedRequestError(403, f"the Host of a request is one of {', '.join(hosts)}.")
-
-
 def is_content(request: StorageRequest) -> bool:
     """Whether the body is an object's content, which names nothing."""
     path, pairs = _split(request.target)

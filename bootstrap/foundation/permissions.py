@@ -74,5 +74,7 @@ def grantable_roles() -> list[str]:
 
 def grantable_roles_condition() -> str:
     """CEL condition that limits ``deploy`` to granting those roles."""
-    listed = ", ".join(f"'{role}'" for role in grantable_roles())
-    return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([{listed}])"
+    roles = [f"'{role}'" for role in grantable_roles()]
+    lists = [", ".join(roles[at : at + MAX_ROLES]) for at in range(0, len(roles), MAX_ROLES)]
+    granted = "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', [])"
+    return f"({' || '.join(f'{granted}.hasOnly([{listed}])' for listed in lists)})"

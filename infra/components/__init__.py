@@ -4,6 +4,7 @@
 ``apis``                    the project's APIs, and the Vertex AI service agent
 ``storage``                 buckets and the objects kept in them
 ``registry``                the Docker repository
+``image_builds``            the account that builds images, and who may start builds
 ``secrets``                 containers of secrets, never their values
 ``identities``              accounts that jobs run as, their grants, and who may act as them
 ``packages``                code of the jobs, uploaded

@@ -24,6 +24,7 @@ class Registry(pulumi.ComponentResource):
 
     url: pulumi.Output[str]
     """Prefix of its images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
+    repository_id: pulumi.Output[str]
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Registry(pulumi.ComponentResource):
             labels=names.labels(labels),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
+        self.repository_id = repository.repository_id
         self.url = pulumi.Output.concat(
             repository.location, "-docker.pkg.dev/", names.project, "/", repository.repository_id
         )

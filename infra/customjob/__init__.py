@@ -9,6 +9,7 @@
 ``resource``         ``CustomJob``, which the program declares
 ``engine_liveness``  whether the engine of a provider process is alive
 ``plain_errors``     errors for people without a traceback, in the SDK's process
+``refusal_lookup``   in a preview: what a submission would be refused for
 ``secret_patterns``  text that looks like a secret, and its redaction
 ===================  =================================================================
 

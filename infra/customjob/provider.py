@@ -7,6 +7,7 @@ threads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
@@ -27,7 +28,9 @@ from infra.customjob.protocol.ports import (
 from infra.customjob.protocol.submission import submit
 from infra.customjob.protocol.timing import Timing
 from infra.customjob.protocol.withdrawal import release, withdraw
+from infra.customjob.refusal_lookup import RefusalLookup
 from infra.customjob.request.job_file import digest_of
+from infra.errors import JobRefusedError
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit the job once more.
@@ -54,21 +57,30 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
         print_operator_errors_plainly()
 
-    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
-        """Re-check inputs that the program validated. Accept unknown values."""
-        failures = [] if _has_unknown(news) else [
-            # Name no property: the engine would print its value.
-            dynamic.CheckFailure("", reason)
-            for reason in _input_problems(news)
-        ]  # fmt: skip
-        return dynamic.CheckResult(news, failures)
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
+        """Re-check inputs that the program validated. Accept unknown values.
+
+        A new job whose submission would be refused fails here, in the preview. The engine checks
+        the inputs of a replacement once more as if they were new, so ``olds`` are empty then, too.
+        """
+        reasons = [] if _has_unknown(news) else _input_problems(news)
+        if not (reasons or olds or _has_unknown(news)) and (reason := _refusal(news, None)):
+            reasons = [reason]
+        # Name no property: the engine would print its value.
+        return dynamic.CheckResult(news, [dynamic.CheckFailure("", text) for text in reasons])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace the job if its request changed: Vertex AI cannot update jobs. Ignore labels."""
+        """Replace the job if its request changed: Vertex AI cannot update jobs. Ignore labels.
+
+        Raises:
+            JobRefusedError: the new request would be refused after the old job was cancelled.
+        """
         replaces = []
         if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
             # The state keeps no copy of the request: it changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
+            if not _has_unknown(news) and (reason := _refusal(news, olds["requestId"])):
+                raise JobRefusedError(f"{reason} Nothing was cancelled.")
         changes = (
             bool(replaces)
             or _changed(olds, news, PROVIDER_KEY)
@@ -78,17 +90,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
         """Submit the job, or adopt the one that exists. Never waits for the job to run."""
-        submission = props["submission"]
-        request = SubmissionRequest(
-            parent=f"projects/{submission['project']}/locations/{submission['region']}",
-            stack=submission["stack"],
-            job=submission["job"],
-            run=int(submission["run"]),
-            request_id=props["requestId"],
-            body=props["request"],
-            digest=digest_of(props["request"]),
-            labels=_labels(props),
-        )
+        request = _request(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         job, _adopted = submit(request, _service(props), _intents(props), self.timing, environment)
         return dynamic.CreateResult(job.name, _outputs(props, job))
@@ -111,6 +113,34 @@ class CustomJobProvider(dynamic.ResourceProvider):
         release(_intents(props), props["requestId"], id_)
 
 
+def _refusal(news: dict[str, Any], replaced: str | None) -> str:
+    """Why the submission would be refused, as far as it can be looked up; empty otherwise."""
+
+    def connect() -> tuple[JobService, IntentStore]:
+        return _service(news), _intents(news)
+
+    return _lookup.reason(_request(news), replaced, news["options"]["controlBucket"], connect)
+
+
+#: Of this process. In the module: the provider's attributes would be pickled into the state.
+_lookup: Final = RefusalLookup()
+
+
+def _request(props: Mapping[str, Any]) -> SubmissionRequest:
+    """The submission that a job's inputs describe."""
+    submission = props["submission"]
+    return SubmissionRequest(
+        parent=f"projects/{submission['project']}/locations/{submission['region']}",
+        stack=submission["stack"],
+        job=submission["job"],
+        run=int(submission["run"]),
+        request_id=props["requestId"],
+        body=props["request"],
+        digest=digest_of(props["request"]),
+        labels=_labels(props),
+    )
+
+
 def _service(props: dict[str, Any]) -> JobService:
     from infra.customjob.google.job_service import connect  # loads Google's client
 
@@ -123,7 +153,7 @@ def _intents(props: dict[str, Any]) -> IntentStore:
     return connect(props["submission"]["project"], props["options"]["controlBucket"])
 
 
-def _labels(props: dict[str, Any]) -> dict[str, str]:
+def _labels(props: Mapping[str, Any]) -> dict[str, str]:
     submission = props["submission"]
     return {
         **props["options"]["labels"],  # first: no stack file may override the labels below

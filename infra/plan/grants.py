@@ -11,17 +11,28 @@ from typing import Final
 
 GUIDES: Final = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
 
+BUILD_ACCOUNTS: Final = (
+    "https://docs.cloud.google.com/build/docs/securing-builds/"
+    "configure-user-specified-service-accounts"
+)
+
 ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 ON_SECRET: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
 ON_ACCOUNT: Final = "gcp:serviceaccount/iAMMember:IAMMember"
 ON_SUBNET: Final = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
+ON_REPOSITORY: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 
 READ_OBJECTS: Final = "roles/storage.objectViewer"
 WRITE_OBJECTS: Final = "roles/storage.objectUser"
+ADD_OBJECTS: Final = "roles/storage.objectCreator"
 READ_SECRET: Final = "roles/secretmanager.secretAccessor"
 ACT_AS: Final = "roles/iam.serviceAccountUser"
 WRITE_LOGS: Final = "roles/logging.logWriter"
+READ_LOGS: Final = "roles/logging.viewer"
+EDIT_BUILDS: Final = "roles/cloudbuild.builds.editor"
+PUSH_IMAGES: Final = "roles/artifactregistry.writer"
+PULL_IMAGES: Final = "roles/artifactregistry.reader"
 CALL_VERTEX: Final = "roles/aiplatform.user"
 NETWORK_USER: Final = "roles/compute.networkUser"
 NETWORK_ADMIN: Final = "roles/compute.networkAdmin"
@@ -47,7 +58,8 @@ class AllowedGrant:
 ALLOWED: Final[tuple[AllowedGrant, ...]] = (
     AllowedGrant(
         ON_BUCKET, READ_OBJECTS,
-        "jobs read their data, or the code packages they run, from this bucket",
+        "jobs read their data, or the code packages they run, from this bucket; builds of images "
+        "read their sources",
         "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
     ),
     AllowedGrant(
@@ -56,20 +68,48 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
         "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
     ),
     AllowedGrant(
+        ON_BUCKET, ADD_OBJECTS,
+        "builders upload the sources of images; they can overwrite and delete nothing",
+        "https://docs.cloud.google.com/storage/docs/access-control/iam-roles",
+    ),
+    AllowedGrant(
+        ON_REPOSITORY, PUSH_IMAGES,
+        "builds push the images that they made to this repository",
+        BUILD_ACCOUNTS,
+    ),
+    AllowedGrant(
+        ON_REPOSITORY, PULL_IMAGES,
+        "builders look up which images are built already",
+        "https://docs.cloud.google.com/artifact-registry/docs/access-control",
+    ),
+    AllowedGrant(
         ON_SECRET, READ_SECRET,
         "jobs read this secret when they start; it cannot be passed to them in any other way",
         "https://docs.cloud.google.com/secret-manager/docs/access-control",
     ),
     AllowedGrant(
         ON_ACCOUNT, ACT_AS,
-        "a submitter may run jobs as this account, and as no other of the project",
+        "a submitter may run jobs as this account, or a builder builds, and as no other of the "
+        "project",
         GUIDES + "general/custom-service-account",
     ),
     AllowedGrant(
         ON_PROJECT, WRITE_LOGS,
-        "what jobs print goes to Cloud Logging",
+        "what jobs and builds print goes to Cloud Logging",
         "https://docs.cloud.google.com/logging/docs/access-control",
         narrowest="log entries are written to a project; log buckets take no grant for it",
+    ),
+    AllowedGrant(
+        ON_PROJECT, READ_LOGS,
+        "builders follow the logs of builds",
+        "https://docs.cloud.google.com/logging/docs/access-control",
+        narrowest="logs of builds are entries of the project; builds have no logs of their own",
+    ),
+    AllowedGrant(
+        ON_PROJECT, EDIT_BUILDS,
+        "builders start and cancel builds of images",
+        "https://docs.cloud.google.com/build/docs/iam-roles-permissions",
+        narrowest="builds have no IAM policy of their own",
     ),
     AllowedGrant(
         ON_PROJECT, CALL_VERTEX,

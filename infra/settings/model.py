@@ -158,6 +158,8 @@ class Settings(Section):
     labels: dict[str, str] = {}
     submitters: list[str] = []
     """IAM members that may submit jobs as one of the stack's accounts."""
+    builders: list[str] = []
+    """IAM members that may build the stack's images on Google's machines."""
     # Maps keyed by a stable name, never lists: reordering a file renames no resource.
     buckets: dict[Key, Bucket] = {}
     service_accounts: dict[Key, ServiceAccount] = {}
@@ -180,6 +182,11 @@ class Settings(Section):
     def names(self) -> Names:
         """Names of this stack's resources."""
         return Names(self.project, self.project_number, self.region, self.stack)
+
+    @property
+    def builds_images(self) -> bool:
+        """Whether an image of the stack is built from a folder of the checkout."""
+        return any(image.context for image in self.images.values())
 
     @property
     def is_local(self) -> bool:

@@ -17,10 +17,13 @@ def problems(settings: Settings) -> Iterator[Problem]:
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
     yield from _labels(settings)
-    for index, member in enumerate(settings.submitters):
-        if not member.startswith(naming.MEMBER_KINDS):
-            hint = f"write {', '.join(naming.MEMBER_KINDS[:3])} or a principal of workload identity"
-            yield Problem("not an IAM member", member, hint, ("submitters", index))
+    for section, members in (("submitters", settings.submitters), ("builders", settings.builders)):
+        for index, member in enumerate(members):
+            if not member.startswith(naming.MEMBER_KINDS):
+                kinds = ", ".join(naming.MEMBER_KINDS[:3])
+                hint = f"write {kinds} or a principal of workload identity"
+                yield Problem("not an IAM member", member, hint, (section, index))
+    yield from _image_builds(settings)
     yield from _unknown_keys(settings)
 
 
@@ -38,6 +41,19 @@ def _labels(settings: Settings) -> Iterator[Problem]:
     if (count := len(settings.labels)) > most:
         hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
         yield Problem("too many labels", str(count), hint, ("labels",))
+
+
+def _image_builds(settings: Settings) -> Iterator[Problem]:
+    """The stack makes an account of its own where it builds images."""
+    if not settings.builds_images:
+        return
+    if naming.IMAGE_BUILD in settings.service_accounts:
+        path = ("serviceAccounts", naming.IMAGE_BUILD)
+        yield Problem("the stack makes this account itself", naming.IMAGE_BUILD, "rename it", path)
+    name = settings.names.account_id(naming.IMAGE_BUILD)
+    if not naming.ACCOUNT_ID.match(name):
+        what = "the account that builds images would have an id longer than 30 characters"
+        yield Problem(what, name, "shorten the stack's name", ("images",))
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:

@@ -1,7 +1,8 @@
 """The container registry, as clients see it: HTTP at a port of this machine, forwarded as it comes.
 
-Layers are large, so bodies are streamed in both directions. Refused are web pages, names outside of
-local projects, repositories that do not exist, and a second image for an immutable tag.
+Layers are large, so bodies are streamed in both directions. Refused are other users, web
+pages, names outside of local projects, repositories that do not exist, and a second image for an
+immutable tag.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import http.client
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Final
 
 from infra.errors import LocalCloudError
+from localcloud.access.callers import RefusalLog
+from localcloud.access.web import LocalHandler, check_page
 from localcloud.containers import requests
 from localcloud.containers.mirror import Mirror
 from localcloud.containers.registry import Registry, RegistryConnection
 from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.inventory.store import Store
-from localcloud.storage_requests import check_caller
 
 _BLOCK: Final = 1 << 20
 _MANIFESTS: Final = (
@@ -105,12 +107,13 @@ class RegistryFront:
             self._registry.stop()
 
 
-class _Exchange(BaseHTTPRequestHandler):
+class _Exchange(LocalHandler):
     """One request and its answer."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
     disable_nagle_algorithm = True
+    refusals = RefusalLog("registry")
     server: RegistryServer  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def log_message(self, format: str, *args: object) -> None:
@@ -120,7 +123,7 @@ class _Exchange(BaseHTTPRequestHandler):
         try:
             sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
             try:
-                check_caller(sent, self.server.server_port)
+                check_page(sent, self.server.server_port)
                 request = requests.parse(self.command, self.path)
                 immutable = self._check_repository(request)
             except RefusedRequestError as error:

@@ -1,7 +1,7 @@
 """Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
 
-It refuses requests of web pages and names that would leave the emulator's folder
-(``localcloud.storage_requests``), and applies the faults that were added.
+It refuses other users and web pages (``localcloud.access``) and names that would leave the
+emulator's folder (``localcloud.storage_requests``), and applies the faults that were added.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import IO, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from localcloud.access.callers import RefusalLog
+from localcloud.access.web import LocalHandler, check_page
 from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.faults.connection import reset_connection
 from localcloud.faults.model import Fault, Kind, Service
@@ -29,7 +31,6 @@ from localcloud.storage_requests import (
     HEALTHCHECK,
     StorageRequest,
     accepted,
-    check_caller,
     is_content,
 )
 
@@ -78,13 +79,14 @@ class StorageProxy(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
 
 
-class _Exchange(BaseHTTPRequestHandler):
+class _Exchange(LocalHandler):
     """One request and its answer."""
 
     protocol_version = "HTTP/1.1"
     # An answer in two small packets waits 40 ms for the acknowledgement of the first.
     wbufsize = -1
     disable_nagle_algorithm = True
+    refusals = RefusalLog("storage")
     server: StorageProxy  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def log_message(self, format: str, *args: object) -> None:
@@ -108,7 +110,7 @@ class _Exchange(BaseHTTPRequestHandler):
         headers = {name: ", ".join(values) for name, values in sent.items()}
         request = StorageRequest(self.command, self.path, headers)
         try:
-            check_caller(sent, self.server.server_port)
+            check_page(sent, self.server.server_port)
             named = not is_content(request)
         except RefusedRequestError:
             for _ in self._body():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from localcloud import processes
+from localcloud.access import guests
 from localcloud.errors import CommandNotFoundError
 from localcloud.home import PRIVATE_UMASK
 from localcloud.runner.joblog import JobLog
@@ -79,7 +80,8 @@ def run(
     child = processes.register_child(notes, process.pid, "job")
     try:
         end = partial(child.end, GRACE_SECONDS, terminate)
-        ending = _watch(process, end, cancelled, timeout_seconds, tick, preempted)
+        with guests.replica(process.pid):
+            ending = _watch(process, end, cancelled, timeout_seconds, tick, preempted)
     finally:
         child.end(0)
         processes.unregister_child(notes, child)

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent import futures
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import grpc
@@ -17,7 +18,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
 from infra.customjob.google import vertex_api
-from infra.errors import LocalCloudError
+from localcloud.access import grpc_server
 from localcloud.errors import ApiError
 from localcloud.vertex.service import JobService
 
@@ -54,25 +55,23 @@ def serve(
     port: int,
     hooks: Sequence[Hook] = (),
     also: Sequence[grpc.GenericRpcHandler] = (),
-) -> tuple[grpc.Server, int]:
+    folder: Path | None = None,
+) -> tuple[grpc_server.LocalServer, int]:
     """Start a server on 127.0.0.1 (port 0: any free one); returns it and its port.
 
-    ``also`` are handlers of further services at the same address.
+    ``also`` are handlers of further services at the same address. Only processes of this user get
+    in (``localcloud.access``); ``folder`` is for its sockets.
 
     Raises LocalCloudError if the port is taken.
     """
-    # Without SO_REUSEPORT off, a second server would share the port silently.
     server = grpc.server(
         futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
-        options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", 32 << 20)],
+        handlers=[*_handlers(service, tuple(hooks)), *also],
+        interceptors=[grpc_server.PageInterceptor()],
+        options=[("grpc.max_receive_message_length", 32 << 20)],
     )
-    server.add_generic_rpc_handlers((*_handlers(service, tuple(hooks)), *also))
-    try:
-        bound = server.add_insecure_port(f"127.0.0.1:{port}")
-    except RuntimeError as error:
-        raise LocalCloudError(f"port {port} is taken by another program.") from error
-    server.start()
-    return server, bound
+    started = grpc_server.start(server, port, "vertex", folder)
+    return started, started.port
 
 
 #: What answers a method, how its request is read and how its response is written.

@@ -184,7 +184,7 @@ _TURNS: Final = of(
     ),
     (
         "a job that lives is no hindrance",
-        "            self._refuse_if_live(previous, stored)  #",
+        "            self.refuse_if_live(previous, stored)  #",
         "            #",
     ),
     (
@@ -222,8 +222,8 @@ _TURNS: Final = of(
         "the last look comes before the lease is over",
         "            settled = stored is not None and self._is_settled(stored)\n"
         "            "
-        "self._refuse_if_live(previous, stored)  # must follow the check of the lease\n",
-        "            self._refuse_if_live(previous, stored)\n"
+        "self.refuse_if_live(previous, stored)  # must follow the check of the lease\n",
+        "            self.refuse_if_live(previous, stored)\n"
         "            settled = stored is not None and self._is_settled(stored)\n",
     ),
     ("a job being cancelled stops the next one", " and job.state != CANCELLING", ""),

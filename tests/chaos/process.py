@@ -206,6 +206,11 @@ class Process:
         self._read("turn read")
         return self.cloud.turns.get(key)
 
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turns."""
+        self._read("turn keys")
+        return frozenset(self.cloud.turns)
+
     def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
         """Compare-and-swap."""
         self._read("turn write")

@@ -26,6 +26,8 @@ EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 TIMEOUT: Final = 20
 #: Format of the records. Another number was written by another version of this program.
 FORMAT: Final = 1
+#: Where turn records are.
+TURNS: Final = "turns/"
 
 
 _connect_lock = threading.Lock()
@@ -94,6 +96,19 @@ class BucketIntents:
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         self._put(_turn(key), document, generation)
 
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turn records; none if there is no bucket yet."""
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            names = [blob.name for blob in self._bucket.list_blobs(prefix=TURNS, timeout=TIMEOUT)]
+        except NotFound:
+            return frozenset()
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        return frozenset(name.removeprefix(TURNS).removesuffix(".json") for name in names)
+
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
         """An object's content with the blob of the same generation, or None."""
         from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
@@ -151,7 +166,7 @@ def _object(request_id: str) -> str:
 
 
 def _turn(key: str) -> str:
-    return f"turns/{key}.json"
+    return f"{TURNS}{key}.json"
 
 
 def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:

@@ -5,6 +5,7 @@
 ``submission``  the protocol, step by step; start reading here
 ``turn``        its third step: waits out the previous request of the job
 ``adoption``    chooses the job to adopt among those that carry a request id
+``refusal``     what a submission would be refused for, before anything is cancelled
 ``withdrawal``  cancels a job that leaves the stack
 ``waiting``     waits for a job, in the program
 ``timing``      how long each step may take

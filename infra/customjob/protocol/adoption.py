@@ -42,6 +42,15 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
     return earliest(usable)
 
 
+def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
+    """The error about a job that was submitted, and whose record Vertex AI no longer has."""
+    return JobRefusedError(
+        f"run {request.run} of job '{request.job}' was submitted as {name}, and that record was "
+        f"deleted since. Nothing was submitted. Set run: {request.run + 1} on it in the stack file "
+        "to submit it once more."
+    )
+
+
 def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
     """The oldest job. Two processes that see the same jobs choose the same one."""
     return min(found, key=lambda job: (job.created, job.name))

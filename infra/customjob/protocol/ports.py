@@ -154,6 +154,10 @@ class IntentStore(Protocol):
         """The turn record at a ``turn_key``, or None. Strongly consistent."""
         ...
 
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turn records; none if the store does not exist yet."""
+        ...
+
     def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
         """Write the turn record if it still has ``generation`` (0: it does not exist).
 

@@ -26,7 +26,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from infra.customjob.protocol.adoption import earliest, job_to_adopt
+from infra.customjob.protocol.adoption import deleted_job_error, earliest, job_to_adopt
 from infra.customjob.protocol.ports import (
     FAILED,
     TERMINAL,
@@ -44,7 +44,6 @@ from infra.customjob.protocol.timing import Timing
 from infra.customjob.protocol.turn import SubmissionTurn
 from infra.errors import (
     InDoubtError,
-    JobRefusedError,
     NotSubmittedError,
     OperatorError,
     PermissionDeniedError,
@@ -234,11 +233,7 @@ class _Attempt:
         if self.turn.has_passed(job):
             return self._write(IntentState.INTENT, stored.generation)
         if job is None:
-            raise JobRefusedError(
-                f"run {self.request.run} of job '{self.request.job}' was submitted as {name}, and "
-                "that record was deleted since. Nothing was submitted. "
-                f"Set run: {self.request.run + 1} on it in the stack file to submit it once more."
-            )
+            raise deleted_job_error(name, self.request)
         return job_to_adopt([job], self.request)
 
     def _withdrawn_job(self, record: IntentRecord) -> JobSnapshot | None:

@@ -94,7 +94,7 @@ class SubmissionTurn:
         stored = self.intents.read(previous)
         while True:
             settled = stored is not None and self._is_settled(stored)
-            self._refuse_if_live(previous, stored)  # must follow the check of the lease
+            self.refuse_if_live(previous, stored)  # must follow the check of the lease
             if settled or stored is None:
                 break
             self.environment.sleep(self.timing.interval)
@@ -111,7 +111,7 @@ class SubmissionTurn:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
 
-    def _refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
+    def refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
         """Raise if a job of the previous request is live. One being cancelled does not count."""
         for job in self._jobs_of(previous, stored):
             if job.state not in TERMINAL and job.state != CANCELLING:

@@ -43,6 +43,7 @@ class Target:
     resource: str | None
     returns_project: bool = False
     returns_region: bool = False
+    returns_location: bool = False
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         """Policy path of the resource that the inputs name."""
@@ -142,6 +143,8 @@ class Grant(Service):
             made["project"] = path.split("/")[1]
         if self.target.returns_region:
             made["region"] = path.split("/")[3]
+        if self.target.returns_location:
+            made["location"] = path.split("/")[3]
         if values.get("condition"):
             made["condition"] = _condition(values)
         return made
@@ -244,6 +247,17 @@ GRANTS: Final[dict[str, Service]] = {
     "gcp:storage/bucketIAMMember:BucketIAMMember": Grant(
         api="storage.googleapis.com",
         target=Target("bucket", "b/{name}", "storage bucket", "gcp:storage/bucket:Bucket"),
+    ),
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": Grant(
+        api="artifactregistry.googleapis.com",
+        target=Target(
+            "repository",
+            "projects/{project}/locations/{location}/repositories/{name}",
+            "artifactregistry repository",
+            "gcp:artifactregistry/repository:Repository",
+            returns_project=True,
+            returns_location=True,
+        ),
     ),
     "gcp:secretmanager/secretIamMember:SecretIamMember": Grant(
         api="secretmanager.googleapis.com",

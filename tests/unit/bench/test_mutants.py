@@ -95,7 +95,7 @@ def changes(source):
 
 
 def test_a_survivor_and_an_untested_line_are_reported_and_fail(project, capsys, monkeypatch):
-    monkeypatch.setattr(mutants, "SLACK", 5.0)
+    monkeypatch.setattr(mutants, "SLACK", 12.0)  # on a busy machine a survivor is slow
     code, found = judge(project, KILLED, SURVIVED, NOT_COVERED, ENDLESS)
     assert found == {
         KILLED: "killed",

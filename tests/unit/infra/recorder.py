@@ -60,7 +60,7 @@ def grants(resources):
         if type_.lower().endswith("iammember"):
             place = next(
                 inputs[k]
-                for k in ("bucket", "secretId", "serviceAccountId", "project")
+                for k in ("bucket", "secretId", "serviceAccountId", "repository", "project")
                 if k in inputs
             )
             found.add((inputs["member"], inputs["role"], place))

@@ -11,8 +11,9 @@ from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settin
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():
+    of_jobs = {grant for grant in grants(registered("dev")) if grant[0] != BUILD}
     trainer = "serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
-    assert grants(registered("dev")) == {
+    assert of_jobs == {
         (trainer, "roles/storage.objectViewer", "acme-ml-dev-data-dev"),
         (trainer, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
         (trainer, "roles/storage.objectUser", "acme-ml-dev-artifacts-dev"),
@@ -28,6 +29,41 @@ def test_an_account_gets_exactly_the_rights_it_asks_for():
             "projects/acme-ml-dev/serviceAccounts/trainer-dev@acme-ml-dev.iam.gserviceaccount.com",
         ),
     }
+
+
+BUILD = "serviceAccount:image-build-dev@acme-ml-dev.iam.gserviceaccount.com"
+
+
+def test_images_are_built_by_an_account_with_three_grants_none_wider_than_it_must_be():
+    assert {grant for grant in grants(registered("dev")) if grant[0] == BUILD} == {
+        (BUILD, "roles/logging.logWriter", "acme-ml-dev"),
+        (BUILD, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
+        (BUILD, "roles/artifactregistry.writer", "training-dev"),
+    }
+
+
+def test_a_stack_that_builds_no_image_has_no_account_for_it_and_no_such_api():
+    without = registered("dev", images={}, builders=["group:ml@example.com"], jobs={})
+    assert "apis-cloudbuild" in registered("dev")
+    assert not {name for name in without if "images" in name or "cloudbuild" in name}
+
+
+def test_a_builder_starts_builds_as_that_account_and_changes_no_code_of_jobs():
+    member = "group:builders@example.com"
+    found = registered("dev", builders=[member, member])
+    account = "projects/acme-ml-dev/serviceAccounts/" + BUILD.removeprefix("serviceAccount:")
+    assert {grant for grant in grants(found) if grant[0] == member} == {
+        (member, "roles/cloudbuild.builds.editor", "acme-ml-dev"),
+        (member, "roles/logging.viewer", "acme-ml-dev"),
+        (member, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
+        (member, "roles/storage.objectCreator", "acme-ml-dev-staging-dev"),
+        (member, "roles/artifactregistry.reader", "training-dev"),
+        (member, "roles/iam.serviceAccountUser", account),
+    }
+    _, adding = found[f"images-builder-adds-{member}"]
+    assert adding["condition"]["expression"] == (
+        "resource.name.startsWith('projects/_/buckets/acme-ml-dev-staging-dev/objects/images/')"
+    )
 
 
 def test_an_account_that_writes_a_bucket_is_not_granted_reading_it_again():
@@ -48,7 +84,7 @@ def test_only_accounts_whose_jobs_fetch_packages_may_read_the_staging_bucket():
     readers = {
         who
         for who, _, place in grants(registered("dev", serviceAccounts=accounts))
-        if "staging" in place
+        if "staging" in place and who != BUILD
     }
     assert readers == {"serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"}
 

@@ -59,6 +59,8 @@ class Cloud:
     scheduler: LocalScheduler
     client: vertex.JobServiceClient
     storage: StorageEmulator | None
+    port: int
+    """Of the job service."""
 
     def grant(self, resource: str, role: str, member: str = f"serviceAccount:{TRAINER}") -> None:
         policy = self.store.policy(resource)
@@ -137,7 +139,7 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         undo.extend([scheduler.stop, lambda: server.stop(None).wait(), channel.close])
         store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
         store.put(ACCOUNT_TYPE, TRAINER, PROJECT, {}, {"email": TRAINER})
-        return Cloud(home, store, jobs, scheduler, client, emulator)
+        return Cloud(home, store, jobs, scheduler, client, emulator, port)
 
     yield make
     for step in reversed(undo):

@@ -32,6 +32,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "pulumi_home": "pulumi-home",
         "stacks": "stacks",
         "bin": "bin",
+        "sockets": "sockets",
     }
 
     properties = {name for name, value in vars(Home).items() if isinstance(value, property)}

@@ -139,6 +139,9 @@ class Process:
     def read_turn(self, key):
         return self._call("turn read", lambda: self.world.turns.get(key))
 
+    def turn_keys(self):
+        return self._call("turn keys", lambda: frozenset(self.world.turns))
+
     def write_turn(self, key, request_id, number, generation):
         def act():
             current = self.world.turns.get(key)

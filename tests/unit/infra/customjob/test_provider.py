@@ -8,8 +8,9 @@ from pulumi.output import Unknown
 from infra.customjob import provider as module
 from infra.customjob.protocol.ports import IntentState, JobSnapshot, StoredIntent, TurnRecord
 from infra.customjob.provider import CustomJobProvider
+from infra.customjob.refusal_lookup import RefusalLookup
 from infra.customjob.request import job_file as spec
-from infra.errors import OperatorError
+from infra.errors import JobRefusedError, OperatorError
 
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
@@ -49,6 +50,9 @@ class Intents:
     def __init__(self):
         self.stored = self.whose = None
 
+    def turn_keys(self):
+        return frozenset({"us-central1/titanic"} if self.whose else ())
+
     def read_turn(self, key):
         return self.whose
 
@@ -56,15 +60,26 @@ class Intents:
         self.whose = TurnRecord(request_id, generation + 1, number)
 
     def read(self, request_id):
-        return self.stored
+        return self.stored if self.stored and self.stored.record.request_id == request_id else None
 
     def write(self, record, generation):
         self.stored = StoredIntent(record, generation + 1, 0.0)
         return self.stored
 
 
+def unreachable(props):
+    raise OperatorError("nobody is asked here")
+
+
+@pytest.fixture(autouse=True)
+def lookup(monkeypatch):
+    monkeypatch.setattr(module, "_lookup", RefusalLookup())
+    monkeypatch.setattr(module, "_service", unreachable)
+    monkeypatch.setattr(module, "_intents", unreachable)
+
+
 @pytest.fixture
-def intents(monkeypatch):
+def intents(monkeypatch, lookup):
     fake = Intents()
     monkeypatch.setattr(module, "_intents", lambda props: fake)
     return fake
@@ -206,3 +221,38 @@ def test_check_misses_what_makes_a_job_and_names_no_property():
 
 def test_check_lets_unknown_values_pass():
     assert not PROVIDER.check({}, PROPS | {"request": Unknown()}).failures
+
+
+def test_a_new_job_that_would_be_refused_fails_its_check(service):
+    PROVIDER.create(PROPS)
+    service.record = JobSnapshot(NAME, "JOB_STATE_FAILED", 1, spec.digest_of(BODY)[:20], "oom")
+    [failure] = PROVIDER.check({}, PROPS).failures
+    assert failure.property == ""
+    assert "run 1 of job 'titanic' is FAILED" in failure.reason
+    assert not PROVIDER.check(PROPS, PROPS).failures  # it is in the state: nothing is submitted
+
+
+def test_a_replacement_that_would_be_refused_fails_before_the_old_job_is_cancelled(service):
+    outs = outputs_of_run_2_after_run_1_failed(service)
+    with pytest.raises(JobRefusedError, match=r"run 1 .* FAILED .*run: 2 .* Nothing was cancelled"):
+        PROVIDER.diff("other", outs, PROPS)
+
+
+def outputs_of_run_2_after_run_1_failed(service):
+    """Run 1 failed in the turn that it still has; the state has run 2 from a copy of the file."""
+    outs = outputs(service)
+    service.record = JobSnapshot(NAME, "JOB_STATE_FAILED", 1, spec.digest_of(BODY)[:20])
+    return outs | {"submission": PLACE | {"run": 2.0}, "requestId": "id2"}
+
+
+def test_what_cannot_be_looked_up_fails_no_preview():
+    assert not PROVIDER.check({}, PROPS).failures
+    olds = {**PROPS, "requestId": "id0"}
+    assert PROVIDER.diff(NAME, olds, PROPS).replaces == ["request"]
+
+
+def test_an_unknown_request_is_not_looked_up(service):
+    PROVIDER.create(PROPS)
+    service.record = JobSnapshot(NAME, "JOB_STATE_FAILED", 1, spec.digest_of(BODY)[:20])
+    unknown = PROPS | {"requestId": Unknown(), "request": Unknown()}
+    assert not PROVIDER.check({}, unknown).failures

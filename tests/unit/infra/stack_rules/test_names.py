@@ -37,3 +37,25 @@ def test_other_members_may_not_submit(member):
     [(path, text)] = refused(submitters=[member])
     assert path == "submitters[0]"
     assert "not an IAM member" in text
+
+
+@pytest.mark.parametrize("member", ["allUsers", "ada@example.com"])
+def test_only_such_members_may_build_images(member):
+    [(path, text)] = refused(builders=[member])
+    assert path == "builders[0]"
+    assert "not an IAM member" in text
+
+
+BUILT = {"a": {"context": "jobs/spot_resume"}}
+
+
+def test_the_account_that_builds_images_is_the_stacks_own():
+    found = dict(refused(images=BUILT, serviceAccounts={"image-build": {}}))
+    assert "the stack makes this account itself" in found["serviceAccounts.image-build"]
+    assert stack(serviceAccounts={"image-build": {}}).service_accounts
+
+
+def test_a_stack_that_builds_images_has_a_name_short_enough_for_their_account():
+    found = [": ".join(parts) for parts in refused(stack="nineteen-characters", images=BUILT)]
+    assert any("images: the account that builds images" in text for text in found)
+    assert stack(stack="nineteen-characters").stack

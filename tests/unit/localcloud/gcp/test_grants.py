@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localcloud.gcp.codec import decode
-from tests.unit.localcloud.gcp.harness import Plugin
+from tests.unit.localcloud.gcp.harness import Plugin, refused
 
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 ACCOUNT = "gcp:serviceaccount/account:Account"
@@ -16,6 +16,8 @@ SECRET_GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 NETWORK = "gcp:compute/network:Network"
 SUBNET = "gcp:compute/subnetwork:Subnetwork"
 SUBNET_GRANT = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+REPOSITORY_GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 MEMBER = "serviceAccount:trainer@local-p1.iam.gserviceaccount.com"
 
 
@@ -78,3 +80,20 @@ def test_a_resource_is_named_in_short_in_full_or_by_its_address(ready: Plugin, n
         "projects/local-p1/regions/us-central1/subnetworks/workers/roles/compute.networkUser/"
         + MEMBER
     )
+
+
+def test_a_grant_on_a_repository_is_on_that_repository_alone(local: Plugin) -> None:
+    local.enable("iam", "artifactregistry")
+    local.create(ACCOUNT, {"accountId": "trainer"})
+    named = {"location": "us-central1", "role": "roles/artifactregistry.writer", "member": MEMBER}
+    grant = {**named, "repository": "training"}
+    assert "not found" in refused(lambda: local.create(REPOSITORY_GRANT, grant))
+    made = {"repositoryId": "training", "location": "us-central1", "format": "DOCKER"}
+    local.create(REPOSITORY, made)
+
+    id_, outputs = local.create(REPOSITORY_GRANT, grant)
+
+    place = "projects/local-p1/locations/us-central1/repositories/training"
+    assert id_ == f"{place}/roles/artifactregistry.writer/{MEMBER}"
+    assert (outputs["repository"], outputs["location"]) == (place, "us-central1")
+    assert (outputs["project"], outputs["member"]) == ("local-p1", MEMBER)

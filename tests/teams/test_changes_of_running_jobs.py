@@ -1,0 +1,75 @@
+"""What becomes of a running job when its stack changes: real engine, CLI and code that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import Project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+BUSY = {"script": "exec sleep 600"}
+PREVIEW = "preview -s local"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("changes")) as made:
+        yield made
+
+
+def live(project: Project, job: str) -> list[str]:
+    """Runs of a job that go on, each once for each job."""
+    return [x.labels["run"] for x in project.accepted(job) if not x.state.terminal]
+
+
+def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Project) -> None:
+    for run in (1, 2):
+        project.want(reverted={**BUSY, "run": run})
+        project.up()
+    project.want(reverted={**BUSY, "run": 1})
+    project.pulumi(PREVIEW)
+    project.up()
+    assert live(project, "reverted") == ["1"]
+    project.up()
+    turns = [job.labels["request-turn"] for job in project.accepted("reverted")]
+    assert sorted(turns) == ["1", "2", "3"]
+
+
+def test_a_job_put_back_after_its_removal_is_refused_by_the_preview(project: Project) -> None:
+    project.want(removed=BUSY)
+    project.up()
+    project.want()
+    project.up()
+    project.want(removed=BUSY)
+    told = project.pulumi(PREVIEW, code=None)
+    assert "run 1 of job 'removed' is CANCELLED" in told
+    assert "Set run: 2 on it in the stack file" in told
+    assert "Traceback" not in told
+    project.want(removed={**BUSY, "run": 2})
+    project.up()
+    assert live(project, "removed") == ["2"]
+
+
+def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: Project) -> None:
+    project.want(restored=BUSY)
+    project.up()
+    project.pulumi("stack export -s local --file before.json")
+    project.want(restored={**BUSY, "run": 2})
+    project.up()
+    project.pulumi("stack import -s local --file before.json")
+    project.want(restored={**BUSY, "run": 3})
+    for command in (PREVIEW, "up -s local --yes --skip-preview"):
+        told = project.pulumi(command, code=None)
+        assert "earlier submission that this state does not know" in told
+        assert "Nothing was submitted" in told
+        assert "Nothing was cancelled" in told
+        assert "Traceback" not in told
+    assert live(project, "restored") == ["2"]
+    project.want(restored={**BUSY, "run": 2})
+    project.up()
+    assert live(project, "restored") == ["2"]
+    assert len(project.accepted("restored")) == 2

@@ -1,0 +1,89 @@
+import threading
+import time
+
+import pytest
+
+from infra.customjob.protocol import submission
+from infra.customjob.protocol.timing import Timing
+from infra.customjob.refusal_lookup import RefusalLookup, is_offline
+from infra.errors import OperatorError
+from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World
+
+
+@pytest.fixture
+def world():
+    """A world in which the job was submitted, and an edit of it would be refused."""
+    world = World()
+    process = Process(world)
+    submission.submit(REQUEST, process, process, Timing(), process.environment())
+    return world
+
+
+class Connection:
+    """Counts the calls of all lookups that connect by it."""
+
+    def __init__(self, world, on_call=lambda name, when: None):
+        self.made, self.connected = [], 0
+        self.process = Process(world, lambda *call: (self.made.append(call), on_call(*call)))
+
+    def __call__(self):
+        self.connected += 1
+        return self.process, self.process
+
+
+def test_a_reason_is_found_within_the_records(world):
+    assert "is PENDING" in RefusalLookup().reason(EDITED, "", "control", Connection(world))
+
+
+def test_jobs_that_were_never_submitted_cost_one_listing_together():
+    lookup, connection = RefusalLookup(), Connection(World())
+    for _ in range(100):
+        assert lookup.reason(REQUEST, "", "control", connection) == ""
+    assert connection.made == [("turn keys", "before"), ("turn keys", "after")]
+
+
+def test_what_cannot_be_read_is_tried_once_and_fails_nothing(world):
+    def fail(name, when):
+        raise OperatorError("no credentials")
+
+    lookup, connection = RefusalLookup(), Connection(world, fail)
+    assert [lookup.reason(EDITED, "", "control", connection) for _ in range(3)] == ["", "", ""]
+    assert connection.connected == 1
+
+
+def test_a_cloud_that_does_not_answer_holds_a_preview_up_once_and_not_for_long(world):
+    waiting = threading.Event()
+    connection = Connection(world, lambda name, when: waiting.wait(60))
+    lookup = RefusalLookup(bound=0.2)
+    began = time.monotonic()
+    assert [lookup.reason(EDITED, "", "control", connection) for _ in range(3)] == ["", "", ""]
+    assert (connection.connected, time.monotonic() - began < 30) == (1, True)
+    waiting.set()
+
+
+def test_another_bucket_is_looked_up_all_the_same(world):
+    lookup = RefusalLookup()
+
+    def fail():
+        raise OperatorError("no such project")
+
+    assert lookup.reason(EDITED, "", "elsewhere", fail) == ""
+    assert lookup.reason(EDITED, "", "control", Connection(world))
+
+
+@pytest.mark.parametrize(
+    ("project", "home", "backend", "offline"),
+    [
+        ("acme-ml-dev", "/x/.vt-local", "file:///x/.vt-local/pulumi", True),
+        ("acme-ml-dev", "/x/.vt-local", "gs://state", False),
+        ("acme-ml-dev", "", "file:///x/.vt-local/pulumi", False),
+        ("acme-ml-dev", "", "", False),
+        ("local-x", "/x/.vt-local", "file:///x/.vt-local/pulumi", False),
+    ],
+)
+def test_a_real_project_previewed_against_the_stand_in_is_offline(
+    monkeypatch, world, project, home, backend, offline
+):
+    monkeypatch.setenv("VT_LOCAL_HOME", home)
+    monkeypatch.setenv("PULUMI_BACKEND_URL", backend)
+    assert is_offline(project) is offline

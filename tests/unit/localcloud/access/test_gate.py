@@ -1,0 +1,195 @@
+"""The gate in front of a gRPC server, over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from infra.errors import LocalCloudError
+from localcloud.access import gate, grpc_server
+from localcloud.access.callers import Caller
+from localcloud.faults.connection import reset_peer
+from tests.unit.localcloud.conftest import wait_until
+
+METHOD = "/test.Service/Method"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+class Service(grpc.GenericRpcHandler):
+    """Answers with the request, and records the peers of calls."""
+
+    def __init__(self) -> None:
+        self.peers: list[str] = []
+        self.held = threading.Event()
+        self.held.set()
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
+            self.peers.append(context.peer())
+            self.held.wait(20)
+            return request
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def server(service: Service) -> Iterator[grpc_server.LocalServer]:
+    made = grpc.server(
+        futures.ThreadPoolExecutor(4),
+        handlers=[service],
+        interceptors=[grpc_server.PageInterceptor()],
+        options=[("grpc.max_receive_message_length", 32 << 20)],
+    )
+    started = grpc_server.start(made, 0, "test")
+    yield started
+    service.held.set()
+    started.stop(None).wait()
+
+
+def call(port: int, data: bytes = b"text", **options: Any) -> bytes:
+    # Channels to one address share a connection, unless they are told not to.
+    own = ("grpc.use_local_subchannel_pool", 1)
+    settings = [("grpc.max_receive_message_length", 32 << 20), own]
+    with grpc.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
+        method: Any = channel.unary_unary(METHOD)
+        return method(data, timeout=20, **options)
+
+
+def code(error: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
+    return error.value.code()  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("size", [0, 1, 65536, 16 << 20])
+def test_calls_of_any_size_pass_both_ways(server: grpc_server.LocalServer, size: int) -> None:
+    data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    assert call(server.port, data) == data
+
+
+def test_each_connection_has_a_peer_of_its_own_and_none_is_left(
+    server: grpc_server.LocalServer, service: Service
+) -> None:
+    for _ in range(3):
+        call(server.port)
+    assert len(set(service.peers)) == 3
+    wait_until(lambda: not any(gate.connection_of(peer) for peer in service.peers))
+
+
+def test_the_connection_of_a_peer_is_reset(
+    server: grpc_server.LocalServer, service: Service
+) -> None:
+    service.held.clear()
+    own = [("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}", own) as channel:
+        running: Any = channel.unary_unary(METHOD)
+        answer = running.future(b"text", timeout=20)
+        wait_until(lambda: service.peers)
+        assert reset_peer(service.peers[0])
+        assert answer.exception(20).code() is grpc.StatusCode.UNAVAILABLE
+    assert not reset_peer("unix:/no/such/connection")
+
+
+REQUESTS = {
+    "GET": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "a name that points here": b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    "POST of gRPC-Web": b"POST /test.Service/Method HTTP/1.1\r\n"
+    b"Content-Type: application/grpc-web\r\nContent-Length: 5\r\n\r\n\0\0\0\0\0",
+    "WebSocket": b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+    "upgrade to HTTP/2": b"GET / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+    "a method that begins like HTTP/2": b"PRI / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + PREFACE,
+    "bytes": bytes(64),
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
+    server: grpc_server.LocalServer, service: Service, request_: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(request_)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+    assert b"requests of web pages are refused" in answer
+    assert service.peers == []
+
+
+def test_a_preface_may_come_in_pieces(server: grpc_server.LocalServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in PREFACE:
+            connection.sendall(bytes([byte]))
+        connection.sendall(b"\0\0\0\4\0\0\0\0\0")  # SETTINGS without a setting
+        assert connection.recv(9)[3] == 4  # the server's own
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+def test_a_call_with_an_origin_is_refused(
+    server: grpc_server.LocalServer, service: Service, origin: str
+) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        call(server.port, metadata=[("origin", origin)])
+    assert code(error) is grpc.StatusCode.PERMISSION_DENIED
+    assert service.peers == []
+
+
+def test_a_refused_caller_gets_permission_denied_and_one_line_is_logged(
+    server: grpc_server.LocalServer, service: Service,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(gate, "caller", lambda _: Caller(allowed=False, uid=1001))
+    with pytest.raises(grpc.RpcError, match="only processes of the user who started") as error:
+        call(server.port)
+    assert code(error) is grpc.StatusCode.PERMISSION_DENIED
+    assert service.peers == []
+    assert capsys.readouterr().out == "test: refused a connection of user 1001\n"
+
+
+def test_refused_callers_hold_few_connections_and_not_for_long(
+    server: grpc_server.LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "caller", lambda _: Caller(allowed=False, uid=1001))
+    held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(60)]
+    for each in held:
+        each.settimeout(40)
+        assert each.recv(1) == b""  # ended by the server, though nothing was sent
+        each.close()
+
+
+def test_a_taken_port_is_an_error_and_leaves_no_folder(
+    tmp_path: Path, server: grpc_server.LocalServer
+) -> None:
+    other = grpc.server(futures.ThreadPoolExecutor(1))
+    with pytest.raises(LocalCloudError, match=f"port {server.port} is taken"):
+        grpc_server.start(other, server.port, "test", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_the_sockets_lie_where_only_this_user_finds_them_and_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool
+) -> None:
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    monkeypatch.setattr(grpc_server.tempfile, "tempdir", str(temporary))
+    wanted = tmp_path / ("d" * (100 if deep else 1))
+    wanted.mkdir()
+    monkeypatch.setattr(grpc_server, "_LONGEST_PATH", len(str(tmp_path)) + 60)
+    server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Service()])
+    started = grpc_server.start(server, 0, "test", wanted)
+    (folder,) = (temporary if deep else wanted).iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert call(started.port) == b"text"
+    started.stop(None).wait()
+    assert list(temporary.iterdir()) == list(wanted.iterdir()) == []

@@ -1,0 +1,193 @@
+"""The owner of a connection's other end, by each way to look it up, on real connections."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from localcloud.access import callers, owners
+from localcloud.access.callers import caller
+from localcloud.access.owners import LOOKUPS, Lookup, plain_address
+
+Pair = tuple[socket.socket, socket.socket]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are Linux's")
+
+
+def works(lookup: Lookup) -> bool:
+    """Whether this system has this way: netlink and /proc are not everywhere."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
+        try:
+            return lookup(client.getsockname(), server.getsockname()) is not None
+        except OSError:
+            return False
+
+
+@pytest.fixture(params=LOOKUPS, ids=[each.__name__ for each in LOOKUPS])
+def lookup(request: pytest.FixtureRequest) -> Lookup:
+    if not works(request.param):
+        pytest.skip(f"this system does not have the way {request.param.__name__}")
+    return request.param
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        yield made
+
+
+def connect(listener: socket.socket, host: str = "127.0.0.1") -> Pair:
+    """A client, and the server's end of its connection."""
+    client = socket.create_connection((host, listener.getsockname()[1]))
+    return client, listener.accept()[0]
+
+
+def ends(server: socket.socket) -> tuple[owners.Address, owners.Address]:
+    return plain_address(server.getpeername()), plain_address(server.getsockname())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_the_owner_of_a_client_is_found_of_either_family(
+    lookup: Lookup, listener: socket.socket, host: str
+) -> None:
+    try:
+        client, server = connect(listener, host)
+    except OSError:
+        pytest.skip("this system has no IPv6")
+    with client, server:
+        assert lookup(*ends(server)) == os.geteuid()
+
+
+def test_a_client_on_ipv6_is_found(lookup: Lookup) -> None:
+    with ExitStack() as stack:
+        try:
+            listener = stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6))
+        except OSError:
+            pytest.skip("this system has no IPv6")
+        client, server = connect(listener, "::1")
+        stack.enter_context(client)
+        stack.enter_context(server)
+        assert lookup(*ends(server)) == os.geteuid()
+
+
+def test_a_client_that_hung_up_belongs_to_nobody(lookup: Lookup, listener: socket.socket) -> None:
+    client, server = connect(listener)
+    with server:
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        client.close()  # Linux shows such a socket as one of root
+        assert lookup(*ends(server)) is None
+
+
+def test_a_client_that_only_ended_its_request_is_found(
+    lookup: Lookup, listener: socket.socket
+) -> None:
+    client, server = connect(listener)
+    with client, server:
+        client.shutdown(socket.SHUT_WR)
+        assert lookup(*ends(server)) == os.geteuid()
+
+
+def test_a_server_that_listens_at_the_clients_address_is_not_its_owner(
+    lookup: Lookup, listener: socket.socket
+) -> None:
+    nobody = ("127.0.0.1", listener.getsockname()[1])
+    assert lookup(nobody, ("127.0.0.1", 9)) is None
+
+
+def test_another_server_of_the_same_client_is_another_connection(
+    lookup: Lookup, listener: socket.socket
+) -> None:
+    client, server = connect(listener)
+    with client, server:
+        peer, (host, port) = ends(server)
+        assert lookup(peer, (host, port ^ 1)) is None
+
+
+def test_a_caller_of_this_user_gets_in(listener: socket.socket) -> None:
+    client, server = connect(listener)
+    with client, server:
+        who = caller(server)
+        assert who.allowed
+        assert who.uid == (os.geteuid() if callers.can_check() else None)
+
+
+@linux
+def test_a_caller_that_hung_up_before_it_was_looked_up_is_refused(listener: socket.socket) -> None:
+    client, server = connect(listener)
+    with server:
+        client.close()
+        assert caller(server) == callers.Caller(allowed=False, uid=None)
+
+
+@linux
+def test_a_connection_that_was_reset_while_it_was_looked_up_is_refused(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, server = connect(listener)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def another_user_takes_the_port(*_: owners.Address) -> int:
+        client.close()
+        return os.geteuid()
+
+    monkeypatch.setattr(callers, "_lookup", lambda: another_user_takes_the_port)
+    with server:
+        assert not caller(server).allowed
+
+
+@pytest.mark.parametrize(
+    ("uid", "allowed"), [(0, True), (1000, True), (1001, False), (65534, False)]
+)
+def test_this_user_and_root_get_in_and_nobody_else(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, uid: int, allowed: bool
+) -> None:
+    monkeypatch.setattr(callers, "_lookup", lambda: lambda *_: uid)
+    monkeypatch.setattr(callers, "os", SimpleNamespace(geteuid=lambda: 1000))
+    client, server = connect(listener)
+    with client, server:
+        assert caller(server).allowed is allowed
+
+
+def test_where_the_system_does_not_tell_callers_get_in_and_that_can_be_asked(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "_lookup", lambda: None)
+    client, server = connect(listener)
+    with client, server:
+        assert caller(server) == callers.Caller(allowed=True, uid=None)
+    assert not callers.can_check()
+
+
+@pytest.mark.parametrize(
+    ("uid", "uid_map", "ambiguous"),
+    [
+        (65534, "0 0 4294967295", False),
+        (65534, "65534 100000 1", True),
+        (1000, "0 100000 65536", False),
+    ],
+)
+def test_nobody_of_a_user_namespace_may_be_anybody(
+    tmp_path: Path, uid: int, uid_map: str, ambiguous: bool
+) -> None:
+    (tmp_path / "sys/kernel").mkdir(parents=True)
+    (tmp_path / "sys/kernel/overflowuid").write_text("65534\n")
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/uid_map").write_text(f"         {uid_map}\n")
+    assert callers._is_ambiguous(uid, tmp_path) is ambiguous
+
+
+def test_many_refused_callers_write_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    log = callers.RefusalLog("storage")
+    for _ in range(1000):
+        log.refused(callers.Caller(allowed=False, uid=1001))
+    assert capsys.readouterr().out == "storage: refused a connection of user 1001\n"
