@@ -1,7 +1,7 @@
 """May the process at the other end of a connection call?
 
-Processes of this user, of root and of jobs may. The question is asked once for each connection, of the
-system; nothing that the caller sends plays a part. Where the system does not answer, nobody is
+Processes of this user, of root and of jobs may. The question is asked once for each connection, of
+the system; nothing that the caller sends plays a part. Where the system does not answer, nobody is
 refused, and ``can_check`` is False: commands then say so.
 """
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -169,6 +170,18 @@ def left_behind(home: Home) -> list[str]:
     return found
 
 
+def status_of_user(uid: int, url: str) -> int:
+    """What storage answers a process of this user that is none of the container's."""
+    code = (
+        "import os, sys, http.client; os.setgid(10001); os.setuid(int(sys.argv[1]));"
+        "c = http.client.HTTPConnection(sys.argv[2].rpartition('/')[2]);"
+        "c.request('GET', '/storage/v1/b?project=local'); print(c.getresponse().status)"
+    )
+    command = [sys.executable, "-I", "-c", code, str(uid), url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return int(done.stdout or 0)
+
+
 def containers(home: Home) -> list[str]:
     """Containers that the engine of this home still has."""
     files = (home.containers / "storage").glob("*-containers/containers.json")
@@ -198,6 +211,7 @@ def test_a_cancelled_container_may_finish_and_leaves_nothing(cloud: Cloud):
     name = cloud.submit("sleep")
     cloud.wait_for_line(name, "sleeping")
     assert any(MARK in each for each in left_behind(cloud.home))
+    assert status_of_user(10001, cloud.storage._connection.API_BASE_URL) == 403
     cloud.client.cancel_custom_job(name=name)
     assert cloud.wait(name, "CANCELLED", "FAILED", "SUCCEEDED") == "CANCELLED"
     ended = cloud.storage.bucket("data-of-tests").blob("ended.txt").download_as_bytes()
