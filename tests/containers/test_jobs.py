@@ -173,7 +173,8 @@ def left_behind(home: Home) -> list[str]:
 def status_of_user(uid: int, url: str) -> int:
     """What storage answers a process of this user that is none of the container's."""
     code = (
-        "import os, sys, http.client, encodings.idna; os.setgid(10001); os.setuid(int(sys.argv[1]));"
+        "import os, sys, http.client, encodings.idna\n"
+        "os.setgid(10001); os.setuid(int(sys.argv[1]));"
         "c = http.client.HTTPConnection(sys.argv[2].rpartition('/')[2]);"
         "c.request('GET', '/storage/v1/b?project=local'); print(c.getresponse().status)"
     )
