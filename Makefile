@@ -36,8 +36,8 @@ report: setup ## STACK=S: what a deployment would do, with no cloud: .build/repo
 preview: setup ## STACK=S: the same against the stack's own state; what `make deploy` is held to
 	@./tools/report $(REPORT) $(STACK) $(POLICIES) $(if $(REFRESH),--refresh)
 
-comment: setup ## STACK=S: put the report of `make preview` on the pull request (in a workflow)
-	@$(BIN)/vt github comment --stack $(STACK) $(REPORT).md --approval $(REPORT).approval.json
+comment: setup ## STACK=S: put the report of a preview on its pull request (in the workflow report)
+	@$(BIN)/vt github comment --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
 
 approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
 	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK) -o $(REPORT).approval.json -- "$$DIGEST"; \

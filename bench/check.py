@@ -103,7 +103,7 @@ config:
   vertex-training:serviceAccounts:
     trainer: {reads: [data], writes: [artifacts]}
   vertex-training:images:
-    trainer: {tag: v1}
+    trainer: {digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
   vertex-training:jobs:
 """
 UNCHECKED: Final = '''\

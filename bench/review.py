@@ -53,7 +53,7 @@ config:
   gcp:region: us-central1
   vertex-training:projectNumber: "210987654321"
   vertex-training:images:
-    trainer: {tag: v1}
+    trainer: {digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
 """
 
 

@@ -21,6 +21,7 @@ printed. Exceptions that reach a person have one tree::
     │   └── PreviewParseError         a text is no preview
     ├── ApprovalParseError            a text is no record of an approval
     └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
+        ├── ArtifactError             what a run uploaded is not what a preview uploads
         ├── LocalCloudError           the local cloud cannot be started, reached or removed
         ├── ImageBuildError           an image was not built; has the last lines of the log
         └── RegistryError             a registry of images refused, or cannot be reached
@@ -180,6 +181,10 @@ class CommandError(TrainingError):
         self.message = message
         self.hint = hint
         super().__init__(f"{message} Hint: {hint}" if hint else message)
+
+
+class ArtifactError(CommandError):
+    """A run's artifact is missing, or is not what the workflow of a preview uploads."""
 
 
 class LocalCloudError(CommandError):

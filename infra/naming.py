@@ -134,6 +134,15 @@ class Names:
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
 
 
+def stack_of_repository(repository: str) -> str:
+    """The stack whose images are in the repository of this id; see ``Names.repository_id``.
+
+    >>> stack_of_repository("training-dev")
+    'dev'
+    """
+    return repository.removeprefix("training-")
+
+
 def label_problem(key: str, value: str) -> str | None:
     """What is wrong with a label, or None."""
     if not LABEL_KEY.match(key):

@@ -57,7 +57,7 @@ def deploy(stack: Stack) -> None:
 def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     """Every component, in order, and the stack's outputs."""
     settings = stack.settings
-    names, labels = settings.names, settings.labels
+    names, labels = settings.names, settings.labels_by_team
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     storage = Storage(
         "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
@@ -76,6 +76,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         packages=stack.packages,
         root=stack.root,
         bucket=storage.buckets[STAGING],
+        keep_old=any(settings.finishes(job) for job in settings.jobs),
     )
     needed = [
         *(apis, storage, registry, uploaded),
@@ -107,7 +108,7 @@ def declare_identities(
             names=settings.names,
             account=account,
             uses_packages=settings.names.account_email(key) in fetching,
-            submitters=settings.submitters,
+            submitters=settings.submitters_of(key),
             storage=storage,
             secrets=secrets,
             after=apis.on("iam", "cloudresourcemanager"),
@@ -151,7 +152,13 @@ def declare_training(
         requests=requests,
         jobs=settings.jobs,
         labels=names.labels(settings.labels),
+        team_labels={
+            key: names.labels(settings.labels_of(team))
+            for key, request in requests.items()
+            if (team := settings.team_at(account_of(request)))
+        },
         control_bucket=names.bucket(CONTROL),
+        finishes=settings.finishes,
         after=after,
     )
 
@@ -238,6 +245,11 @@ def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobReq
         for request in requests.values()
         if staging in request.body
     }
+
+
+def account_of(request: JobRequest) -> str:
+    """The address of the account that a job runs as; empty if it names none."""
+    return str(request.message["jobSpec"].get("serviceAccount", ""))
 
 
 def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]:

@@ -18,8 +18,9 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
+from infra.images import pins
 from infra.plan import external_grants, packages
-from infra.plan.facts import job_limits, stack_facts
+from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.network import NetworkPlan, network_grants, plan_network
 from infra.plan.packages import Package
@@ -33,7 +34,16 @@ from infra.plan.reservations import (
 from infra.settings import locations, partial, reader, stack_files
 from infra.settings.model import Settings
 from infra.settings.reader import Schema
-from infra.stack_rules import advice, files, limits, names, network, project_numbers, reservations
+from infra.stack_rules import (
+    advice,
+    files,
+    limits,
+    names,
+    network,
+    project_numbers,
+    reservations,
+    teams,
+)
 
 #: How the training project's stack files are read.
 SCHEMA: Final = Schema("vertex-training", Settings)
@@ -77,7 +87,11 @@ class Stack:
     def context(self) -> Context:
         """What is around every job of this stack, other jobs aside."""
         facts = stack_facts(self.settings, self.network, self.reservations)
-        return dataclasses.replace(Context.of(facts), limits=job_limits(self.settings))
+        return dataclasses.replace(
+            Context.of(facts),
+            limits=job_limits(self.settings),
+            account_limits=account_limits(self.settings),
+        )
 
     def submission(self, job: str, run: int = 1) -> Submission:
         """The submission of a job in this stack."""
@@ -120,7 +134,13 @@ class Stack:
 
     def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
         """Settings that are valid and probably not meant."""
-        return self.located(advice.warnings(self.settings, self.reservations, requests, now))
+        found = advice.warnings(self.settings, self.reservations, requests, now)
+        return [*self.located(found), *self.image_warnings()]
+
+    def image_warnings(self) -> list[Problem]:
+        """Images that are behind their context, at their places in the stack file."""
+        found = pins.warnings(self.settings, self.root)
+        return self.located([dataclasses.replace(each, level="warning") for each in found])
 
     def reservation_costs(self, now: datetime.datetime) -> list[str]:
         """A line for each reservation the stack makes."""
@@ -181,6 +201,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
     """Everything that does not hold across the keys of a stack file."""
     return [
         *names.problems(settings),
+        *teams.problems(settings),
         *files.problems(settings, root),
         *network.problems(settings),
         *reservations.problems(settings, plan_reservations(settings)),

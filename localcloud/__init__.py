@@ -19,6 +19,7 @@
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
 ``containers``          the container registry
+``cloudbuild``          stand-in for Cloud Build
 ``inventory``           resources and IAM policies, shared by plugin and services
 ``faults``              faults that a person adds
 ======================  ==============================================================

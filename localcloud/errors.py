@@ -19,6 +19,7 @@ package: what a person reads is a ``LocalCloudError`` of ``infra.errors``. ::
     │   ├── ExecutorError             the environment of its image cannot be built
     │   ├── PackageError              one of its packages cannot be fetched or installed
     │   └── ImageError                its image cannot be had, or runs nothing
+    ├── UnsupportedBuildError         the stand-in of Cloud Build cannot run a build
     ├── CommandNotFoundError          a job's program cannot be started on this machine
     ├── JobCancelledError             a job was cancelled while it was prepared
     └── ExchangeEndedError            the fault proxy ends an HTTP exchange without a whole answer
@@ -132,6 +133,10 @@ class PackageError(PreparationError):
 
 class ImageError(PreparationError):
     """An image cannot be pulled or runs nothing; the text says which and why."""
+
+
+class UnsupportedBuildError(StandInError):
+    """A build that this stand-in of Cloud Build cannot run. The message says what is in it."""
 
 
 class CommandNotFoundError(StandInError):

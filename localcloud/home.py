@@ -26,6 +26,8 @@ PASSPHRASE: Final = "local"
 #: Umask of the server, of the programs it starts and of the commands that write below the home.
 PRIVATE_UMASK: Final = 0o077
 
+#: Where clients find the container registry: HOST:PORT.
+REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 #: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
 REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
 BUILDERS: Final = "CONTAINERS_CONF"
@@ -100,6 +102,11 @@ class Home:
     def containers(self) -> Path:
         """Images that were pulled, and containers that run; empty until the first."""
         return self.root / "containers"
+
+    @property
+    def builds(self) -> Path:
+        """One folder a build of Cloud Build, named by its id."""
+        return self.root / "builds"
 
     @property
     def jobs(self) -> Path:
@@ -203,11 +210,19 @@ class Home:
         if ports:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
-        if ports and ports.registry:
-            env["ARTIFACT_REGISTRY_EMULATOR_HOST"] = f"127.0.0.1:{ports.registry}"
-            files = {REGISTRIES: self.registries, BUILDERS: self.builders}
-            env |= {name: str(file) for name, file in files.items() if _is_unset(name, file)}
+            env |= self.image_environment(ports.registry)
         return env
+
+    def image_environment(self, port: int) -> dict[str, str]:
+        """Variables that lead programs to the registry at ``port``, and builders to base images.
+
+        None for 0. Builders get settings only where there are some, and the user has none.
+        """
+        if not port:
+            return {}
+        files = {REGISTRIES: self.registries, BUILDERS: self.builders}
+        env = {name: str(file) for name, file in files.items() if _is_unset(name, file)}
+        return {REGISTRY: f"127.0.0.1:{port}", **env}
 
 
 def _is_unset(variable: str, file: Path) -> bool:

@@ -89,8 +89,8 @@ def _serve(
     stop: threading.Event,
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
+    from localcloud.cloudbuild.assembly import CloudBuild
     from localcloud.containers.builders import write_settings
-    from localcloud.containers.host import ContainerHost
     from localcloud.faults.calls import CallFaults
     from localcloud.inventory.store import Store
     from localcloud.vertex.grpc_front import serve
@@ -105,21 +105,31 @@ def _serve(
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
         settings = threading.Thread(target=write_settings, args=(home, registry.port))
         settings.start()  # it asks pip, which takes half a second
-        containers = ContainerHost(home, registry.port)
-        containers.recover()
+        containers = _containers(home, registry)
         scheduler = _scheduler(home, storage, faults, store, jobs, containers)
         scheduler.start()
-        logs = handler(LogService(home, store, jobs))
+        builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
+        also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
         hook = CallFaults(faults, jobs, stop)
         service = JobService(store, jobs, scheduler, containers.refusal)
-        server, bound = serve(service, port, [hook], [logs], home.sockets)
+        server, bound = serve(service, port, [hook], also, home.sockets)
         settings.join()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         scheduler.stop()
+        builds.stop()
     finally:
         registry.stop()
     print("stopped")
+
+
+def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
+    """What runs containers, without those of a server that was killed."""
+    from localcloud.containers.host import ContainerHost
+
+    containers = ContainerHost(home, registry.port)
+    containers.recover()
+    return containers
 
 
 def _registry(home: Home, store: Store) -> RegistryFront:

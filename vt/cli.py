@@ -18,6 +18,7 @@ from vt.deploy.command import approval, deploy
 from vt.diff.command import diff
 from vt.drift.command import drift
 from vt.github.command import github
+from vt.images.command import images, promote
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.fault_commands import fault
@@ -43,6 +44,8 @@ app.command()(review)
 local.add_typer(fault, name="fault")
 app.command(context_settings=UP_CONTEXT)(up)
 app.add_typer(jobs, name="jobs")
+app.add_typer(images, name="images")
+app.command()(promote)
 app.command()(approval)
 app.command()(deploy)
 app.command()(diff)

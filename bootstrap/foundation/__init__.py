@@ -8,5 +8,7 @@
 ``federation``    Workload Identity Federation with GitHub, in place of keys
 ``identities``    a service account of CI, with its grants and who may impersonate it
 ``permissions``   permissions of the accounts, derived from the stacks' resource types
+``conditions``    which resources and which grants ``deploy`` may change: its custom roles
+``denial``        the deny policy: what CI's accounts cannot do, whatever roles they hold
 ================  ===================================================================
 """

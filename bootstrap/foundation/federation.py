@@ -32,7 +32,7 @@ class Role(enum.StrEnum):
     PREVIEW = enum.auto()
     """Pull requests."""
     PLAN = enum.auto()
-    """Drift checks and plans of the deployed branch."""
+    """Jobs of the GitHub environment's plans, ``NAME-plan``: drift checks, plans of the branch."""
     DEPLOY = enum.auto()
     """Jobs of the GitHub environment, on the deployed branch."""
 
@@ -47,7 +47,10 @@ def role_conditions(settings: Settings) -> dict[Role, str]:
             f"has(assertion.environment) && assertion.environment == '{settings.environment}' && "
             f"{on_branch} && {after_merge}"
         ),
-        Role.PLAN: (f"!has(assertion.environment) && {on_branch} && ({after_merge} || {at_night})"),
+        Role.PLAN: (
+            f"has(assertion.environment) && assertion.environment == '{settings.environment}-plan'"
+            f" && {on_branch} && ({after_merge} || {at_night})"
+        ),
     }
     if settings.pull_requests:
         conditions[Role.PREVIEW] = (

@@ -30,6 +30,7 @@ class Identity(pulumi.ComponentResource):
     """A service account with its grants on the state bucket, the key and the project."""
 
     email: pulumi.Output[str]
+    account: gcp.serviceaccount.Account
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Identity(pulumi.ComponentResource):
         super().__init__("vertextraining:bootstrap:Identity", name, None, opts)
         self._name, self._settings = name, settings
         self._child = pulumi.ResourceOptions(parent=self, depends_on=after)
-        self._account = gcp.serviceaccount.Account(
+        self.account = gcp.serviceaccount.Account(
             f"{name}-account",
             project=settings.project,
             account_id=f"ci-{name}-{settings.stack}",
@@ -58,7 +59,7 @@ class Identity(pulumi.ComponentResource):
             description=description,
             opts=self._child,
         )
-        self.email = self._account.email
+        self.email = self.account.email
         self._grant_on_state(state, state_role, key_role)
         self.register_outputs({"email": self.email})
 
@@ -67,14 +68,14 @@ class Identity(pulumi.ComponentResource):
             f"{self._name}-state",
             bucket=state.bucket.name,
             role=role,
-            member=self._account.member,
+            member=self.account.member,
             opts=self._child,
         )
         gcp.kms.CryptoKeyIAMMember(
             f"{self._name}-key",
             crypto_key_id=state.key.id,
             role=key_role,
-            member=self._account.member,
+            member=self.account.member,
             opts=self._child,
         )
 
@@ -82,7 +83,7 @@ class Identity(pulumi.ComponentResource):
         """Let workflows impersonate this account if their token has this role."""
         gcp.serviceaccount.IAMMember(
             f"{self._name}-from-workflows",
-            service_account_id=self._account.name,
+            service_account_id=self.account.name,
             role=IMPERSONATE,
             member=federation.principals(role),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[federation]),
@@ -112,7 +113,7 @@ class Identity(pulumi.ComponentResource):
             f"{self._name}-{name}",
             project=self._settings.project,
             role=role,
-            member=self._account.member,
+            member=self.account.member,
             condition=when if condition else None,
             opts=self._child,
         )

@@ -2,7 +2,7 @@
 
 Predefined roles grant more: ``roles/secretmanager.admin`` also reads every secret's value, and
 ``roles/storage.admin`` also creates HMAC keys. So each account gets a custom role with exactly the
-permissions that ``permissions.yaml`` lists.
+permissions that ``permissions.yaml`` lists. ``conditions`` splits those of ``deploy``.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import pydantic
 import yaml
 from pydantic import ConfigDict, Field
-
-from infra.plan import grants
-
-#: Most roles that one ``hasOnly`` may list. https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
-MAX_ROLES: Final = 10
 
 Permission = Annotated[str, Field(pattern=r"^[a-z]+\.[A-Za-z]+\.[A-Za-z]+$")]
 
@@ -64,17 +59,3 @@ def of_grant(types: Iterable[str]) -> list[str]:
 
 def _in_project(types: Iterable[str]) -> list[Need]:
     return [need for type_ in types if (need := needs()[type_]).where == "project"]
-
-
-def grantable_roles() -> list[str]:
-    """Roles that the stacks grant in their own project; ``deploy`` may grant no others."""
-    elsewhere = {need.type for need in needs().values() if need.where != "project"}
-    return sorted({grant.role for grant in grants.ALLOWED if grant.type not in elsewhere})
-
-
-def grantable_roles_condition() -> str:
-    """CEL condition that limits ``deploy`` to granting those roles."""
-    roles = [f"'{role}'" for role in grantable_roles()]
-    lists = [", ".join(roles[at : at + MAX_ROLES]) for at in range(0, len(roles), MAX_ROLES)]
-    granted = "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', [])"
-    return f"({' || '.join(f'{granted}.hasOnly([{listed}])' for listed in lists)})"

@@ -1,7 +1,7 @@
 """Declare the resources of one environment, in order.
 
     apis ──► state bucket, key ──┐
-      └────► GitHub federation ──┴──► preview, plan, deploy
+      └────► GitHub federation ──┴──► preview, plan, deploy ──► denial
 
 Nothing here reads resources of the training stacks, and they never change these.
 """
@@ -14,7 +14,8 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation import identities, permissions
+from foundation import conditions, identities, permissions
+from foundation.denial import Denial
 from foundation.federation import Federation, Role
 from foundation.identities import Identity
 from foundation.settings import Settings
@@ -47,9 +48,13 @@ def deploy(settings: Settings) -> None:
     github = Federation("github", settings=settings, after=apis)
     plan = create_plan_identity(settings, state, github, apis)
     changes = create_deploy_identity(settings, state, github, apis)
+    accounts = {"plan": plan.account, "deploy": changes.account}
     if settings.pull_requests:
         preview = create_preview_identity(settings, state, github, apis)
+        accounts["preview"] = preview.account
         pulumi.export("previewAccount", preview.email)
+    if settings.deny_policy:
+        Denial("denial", settings=settings, accounts=accounts, after=apis)
 
     pulumi.export("backend", f"gs://{settings.state_bucket}")
     pulumi.export("secretsProvider", f"gcpkms://{state.key_path}")
@@ -110,15 +115,8 @@ def create_deploy_identity(
         after=after,
     )
     account.allow_impersonation(Role.DEPLOY, github)
-    # Exclude the state bucket from the project-wide role: its own grant above is narrower.
-    not_state = f"!resource.name.startsWith('projects/_/buckets/{settings.state_bucket}')"
-    types = permissions.needs()
-    account.grant_custom_role("deploy", permissions.of_deploy(types), condition=not_state)
-    account.grant_custom_role(
-        "grant",
-        permissions.of_grant(types),
-        condition=f"{not_state} && {permissions.grantable_roles_condition()}",
-    )
+    for part in conditions.deploy_roles(settings, permissions.needs()):
+        account.grant_custom_role(part.name, part.permissions, condition=part.condition)
     return account
 
 

@@ -14,6 +14,14 @@ from infra.settings.section import ProjectId, ProjectNumber, Section, form
 #: https://docs.github.com/en/rest/repos: numeric ids of owners and repositories never change hands.
 Id = Annotated[str, form(r"[0-9]{1,19}", "a number in quotes, like '9919'")]
 Days = Annotated[int, Field(ge=1, le=3650)]
+#: https://docs.cloud.google.com/iam/docs/service-account-types
+Email = Annotated[
+    str,
+    form(
+        r"[a-z0-9][a-z0-9-]{0,62}@[a-z0-9.-]{1,120}\.gserviceaccount\.com",
+        "109876543210-compute@developer.gserviceaccount.com",
+    ),
+]
 
 
 class GitHub(Section):
@@ -59,6 +67,13 @@ class Settings(Section):
     plan_reads: list[str] = []
     """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks."""
 
+    deny_policy: bool = True
+    """Whether to attach a deny policy; making one takes ``roles/iam.denyAdmin`` of the
+    organization. Without it, ``deploy`` can act as CI's other accounts."""
+    protected_accounts: list[Email] = []
+    """Further service accounts of the project, such as Compute Engine's default one, that
+    ``deploy`` must never act as."""
+
     @pydantic.field_validator("plan_reads")
     @classmethod
     def _only_other_buckets(cls, keys: list[str]) -> list[str]:
@@ -83,6 +98,11 @@ class Settings(Section):
     def state_bucket(self) -> str:
         """Name of the bucket with Pulumi's state."""
         return self.state.bucket or f"{self.project}-pulumi-state"
+
+    @property
+    def key_ring(self) -> str:
+        """Name of the key ring with the key of Pulumi's secrets."""
+        return f"pulumi-{self.stack}"
 
     @property
     def environment(self) -> str:

@@ -43,7 +43,7 @@ class State(pulumi.ComponentResource):
         self.bucket = _create_bucket(name, settings, child)
         self.key_path = (
             f"projects/{settings.project}/locations/{settings.region}/keyRings/"
-            f"{_key_ring(settings)}/cryptoKeys/{KEY}"
+            f"{settings.key_ring}/cryptoKeys/{KEY}"
         )
         self.key = _create_key(name, settings, child)
         self.register_outputs({"bucket": self.bucket.url, "key": self.key.id})
@@ -71,14 +71,10 @@ def _create_bucket(
     )
 
 
-def _key_ring(settings: Settings) -> str:
-    return f"pulumi-{settings.stack}"
-
-
 def _create_key(name: str, settings: Settings, opts: pulumi.ResourceOptions) -> gcp.kms.CryptoKey:
     ring = gcp.kms.KeyRing(
         f"{name}-keys",
-        name=_key_ring(settings),
+        name=settings.key_ring,
         project=settings.project,
         location=settings.region,
         opts=opts,

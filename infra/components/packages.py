@@ -26,8 +26,12 @@ class Packages(pulumi.ComponentResource):
         packages: Mapping[str, Package],
         root: Path,
         bucket: gcp.storage.Bucket,
+        keep_old: bool = False,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """``keep_old``: new code does not delete the old, which a job that goes on still fetches
+        when it leaves the queue or a machine of it is replaced.
+        """
         super().__init__("vertextraining:packages:Packages", name, None, opts)
         (root / FOLDER).mkdir(parents=True, exist_ok=True)
         self.objects = {}
@@ -41,6 +45,6 @@ class Packages(pulumi.ComponentResource):
                 name=package_object(package),
                 source=pulumi.FileAsset(f"{FOLDER}/{package.file}"),
                 content_type="application/gzip",
-                opts=pulumi.ResourceOptions(parent=self),
+                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=keep_old or None),
             )
         self.register_outputs({"objects": {k: o.output_name for k, o in self.objects.items()}})

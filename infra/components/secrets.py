@@ -27,11 +27,12 @@ class Secrets(pulumi.ComponentResource):
         name: str,
         *,
         names: Names,
-        labels: Mapping[str, str],
+        labels: Mapping[str | None, Mapping[str, str]],
         secrets: Mapping[str, Secret],
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """``labels`` are by team; None has those of what no team owns."""
         super().__init__("vertextraining:secrets:Secrets", name, None, opts)
         replica = gcp.secretmanager.SecretReplicationUserManagedReplicaArgs(location=names.region)
         made = {
@@ -45,7 +46,7 @@ class Secrets(pulumi.ComponentResource):
                     )
                 ),
                 annotations={"description": secret.description} if secret.description else None,
-                labels=names.labels(labels),
+                labels=names.labels(labels[secret.team]),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after),
             )
             for key, secret in secrets.items()

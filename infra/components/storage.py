@@ -30,12 +30,15 @@ class Storage(pulumi.ComponentResource):
         name: str,
         *,
         names: Names,
-        labels: Mapping[str, str],
+        labels: Mapping[str | None, Mapping[str, str]],
         buckets: Mapping[str, Bucket],
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Paths of files start at the checkout; ``after`` are APIs that must be enabled."""
+        """``labels`` are by team; None has those of what no team owns.
+
+        Paths of files start at the checkout; ``after`` are APIs that must be enabled.
+        """
         super().__init__("vertextraining:storage:Storage", name, None, opts)
         self._name, self._names, self._labels, self._after = name, names, labels, after
         self.buckets = {
@@ -63,7 +66,7 @@ class Storage(pulumi.ComponentResource):
             ),
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
-            labels=self._names.labels(self._labels),
+            labels=self._names.labels(self._labels[bucket.team]),
             opts=pulumi.ResourceOptions(
                 parent=self, depends_on=self._after, protect=bucket.protect
             ),

@@ -30,11 +30,16 @@ class Training(pulumi.ComponentResource):
         requests: Mapping[str, JobRequest],
         jobs: Mapping[str, Job],
         labels: Mapping[str, str],
+        team_labels: Mapping[str, Mapping[str, str]] | None = None,
         control_bucket: str,
+        finishes: Callable[[str], bool] = lambda _: False,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``after``: everything a job may need; none is submitted before all of it is there.
+        """``team_labels``, by job, take the place of ``labels``. ``finishes``: whether a running
+        job, by its name, ends by itself when it changes.
+
+        ``after``: everything a job may need; all of it is there first.
 
         The component waits for it and jobs wait for the component, so that the long list of what
         all that is stands in the state once and not once a job (docs/adr/0013).
@@ -46,9 +51,10 @@ class Training(pulumi.ComponentResource):
             key: CustomJob(
                 f"{name}-{key}",
                 request=request,
-                labels=labels,
+                labels=(team_labels or {}).get(key, labels),
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
+                finishes=finishes(key),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
             for key, request in requests.items()

@@ -19,6 +19,7 @@ from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
     REQUEST_ID_LABEL,
+    TERMINAL,
     IntentStore,
     JobService,
     JobSnapshot,
@@ -30,7 +31,7 @@ from infra.customjob.protocol.timing import Timing
 from infra.customjob.protocol.withdrawal import release, withdraw
 from infra.customjob.refusal_lookup import RefusalLookup
 from infra.customjob.request.job_file import digest_of
-from infra.errors import JobRefusedError
+from infra.errors import JobRefusedError, OperatorError
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit the job once more.
@@ -39,6 +40,8 @@ RECORD_DELETED: Final = "RECORD_DELETED"
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
+DEFERRED: Final = "deferredRequestId"
 #: Key of the pickled provider in the inputs of a dynamic resource.
 PROVIDER_KEY: Final = "__provider"
 
@@ -69,20 +72,24 @@ class CustomJobProvider(dynamic.ResourceProvider):
         # Name no property: the engine would print its value.
         return dynamic.CheckResult(news, [dynamic.CheckFailure("", text) for text in reasons])
 
-    def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+    def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Replace the job if its request changed: Vertex AI cannot update jobs. Ignore labels.
+
+        With ``onChange: finish``, a job that has not ended is updated instead, and goes on.
 
         Raises:
             JobRefusedError: the new request would be refused after the old job was cancelled.
         """
         replaces = []
-        if isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]:
+        deferred = _is_deferred(id_, olds, news)
+        if not deferred and _has_another_request(olds, news):
             # The state keeps no copy of the request: it changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
             if not _has_unknown(news) and (reason := _refusal(news, olds["requestId"])):
                 raise JobRefusedError(f"{reason} Nothing was cancelled.")
         changes = (
             bool(replaces)
+            or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
             or _changed(olds, news, PROVIDER_KEY)
             or olds["options"] != _kept(news["options"])
         )
@@ -102,15 +109,41 @@ class CustomJobProvider(dynamic.ResourceProvider):
         return dynamic.ReadResult(id_, {**_without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the options that the state keeps. Does not touch the job."""
-        changed = {"options": _kept(news["options"])}
-        return dynamic.UpdateResult({**_without_provider(olds), **changed})
+        """Update the options that the state keeps, and the request that waits for the job's end.
+
+        Does not touch the job.
+        """
+        outs = {**_without_provider(olds), "options": _kept(news["options"])}
+        outs.pop(DEFERRED, None)
+        if _has_another_request(olds, news):
+            outs[DEFERRED] = news["requestId"]
+        return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
         """Cancel the job and wait until it has ended. ``onDelete: delete`` deletes its record."""
         delete_record = props["options"]["onDelete"] == "delete"
         withdraw(_service(props), id_, delete_record=delete_record)
         release(_intents(props), props["requestId"], id_)
+
+
+def _has_another_request(olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    return isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]
+
+
+def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    """Whether the new request is submitted later, because the job may end by itself and has not.
+
+    Where the job cannot be read, its last known state counts: a job that may run is left alone.
+    """
+    if news["options"].get("onChange") != "finish" or not _has_another_request(olds, news):
+        return False
+    if olds.get("state") in TERMINAL:
+        return False
+    try:
+        job = _service(olds).get(id_)
+    except OperatorError:
+        return True
+    return job is not None and job.state not in TERMINAL
 
 
 def _refusal(news: dict[str, Any], replaced: str | None) -> str:

@@ -16,7 +16,8 @@ from infra.customjob.request.job_file import JobRequest
 class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     """One submission of a training job on Vertex AI.
 
-    A changed request replaces it: the old job is deleted before the new one is created. The
+    A changed request replaces it: the old job is deleted before the new one is created, or when it
+    has ended (``finishes``). The
     resource sets ``delete_before_replace`` because ``--replace`` and taint skip the provider's
     ``diff``: they would adopt the running job and then cancel it.
     """
@@ -36,6 +37,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         labels: Mapping[str, str],
         control_bucket: str,
         on_delete: str,
+        finishes: bool = False,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """Declare the job.
@@ -43,6 +45,8 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ``labels`` are the stack's; a change of them does not replace the job.
         ``control_bucket`` holds the intent record, by which the request is submitted only once.
         ``on_delete``, ``keep`` or ``delete``, applies to the record of the job once it has ended.
+        ``finishes``: when the request changes, a job that runs ends by itself. The next ``pulumi
+        up`` after that submits the new request.
         """
         submission = request.submission
         # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
@@ -55,6 +59,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
                 "labels": dict(labels),
                 "controlBucket": control_bucket,
                 "onDelete": on_delete,
+                **({"onChange": "finish"} if finishes else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(

@@ -21,6 +21,7 @@ PLATFORM: Final = "linux/amd64"
 #: Of what is digested; a change of it is a change of every identity.
 _FORM: Final = 1
 _TAG_DIGITS: Final = 32
+_CHUNK: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,30 @@ def identity(source: Source, context: Context) -> str:
     Raises:
         ConfigError: a file cannot be read, or was changed in between.
     """
+    stream = _Digest(_head(source))
+    try:
+        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
+    except OSError as failed:
+        what = f"the context cannot be read: {failed.strerror or failed}"
+        raise ConfigError([Problem(what, location=Location(source.context))]) from None
+    return stream.sha256.hexdigest()
+
+
+def identity_of_archive(source: Source, archive: Path) -> str:
+    """The identity of a context that was written to a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    stream = _Digest(_head(source))
+    with archive.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            stream.write(chunk)
+    return stream.sha256.hexdigest()
+
+
+def _head(source: Source) -> bytes:
+    """What stands before the archive in what is digested: the options."""
     options = {
         "form": _FORM,
         "platform": PLATFORM,
@@ -68,13 +93,12 @@ def identity(source: Source, context: Context) -> str:
         "buildArgs": dict(source.build_args),
         "target": source.target,
     }
-    stream = _Digest(json.dumps(options, sort_keys=True).encode() + b"\0")
-    try:
-        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
-    except OSError as failed:
-        what = f"the context cannot be read: {failed.strerror or failed}"
-        raise ConfigError([Problem(what, location=Location(source.context))]) from None
-    return stream.sha256.hexdigest()
+    return json.dumps(options, sort_keys=True).encode() + b"\0"
+
+
+def short(text: str) -> str:
+    """A digest of ``text`` that names a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def tag(build: str) -> str:

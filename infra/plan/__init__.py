@@ -3,6 +3,7 @@
 ===================  =================================================================
 ``network``          names, owners and grants of the network
 ``reservations``     the same for reservations, and what they cost
+``access``           who reaches what data, and through which accounts
 ``grants``           every grant that the stack may make, and why
 ``external_grants``  grants that another team must make, as a table and as commands
 ``references``       what ``${kind.name}`` in a job file stands for

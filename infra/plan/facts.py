@@ -15,7 +15,9 @@ from infra.customjob.rules.context import (
 )
 from infra.plan.network import NetworkPlan
 from infra.plan.reservations import ReservationPlan
+from infra.settings.limits import Limits
 from infra.settings.model import Settings
+from infra.settings.teams import TeamLimits
 
 
 def stack_facts(
@@ -82,9 +84,25 @@ def _reservation(plan: ReservationPlan) -> ReservationFacts:
 def job_limits(settings: Settings) -> JobLimits:
     """The stack's limits as the rules of single jobs take them."""
     limits = settings.limits
+    return _job_limits(limits, limits.in_usd and not limits.allow_unpriced, "limits")
+
+
+def account_limits(settings: Settings) -> dict[str, JobLimits]:
+    """The limits of teams, by the address of each account that has a team."""
+    found: dict[str, JobLimits] = {}
+    for key, account in settings.service_accounts.items():
+        if team := settings.teams.get(account.team or ""):
+            priced = team.limits.in_usd and not settings.limits.allow_unpriced
+            address = settings.names.account_email(key)
+            found[address] = _job_limits(team.limits, priced, f"teams.{account.team}.limits")
+    return found
+
+
+def _job_limits(limits: Limits | TeamLimits, priced: bool, source: str) -> JobLimits:
     return JobLimits(
         usd=limits.max_usd_per_job,
-        priced=limits.in_usd and not limits.allow_unpriced,
+        priced=priced,
         machine_types=None if limits.machine_types is None else tuple(limits.machine_types),
         strategies=None if limits.strategies is None else tuple(limits.strategies),
+        source=source,
     )

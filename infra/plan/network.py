@@ -133,7 +133,7 @@ def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     yield GrantRequest("attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
     if found.host:
         deployers = [] if settings.network.attachment.existing else found.host.deployers
-        yield from _users(found, agent, [*settings.submitters, *deployers])
+        yield from _users(found, agent, [*settings.all_submitters, *deployers])
     targets = {config["targetProject"] for config in found.dns_peering}
     for target in sorted({settings.project, *targets} if targets else ()):
         key = f"looks-up-{target}"
@@ -143,7 +143,7 @@ def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
 def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     if found.host:
         agent = f"serviceAccount:{settings.names.vertex_agent()}"
-        yield from _users(found, agent, settings.submitters)
+        yield from _users(found, agent, settings.all_submitters)
 
 
 def _users(found: NetworkPlan, agent: str, people: list[str]) -> Iterator[GrantRequest]:

@@ -6,6 +6,7 @@
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
 ``limits``         the section ``limits``
+``teams``          the section ``teams``
 ``reader``         config -> settings; refuses unknown keys and encrypted values
 ``partial``        as much of a wrong config as is valid, so that rules judge the rest
 ``stack_files``    reads a stack's config from its files, for tools without an engine

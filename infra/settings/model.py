@@ -13,6 +13,7 @@ from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
 from infra.settings.section import Key, ProjectId, ProjectNumber, Section, form
+from infra.settings.teams import Team
 
 #: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
 BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
@@ -40,6 +41,8 @@ class Bucket(Section):
     """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
     protect: bool = False
     """Whether Pulumi refuses to delete or replace the bucket."""
+    team: str | None = None
+    """The team whose accounts alone may name it; every account's without it."""
 
     @pydantic.field_validator("soft_delete_days")
     @classmethod
@@ -62,12 +65,18 @@ class ServiceAccount(Section):
     calls_vertex: bool = False
     """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
     description: str = ""
+    team: str | None = None
+    """The team it belongs to."""
+    submitters: list[str] | None = None
+    """IAM members that may submit jobs as it; the team's without it, or else the stack's."""
 
 
 class Secret(Section):
     """A secret's container. The value is added outside of this stack and never read here."""
 
     description: str = ""
+    team: str | None = None
+    """The team whose accounts alone may name it; every account's without it."""
 
 
 class Package(Section):
@@ -130,6 +139,8 @@ class Job(Section):
     """Raise it to submit an unchanged job once more."""
     on_delete: Literal["keep", "delete"] = "keep"
     """Whether the record of an ended job is kept when it leaves the stack."""
+    on_change: Literal["cancel", "finish"] | None = None
+    """What becomes of the running job when its request changes; the stack's if absent."""
     wait: Literal["running", "succeeded"] | None = None
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
@@ -157,7 +168,9 @@ class Settings(Section):
     project_number: ProjectNumber
     labels: dict[str, str] = {}
     submitters: list[str] = []
-    """IAM members that may submit jobs as one of the stack's accounts."""
+    """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
+    of their own."""
+    teams: dict[Key, Team] = {}
     builders: list[str] = []
     """IAM members that may build the stack's images on Google's machines."""
     # Maps keyed by a stable name, never lists: reordering a file renames no resource.
@@ -171,6 +184,9 @@ class Settings(Section):
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
     limits: Limits = Limits()
+    on_change: Literal["cancel", "finish"] = "cancel"
+    """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
+    next ``pulumi up`` submits the changed one."""
     jobs: dict[Key, Job] = {}
 
     @pydantic.field_validator("shared_vpc", mode="before")
@@ -183,10 +199,44 @@ class Settings(Section):
         """Names of this stack's resources."""
         return Names(self.project, self.project_number, self.region, self.stack)
 
+    def submitters_of(self, account: str) -> list[str]:
+        """IAM members that may submit jobs as the account with this key."""
+        given = self.service_accounts[account]
+        if given.submitters is not None:
+            return given.submitters
+        team = self.teams.get(given.team or "")
+        return team.submitters if team else self.submitters
+
+    @property
+    def all_submitters(self) -> list[str]:
+        """IAM members that may submit jobs as any account."""
+        found = [self.submitters_of(key) for key in self.service_accounts] or [self.submitters]
+        return list(dict.fromkeys(member for members in found for member in members))
+
+    def labels_of(self, team: str | None) -> dict[str, str]:
+        """Labels of what ``team`` owns, by the stack and by the team; the stack's without one."""
+        owner = self.teams.get(team or "")
+        return {**self.labels, "team": str(team), **owner.labels} if owner else self.labels
+
+    @property
+    def labels_by_team(self) -> dict[str | None, dict[str, str]]:
+        """:meth:`labels_of` each team; None has those of what no team owns."""
+        return {None: self.labels} | {team: self.labels_of(team) for team in self.teams}
+
+    def team_at(self, address: str) -> str | None:
+        """The team of the account with this address; None if it has none."""
+        accounts = self.service_accounts.items()
+        by_address = {self.names.account_email(key): account.team for key, account in accounts}
+        return by_address.get(address)
+
     @property
     def builds_images(self) -> bool:
         """Whether an image of the stack is built from a folder of the checkout."""
         return any(image.context for image in self.images.values())
+
+    def finishes(self, job: str) -> bool:
+        """Whether a job that runs ends by itself when its request changes."""
+        return (self.jobs[job].on_change or self.on_change) == "finish"
 
     @property
     def is_local(self) -> bool:

@@ -28,7 +28,7 @@ STAND_INS: Final = {
 #: Sections that rules judge by all of their keys and by each other.
 JOINED: Final = ("network", "sharedVpc", "reservations")
 #: Key of an account -> section that its entries name.
-NAMED_BY: Final = {"reads": "buckets", "writes": "buckets", "secrets": "secrets"}
+NAMED_BY: Final = {"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 ===================  =================================================================
 ``names``            names that Google Cloud would refuse; keys of what is not there
+``teams``            the section ``teams``: what a team owns
 ``files``            files that the stack file names
 ``project_numbers``  numbers that are not their project's
 ``network``          the sections ``network`` and ``sharedVpc``

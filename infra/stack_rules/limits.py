@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from infra.catalog import costs, machines
 from infra.customjob.request.job_file import JobFileResult
-from infra.errors import Problem, did_you_mean
+from infra.errors import Path, Problem, did_you_mean
 from infra.settings.model import Settings
 
 
@@ -32,7 +32,25 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
 
     A job that is wrong by itself does not count towards the total: it is reported already.
     """
-    return [*_region(settings), *_total(settings, results)]
+    known = {
+        key: (result.request, cost)
+        for key, result in results.items()
+        if result.request
+        and (cost := costs.of_job(result.request.message, settings.region).worst_case)
+    }
+    everything = {key: cost for key, (_, cost) in known.items()}
+    most = settings.limits.max_usd_per_environment
+    found = [*_region(settings)]
+    found += _total(everything, most, "all jobs", ("limits", "maxUsdPerEnvironment"))
+    for name, team in settings.teams.items():
+        of_team = {
+            key: cost
+            for key, (request, cost) in known.items()
+            if settings.team_at(request.message["jobSpec"].get("serviceAccount", "")) == name
+        }
+        path = ("teams", name, "limits", "maxUsdPerTeam")
+        found += _total(of_team, team.limits.max_usd_per_team, f"all jobs of team {name}", path)
+    return found
 
 
 def _region(settings: Settings) -> Iterator[Problem]:
@@ -43,22 +61,15 @@ def _region(settings: Settings) -> Iterator[Problem]:
         yield Problem(what, settings.region, hint, ("region",), rule="limit-region")
 
 
-def _total(settings: Settings, results: Mapping[str, JobFileResult]) -> Iterator[Problem]:
-    most = settings.limits.max_usd_per_environment
-    if most is None:
-        return
-    known = {
-        key: cost
-        for key, result in results.items()
-        if result.request
-        and (cost := costs.of_job(result.request.message, settings.region).worst_case)
-    }
+def _total(
+    known: Mapping[str, float], most: float | None, whose: str, path: Path
+) -> Iterator[Problem]:
+    """Jobs (``known``: name -> USD) that together cost more than ``most``."""
     total = math.fsum(known.values())
-    if total <= most:
+    if most is None or total <= most:
         return
     dearest = sorted(known, key=lambda key: -known[key])[:3]
     examples = ", ".join(f"{key} {costs.usd(known[key])}" for key in dearest)
-    what = f"all jobs together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
+    what = f"{whose} together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
     hint = f"shorten timeouts, use fewer machines, or raise the limit; the dearest: {examples}"
-    path = ("limits", "maxUsdPerEnvironment")
     yield Problem(what, "", hint, path, rule="limit-environment-cost")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra import naming
-from infra.errors import Problem, did_you_mean
+from infra.errors import Path, Problem, did_you_mean
 from infra.settings.model import Settings
 
 
@@ -17,12 +17,19 @@ def problems(settings: Settings) -> Iterator[Problem]:
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
     yield from _labels(settings)
-    for section, members in (("submitters", settings.submitters), ("builders", settings.builders)):
+    lists: dict[Path, list[str]] = {
+        ("submitters",): settings.submitters,
+        ("builders",): settings.builders,
+    }
+    lists |= {("teams", key, "submitters"): team.submitters for key, team in settings.teams.items()}
+    for key, account in settings.service_accounts.items():
+        lists[("serviceAccounts", key, "submitters")] = account.submitters or []
+    for path, members in lists.items():
         for index, member in enumerate(members):
             if not member.startswith(naming.MEMBER_KINDS):
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
                 hint = f"write {kinds} or a principal of workload identity"
-                yield Problem("not an IAM member", member, hint, (section, index))
+                yield Problem("not an IAM member", member, hint, (*path, index))
     yield from _image_builds(settings)
     yield from _unknown_keys(settings)
 

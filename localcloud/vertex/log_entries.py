@@ -7,7 +7,7 @@ job's creation and a millisecond a line. It orders the lines of a replica, and n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -24,7 +24,12 @@ from localcloud.vertex.records import JobRecord, JobTable
 
 API: Final = "logging.googleapis.com"
 _CLAUSE: Final = re.compile(r'([\w.]+)\s*(=|>=)\s*"([^"]*)"')
-_EQUAL: Final = ("resource.type", "resource.labels.job_id", "resource.labels.task_name")
+_EQUAL: Final = (
+    "resource.type",
+    "resource.labels.job_id",
+    "resource.labels.task_name",
+    "resource.labels.build_id",
+)
 _MAX_PAGE: Final = 1000
 
 
@@ -36,10 +41,20 @@ class _Query:
 
 
 class LogService:
-    """``google.logging.v2.LoggingServiceV2`` as far as reading a job's log needs it."""
+    """``google.logging.v2.LoggingServiceV2`` as far as reading the log of a job needs it.
 
-    def __init__(self, home: Home, store: Store, jobs: JobTable) -> None:
-        self.home, self.store, self.jobs = home, store, jobs
+    ``others`` reads the entries of other types of resources, by project and labels of a filter.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        jobs: JobTable,
+        others: Mapping[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]
+        | None = None,
+    ) -> None:
+        self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
 
     def list_log_entries(
         self, request: types.ListLogEntriesRequest
@@ -81,6 +96,11 @@ class LogService:
         return _Query(match[1], equal, since)
 
     def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
+        if other := self.others.get(query.equal.get("resource.type", "")):
+            for entry in other(query.project, query.equal):
+                if query.since is None or entry.timestamp >= query.since:  # pyright: ignore[reportOperatorIssue]
+                    yield entry
+            return
         job = self.jobs.get(query.equal.get("resource.labels.job_id", ""))
         if job is None or query.project not in (job.project, project_number(job.project)):
             return

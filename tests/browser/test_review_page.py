@@ -151,6 +151,38 @@ def test_no_page_is_wider_than_the_window(chromium: Browser, file: Path, width: 
     page.close()
 
 
+def test_costs_are_seen_on_a_telephone_without_scrolling_sideways(
+    chromium: Browser, file: Path
+) -> None:
+    page = opened(chromium, file, "light")
+    page.set_viewport_size({"width": 420, "height": 800})
+    table = page.locator("table.jobs").first
+    assert table.evaluate("t => t.parentElement.scrollWidth <= t.parentElement.clientWidth")
+    box = table.get_by_text("$10,260").first.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 420
+    assert [each["id"] for each in Axe().run(page).response["violations"]] == []
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_opens_grants_or_destroys_is_never_green(
+    chromium: Browser, file: Path, scheme: str
+) -> None:
+    page = opened(chromium, file, scheme)
+    css = "getComputedStyle(document.documentElement).getPropertyValue('--good')"
+    page.evaluate(f"document.body.style.borderColor = {css}")
+    green = page.evaluate("getComputedStyle(document.body).borderTopColor")
+    found = page.locator(".gained, .opens, .destroyed, svg .new text")
+    colours = found.evaluate_all(
+        "all => all.map(e => [getComputedStyle(e).color, getComputedStyle(e).fill])"
+    )
+    assert len(colours) > 3
+    assert green not in {colour for both in colours for colour in both}
+    page.close()
+
+
 def test_the_pictures_words_are_there_for_who_cannot_see_it(chromium: Browser, file: Path) -> None:
     page = opened(chromium, file, "light")
     told = page.locator("svg title").text_content() or ""

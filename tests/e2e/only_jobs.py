@@ -47,7 +47,8 @@ for key, said in json.loads(Path("jobs.json").read_text()).items():
     place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, job.run)
     requests[key] = JobRequest(place, f"{{key}}-{{job.run}}", body, frozenset(), ())
 training = Training("training", requests=requests, jobs=jobs, labels={{"stack": "local"}},
-                    control_bucket="{CONTROL}", after=[])
+                    control_bucket="{CONTROL}", after=[],
+                    finishes=lambda key: jobs[key].on_change == "finish")
 pulumi.export("jobs", {{key: {{"name": job.name}} for key, job in training.jobs.items()}})
 '''
 STACK_FILE = f"config: {{gcp:project: {PROJECT}, gcp:region: {REGION}}}\n"

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +77,9 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.cloud, self.hub = folder / "cloud", folder / "hub.json"
-        self.hub.write_text(json.dumps({"comments": [], "issues": [], "pulls": [], "calls": []}))
+        kinds = ("comments", "issues", "pulls", "calls", "artifacts", "open_pulls", "commits")
+        self.hub.write_text(json.dumps({kind: [] for kind in kinds}))
+        self.event = folder / "event.json"
         seed = copy_checkout(folder / "seed").path
         (seed / "Pulumi.local.yaml").write_text(STACK)
         ambient = ("PULUMI_", "VT_", "VERTEX_EMULATOR", "STORAGE_EMULATOR", "GITHUB_", "GH_")
@@ -92,9 +95,8 @@ class World:
             "GH_STATE": str(self.hub),
             "GH_TOKEN": "t",
             "GITHUB_REPOSITORY": "acme/training",
-            "GITHUB_EVENT_PATH": str(folder / "event.json"),
+            "GITHUB_EVENT_PATH": str(self.event),
         }
-        (folder / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
         self.origin = folder / "origin.git"
         first = Clone(seed, env)
         (seed / ".venv").unlink()
@@ -115,6 +117,30 @@ class World:
     @property
     def github(self) -> dict:
         return json.loads(self.hub.read_text())
+
+    def upload(self, branch: str) -> None:
+        """The preview of the author's branch has ended, and its reports are an artifact."""
+        head, tree = self.author.git("rev-parse", "HEAD", "HEAD^{tree}").split()
+        file = self.hub.with_name("artifact.zip")
+        with zipfile.ZipFile(file, "w") as archive:
+            for report in (self.author.path / ".build" / "reports").iterdir():
+                archive.write(report, report.name)
+        about = {"name": "report-local", "expired": False, "size_in_bytes": file.stat().st_size}
+        source = {"sha": head, "ref": branch, "repo": {"full_name": "acme/training"}}
+        state = self.github
+        state["artifacts"] = [{"id": 5, "file": str(file), "workflow_run": {"id": 3}, **about}]
+        state["open_pulls"] = [
+            {"number": 7, "head": source, "base": {"ref": "main"}, "merge_commit_sha": head}
+        ]
+        state["commits"] = [{"sha": head, "tree": {"sha": tree}, "parents": [{"sha": head}]}]
+        self.hub.write_text(json.dumps(state))
+        run = {
+            "id": 3, "event": "pull_request", "path": ".github/workflows/preview.yml",
+            "head_sha": head, "head_branch": branch, "actor": {"login": "ann"},
+            "head_repository": {"full_name": "acme/training"},
+        }  # fmt: skip
+        event = {"workflow_run": run, "repository": {"default_branch": "main"}}
+        self.event.write_text(json.dumps(event))
 
     def merge(self, branch: str) -> dict[str, str]:
         """Squash a branch into main, as the button does; the variables of the run that follows."""
@@ -160,8 +186,10 @@ def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):
     author.change("data: {forceDestroy: true}", "data: {forceDestroy: true, keepNoncurrentDays: 7}")
     author.git("commit", "-qam", "Keep less")
     author.make("preview")
+    world.upload("keep-less")
     for _ in range(2):
-        author.make("comment")
+        # Rendered in another clone, which has main checked out.
+        world.runner.make("comment", PULUMI_BACKEND_URL=f"file://{world.cloud}/pulumi")
     [comment] = world.github["comments"]
     assert "storage-data" in comment["body"]
     assert "storage-artifacts" not in comment["body"].partition("<!-- unchanged")[0]

@@ -32,7 +32,7 @@ config:
   vertex-training:serviceAccounts:
     trainer: {reads: [data], writes: [artifacts]}
   vertex-training:images:
-    trainer: {tag: v1}
+    trainer: {digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
   vertex-training:jobs:
     train: {file: jobs/train.yaml}
     check: {file: jobs/check.yaml}

@@ -81,6 +81,14 @@ def on_main(workflow: str, event: str, **claims: str) -> dict[str, str]:
     return token(workflow, event, MAIN, f"ref:{MAIN}", **claims)
 
 
+def plan(
+    stack: str, workflow: str, event: str, *, ref: str = MAIN, **claims: str
+) -> dict[str, str]:
+    context = f"environment:{stack}-plan"
+    given = {"environment": f"{stack}-plan"} | claims
+    return token(workflow, event, ref, context, **given)
+
+
 BRANCH: Final = "refs/heads/topic"
 FILE: Final = "octo-org/octo-repo/.github/workflows/deploy.yml"
 ELSEWHERE: Final = "evil-org/flows/.github/workflows/deploy.yml@refs/heads/main"
@@ -90,17 +98,18 @@ TOKENS: Final[dict[str, tuple[dict[str, str], set[str], set[str]]]] = {
     "deploy dev, by a merge": (deployment("dev"), {"deploy"}, set()),
     "deploy dev, by hand": (deployment("dev", event="workflow_dispatch"), {"deploy"}, set()),
     "deploy prod": (deployment("prod"), set(), {"deploy"}),
-    "plan of prod after a merge": (on_main("deploy", "push"), {"plan"}, {"plan"}),
-    "plan of prod by hand": (on_main("deploy", "workflow_dispatch"), {"plan"}, {"plan"}),
-    "drift, at night": (on_main("drift", "schedule"), {"plan"}, {"plan"}),
-    "drift, by hand": (on_main("drift", "workflow_dispatch"), {"plan"}, {"plan"}),
+    "plan of prod after a merge": (plan("prod", "deploy", "push"), set(), {"plan"}),
+    "plan of prod by hand": (plan("prod", "deploy", "workflow_dispatch"), set(), {"plan"}),
+    "drift, at night": (plan("prod", "drift", "schedule"), set(), {"plan"}),
+    "drift of dev, at night": (plan("dev", "drift", "schedule"), {"plan"}, set()),
+    "drift, by hand": (plan("prod", "drift", "workflow_dispatch"), set(), {"plan"}),
     "pull request": (pull_request(), {"preview"}, set()),
     # the same of a repository with immutable subjects
     "deploy prod, new subject": (
         deployment("prod", sub=f"{NEW}:environment:prod"), set(), {"deploy"},
     ),
     "drift, new subject": (
-        on_main("drift", "schedule", sub=f"{NEW}:ref:{MAIN}"), {"plan"}, {"plan"},
+        plan("dev", "drift", "schedule", sub=f"{NEW}:environment:dev-plan"), {"plan"}, set(),
     ),
     "pull request, new subject": (pull_request(sub=f"{NEW}:pull_request"), {"preview"}, set()),
     "deploy prod, renamed repository": (
@@ -143,7 +152,12 @@ TOKENS: Final[dict[str, tuple[dict[str, str], set[str], set[str]]]] = {
         deployment("prod", environment="prod2", sub=f"{OLD}:environment:prod2"), set(), set(),
     ),
     "job of main in no environment, with its subject": (
-        on_main("deploy", "push", sub=f"{OLD}:environment:prod"), {"plan"}, {"plan"},
+        on_main("deploy", "push", sub=f"{OLD}:environment:prod"), set(), set(),
+    ),
+    "job of main in no environment": (on_main("drift", "schedule"), set(), set()),
+    "plan on another branch": (plan("prod", "deploy", "push", ref=BRANCH), set(), set()),
+    "report of a pull request, in the environment of plans": (
+        plan("dev", "report", "workflow_run"), set(), set(),
     ),
     # the workflow
     "another workflow on main": (on_main("check", "push"), set(), set()),
@@ -303,10 +317,11 @@ def test_every_job_may_become_the_account_that_it_names(
         claims = on_main(workflow, event)
         if event == "pull_request":
             claims = pull_request()
-        elif "environment" in job:
-            claims |= {"environment": job["environment"]}
         for pair in pairs:
             role, stack = pair.split()
+            if "environment" in job:
+                name = job["environment"].replace("${{ matrix.stack }}", stack)
+                claims |= {"environment": name}
             assert accounts(environments[stack], claims) == {role}, (workflow, event, pair)
             seen.add(pair)
     assert seen == {"preview dev", "plan dev", "plan prod", "deploy dev", "deploy prod"}

@@ -45,7 +45,6 @@ def test_it_names_nothing_of_prod_and_signs_in_as_no_account_that_plans_or_deplo
     assert variables(jobs_of_pull_requests()[name]) <= {
         "GCP_WORKLOAD_IDENTITY_PROVIDER_DEV",
         "GCP_PREVIEW_SERVICE_ACCOUNT_DEV",
-        "GCP_DEPLOY_SERVICE_ACCOUNT_DEV",  # a name for the approval, not an account it signs in as
         "PULUMI_BACKEND_URL_DEV",
     }
 

@@ -113,7 +113,7 @@ def test_an_error_of_git_or_github_has_no_secret(
 
 def test_a_comment_and_an_issue_are_posted_without_a_secret() -> None:
     marker = "<!-- vt:approval {} -->"
-    body = sticky.body("report", "prod", marker, SAID)
+    body = sticky.body("report", "prod", SAID, record=marker)
     assert_redacted(body)
     assert body.splitlines()[1] == marker
 

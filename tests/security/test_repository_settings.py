@@ -34,9 +34,11 @@ def test_every_owned_path_exists_and_no_line_takes_an_owner_away() -> None:
 def test_the_page_names_every_environment_and_the_check_of_a_pull_request() -> None:
     files = {file.stem: yaml.safe_load(file.read_text())["jobs"] for file in
              (ROOT / ".github" / "workflows").glob("*.yml")}  # fmt: skip
-    environments = {job["environment"] for jobs in files.values() for job in jobs.values()
-                    if "environment" in job}  # fmt: skip
-    assert environments == {"dev", "prod"}
+    named = {job["environment"] for jobs in files.values() for job in jobs.values()
+             if "environment" in job}  # fmt: skip
+    environments = {name.replace("${{ matrix.stack }}", stack) for name in named
+                    for stack in ("dev", "prod")}  # fmt: skip
+    assert environments == {"dev", "dev-plan", "prod", "prod-plan"}
     for name in environments:
         assert f"| environment `{name}` |" in PAGE
     assert f"`{files['check']['check']['name']}`" in PAGE

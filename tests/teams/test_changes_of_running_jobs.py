@@ -73,3 +73,53 @@ def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: 
     project.up()
     assert live(project, "restored") == ["2"]
     assert len(project.accepted("restored")) == 2
+
+
+def told_to_end(project: Project, job: str) -> None:
+    """The running job ends by itself."""
+    (project.path / f"end-{job}").touch()
+
+
+def finishing(project: Project, job: str, run: int) -> dict[str, object]:
+    """A job that runs until ``told_to_end``, and may finish."""
+    file = project.path / f"end-{job}"
+    script = f"while [ ! -e {file} ]; do sleep 0.2; done"
+    return {"script": script, "run": run, "onChange": "finish"}
+
+
+def test_a_change_lets_a_running_job_finish_and_is_submitted_once_after_that(
+    project: Project,
+) -> None:
+    project.want(patient=finishing(project, "patient", 1), renamed=finishing(project, "renamed", 1))
+    project.up()
+    both = {job: finishing(project, job, 2) for job in ("patient", "renamed")}
+    project.want(**both)
+    project.up()
+    project.up()
+    assert live(project, "patient") == live(project, "renamed") == ["1"]
+    # What waits under another name waits no longer: the old job leaves the stack.
+    project.want(patient=both["patient"], other=finishing(project, "renamed", 1))
+    project.up()
+    assert (live(project, "renamed"), live(project, "other")) == ([], ["1"])
+    # Taken back while it waits: as if it had not been.
+    project.want(patient=finishing(project, "patient", 1))
+    project.up()
+    assert "deferredRequestId" not in str(project.state())
+    project.want(patient=both["patient"])
+    project.up()
+    told_to_end(project, "patient")
+    project.vt("jobs", "wait", "patient", "-s", "local")
+    project.up()
+    project.up()
+    runs = [job.labels["run"] for job in project.accepted("patient")]
+    assert sorted(runs) == ["1", "2"]
+
+
+def test_destroyed_while_a_change_waits_nothing_goes_on(project: Project) -> None:
+    project.want(waiting=finishing(project, "waiting", 1))
+    project.up()
+    project.want(waiting=finishing(project, "waiting", 2))
+    project.up()
+    project.pulumi("destroy -s local --yes --skip-preview")
+    assert [job.labels["run"] for job in project.accepted("waiting")] == ["1"]
+    assert live(project, "waiting") == []

@@ -106,8 +106,8 @@ def check_in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Fi
     if not files:
         files = list(dict.fromkeys(from_here(root / j.file) for j in loaded.settings.jobs.values()))
     found = [_one_of(file, loaded, results) for file in files]
-    if over := loaded.exceeded_limits(results):
-        found = [*_of_config(root, stack_name, over), *found]
+    if of_stack := [*loaded.exceeded_limits(results), *loaded.image_warnings()]:
+        found = [*_of_config(root, stack_name, of_stack), *found]
     return found
 
 

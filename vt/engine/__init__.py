@@ -9,6 +9,7 @@
 ``plan``              a plan: steps, diagnostics, policy violations
 ``events``            the engine's events -> a plan
 ``preview_document``  the document of ``pulumi preview --json`` -> a plan
+``plan_file``         a plan as a file, read without trust in who wrote it
 ``values``            redacts values: secrets, unknown values, files
 ``fields``            two values -> the fields that differ
 ``stack_state``       what the state file of the local backend has

@@ -30,24 +30,31 @@ Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar=
 
 
 @github.command()
-def comment(
-    stack: Stack,
-    report: Report,
-    approval: Annotated[
-        Path | None,
-        typer.Option(help="The record that merging approves; without it merging approves nothing."),
-    ] = None,
-) -> None:
-    """Write the stack's one comment on the pull request that this workflow runs for."""
-    from vt.deploy.approval import parse_approval
+def comment(stack: Stack) -> None:
+    """Write the stack's one comment on the pull request whose preview has run.
+
+    For a workflow on `workflow_run`. The preview's artifact is data: it is checked, and the report
+    is rendered here. Merging approves it if it is the plan of what GitHub would merge.
+
+    Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
+    was refused, which the comment says then.
+    """
+    from vt.github import preview_comment
+    from vt.github.preview_run import PreviewRun
 
     with _plain_errors():
-        record = parse_approval(_text(approval)) if approval and approval.is_file() else None
         event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
-        if "pull_request" not in event:
-            raise CommandError("this workflow does not run for a pull request.")
-        number = event["pull_request"]["number"]
-        _log(_repository().write_comment(number, stack, _text(report), record))
+        run = PreviewRun.of_event(event, _repository().name)
+        pull = run.find_pull()
+        if pull is None:
+            _log("there is no open pull request of this commit any more.")
+            return
+        found = preview_comment.make(run, pull, stack, os.environ)
+        _log(_repository().write_comment(pull["number"], stack, found.text, found.approval))
+        if found.reason:
+            _log(found.reason)
+        if found.is_refused:
+            raise typer.Exit(1)
 
 
 @github.command()

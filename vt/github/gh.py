@@ -35,6 +35,28 @@ def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(_call(["--method", method, path, "--input", "-"], json.dumps(body)))
 
 
+def download(path: str, most: int) -> bytes | None:
+    """The bytes at ``path``; None if there are more than ``most``.
+
+    Raises:
+        CommandError: GitHub could not be asked, or refused.
+    """
+    command = ["gh", "api", path]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None  # a pipe was asked for
+            content = process.stdout.read(most + 1)
+            if len(content) > most:
+                process.kill()
+                return None
+            error = process.communicate()[1].decode(errors="replace")
+    except FileNotFoundError:
+        raise _missing() from None
+    if process.returncode:
+        raise _refused(command, error)
+    return content
+
+
 def _call(arguments: list[str], body: str | None = None) -> str:
     command = ["gh", "api", *arguments]
     try:
@@ -42,11 +64,19 @@ def _call(arguments: list[str], body: str | None = None) -> str:
             command, input=body or "", capture_output=True, text=True, check=False, timeout=120
         )
     except FileNotFoundError:
-        raise CommandError("gh is not on PATH.", "runners of GitHub have it.") from None
+        raise _missing() from None
     except subprocess.TimeoutExpired:
         raise CommandError(f"{' '.join(command)}: no answer in 120 s.") from None
     if done.returncode:
-        lines = redact(done.stderr.strip()).splitlines()
-        hint = "GH_TOKEN must be set, and the job needs the permission."
-        raise CommandError(f"{' '.join(command)}: {lines[-1] if lines else 'it failed'}.", hint)
+        raise _refused(command, done.stderr)
     return done.stdout
+
+
+def _missing() -> CommandError:
+    return CommandError("gh is not on PATH.", "runners of GitHub have it.")
+
+
+def _refused(command: list[str], stderr: str) -> CommandError:
+    lines = redact(stderr.strip()).splitlines()
+    hint = "GH_TOKEN must be set, and the job needs the permission."
+    return CommandError(f"{' '.join(command)}: {lines[-1] if lines else 'it failed'}.", hint)

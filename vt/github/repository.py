@@ -31,7 +31,7 @@ class Repository:
         Without ``approval`` (the preview failed) an earlier one goes away: nothing is approved.
         """
         marked = approval.as_marker() if approval else ""
-        text = {"body": sticky.body(REPORT, stack, marked, report)}
+        text = {"body": sticky.body(REPORT, stack, report, record=marked)}
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
         if found := sticky.find_own(comments, REPORT, stack):
             path = f"repos/{self.name}/issues/comments/{found['id']}"

@@ -23,16 +23,16 @@ def marker(kind: str, stack: str) -> str:
     return f"<!-- vt:{kind} {stack} -->"
 
 
-def body(kind: str, stack: str, *texts: str) -> str:
+def body(kind: str, stack: str, *texts: str, record: str = "") -> str:
     """The text as it is stored, with what looks like a secret redacted.
+
+    ``record``, on the line below the marker, stays as it is: a program reads it.
 
     Raises:
         CommandError: GitHub would refuse it.
     """
-    whole = (
-        "\n".join([marker(kind, stack), *(redact(text.rstrip("\n")) for text in texts if text)])
-        + "\n"
-    )
+    head = [marker(kind, stack), *([record] if record else [])]
+    whole = "\n".join([*head, *(redact(text.rstrip("\n")) for text in texts if text)]) + "\n"
     if len(whole) > MAX_BODY:
         raise CommandError(f"the text has {len(whole)} characters, and GitHub takes {MAX_BODY}.")
     return whole

@@ -1,8 +1,16 @@
 """``vt images`` and ``vt promote``: images are built once, pinned by digest, and copied.
 
-============  ====================================================================
-``registry``  reads and copies images, by the OCI distribution protocol
-============  ====================================================================
-
-``engines`` has what builds an image: a service, or a program of this machine.
+==============  ====================================================================
+``command``     the command lines
+``building``    builds images and pins them: at most one build for a context
+``promotion``   copies images and their digests to another stack
+``listing``     what a stack file pins, and what its contexts hold
+``checking``    the pinned images as their registries have them
+``registry``    reads and copies images, by the OCI distribution protocol
+``labels``      which commit and folder an image was built from
+``stack_file``  writes pins: as a whole or not at all
+``connection``  the local cloud's registry for stacks that live there
+``progress``    lines for people while something is built
+``engines``     what builds an image: a service, or a program of this machine
+==============  ====================================================================
 """

@@ -235,7 +235,8 @@ class Registry:
                 to.put_manifest(target, tag, manifest)
         return sent
 
-    def _copy_blob(self, path: str, digest: str, to: Registry, target: str) -> int:
+    def _copy_blob(self, path: str, blob: tuple[str, int], to: Registry, target: str) -> int:
+        digest, size = blob
         there = f"{to.base}/v2/{target}/blobs/{digest}"
         if to._send("HEAD", there, target, accepted=(404,)).status_code != 404:
             return 0
@@ -248,12 +249,9 @@ class Registry:
         joined = f"{location}{'&' if '?' in location else '?'}digest={digest}"
         url = f"{self.base}/v2/{path}/blobs/{digest}"
         source = self._send("GET", url, path, stream=True)
-        size = int(source.headers.get("Content-Length") or 0)
         headers = {"Content-Type": "application/octet-stream"}
-        if size:
-            headers["Content-Length"] = str(size)
         with source:
-            data = source.iter_content(_CHUNK)
+            data = _Stream(source.iter_content(_CHUNK), size)
             to._send("PUT", joined, target, data=data, headers=headers)
         return size
 
@@ -336,13 +334,27 @@ def _read(answer: requests.Response, path: str) -> bytes:
     return bytes(body)
 
 
-def _blobs(manifest: Manifest) -> Iterator[str]:
+class _Stream:
+    """Content whose size is known before it is read: sent with its length, not in chunks."""
+
+    def __init__(self, chunks: Iterator[bytes], size: int) -> None:
+        self._chunks = chunks
+        self._size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._chunks
+
+    def __len__(self) -> int:
+        return self._size
+
+
+def _blobs(manifest: Manifest) -> Iterator[tuple[str, int]]:
+    """Digest and size of each blob of an image, once; none of an index."""
     if manifest.is_index:
         return
     content = manifest.content
-    for part in (content["config"], *content.get("layers", [])):
-        if DIGEST.match(str(part["digest"])):
-            yield str(part["digest"])
+    parts = (content["config"], *content.get("layers", []))
+    yield from {str(part["digest"]): int(part["size"]) for part in parts}.items()
 
 
 def _platform(found: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@
 ``capacity``       reservations: what they cost, used or not
 ``grants``         IAM: bindings that are gained or lost, and why
 ``reachability``   networks, peerings, firewalls, public members
+``risks``            what must not be missed, over all of a plan
 ``digest``         the plan's digest, which a deployment is bound to
 ``verdict``        a report in one line
 ``picture``        the stack after the change as a graph, and as Mermaid

@@ -25,6 +25,7 @@ JOB_COLUMNS: Final = (
 )
 #: Columns of the other tables.
 RIGHT_COLUMNS: Final = ("change", "who", "role", "on", "why")
+ACCESS_COLUMNS: Final = ("change", "who", "may", "what", "as")
 POLICY_COLUMNS: Final = ("level", "policy", "resource", "what it says")
 
 
@@ -35,6 +36,7 @@ def action(job: JobChange) -> str:
         "replace": "submitted anew",
         "cancel": "leaves the stack",
         "change": "labels or options change, nothing is submitted",
+        "defer": "submitted by the first up after the running job has ended",
         "keep": "unchanged",
     }[job.action]
     if job.action not in ("replace", "cancel"):
@@ -83,6 +85,23 @@ def member(binding: IamBinding) -> str:
 def target(binding: IamBinding) -> str:
     """The resource of a binding: the last part of its name, which is enough beside its kind."""
     return binding.target.rpartition("/")[2]
+
+
+def accesses(report: ReviewReport) -> list[tuple[str, str, str, str, str, str]]:
+    """Rows of access through accounts: change, who, what they may, kind, its name, as which."""
+    changes = [("gained", each) for each in report.access_gained]
+    changes += [("lost", each) for each in report.access_lost]
+    return [
+        (
+            verb,
+            each.member.removeprefix("serviceAccount:"),
+            each.verb,
+            each.kind,
+            each.target.rpartition("/")[2],
+            " then ".join(account.partition("@")[0] for account in each.through),
+        )
+        for verb, each in changes
+    ]
 
 
 def prices(report: ReviewReport) -> str:

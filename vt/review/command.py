@@ -32,13 +32,17 @@ class Format(StrEnum):
     MD = "md"
     HTML = "html"
     JSON = "json"
+    PLAN = "plan"
 
 
 Stack = Annotated[
     str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
 ]
 FormatOption = Annotated[
-    Format, typer.Option("--format", "-f", help="md for a comment, html for a browser.")
+    Format,
+    typer.Option(
+        "--format", "-f", help="md for a comment, html for a browser, plan for `vt github comment`."
+    ),
 ]
 Output = Annotated[
     list[Path] | None,
@@ -93,9 +97,9 @@ def review(
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         formats = _formats(output or [], format_)
-        report = _review(stack, policy_pack or [], expect, offline=offline, refresh=refresh)
+        report, plan = _review(stack, policy_pack or [], expect, offline=offline, refresh=refresh)
         for file, its_format in formats.items():
-            file.write_text(_render(report, its_format), encoding="utf-8")
+            file.write_text(_render(report, plan, its_format), encoding="utf-8")
     except (CommandError, UnknownStackError) as reason:
         _log(str(reason))
         raise typer.Exit(2) from None
@@ -108,7 +112,7 @@ def review(
         files = ", ".join(map(str, formats))
         _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
-        print(_render(report, format_), end="")
+        print(_render(report, plan, format_), end="")
     raise typer.Exit(int(report.outcome))
 
 
@@ -129,7 +133,7 @@ def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
 
 def _review(
     stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool
-) -> ReviewReport:
+) -> tuple[ReviewReport, Plan]:
     from infra.settings import project_files
     from vt.engine import paths
 
@@ -146,7 +150,7 @@ def _review(
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
-    return report.build(plan, source=source, expected=expect, problems=problems)
+    return report.build(plan, source=source, expected=expect, problems=problems), plan
 
 
 def _plan(
@@ -211,7 +215,11 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     return [*found, *loaded.exceeded_limits(results)]
 
 
-def _render(report: ReviewReport, format_: Format) -> str:
+def _render(report: ReviewReport, plan: Plan, format_: Format) -> str:
+    if format_ is Format.PLAN:
+        from vt.engine import plan_file
+
+        return plan_file.write(plan, report.source, report.problems)
     if format_ is Format.JSON:
         from vt.review import json_report
 

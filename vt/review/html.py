@@ -23,6 +23,7 @@ def render(report: ReviewReport) -> str:
         unchanged_jobs=[job for job in report.jobs if job.action == "keep"],
         totals=totals(report),
         cells=cells,
+        accesses=cells.accesses(report),
         picture=svg.layout(picture.graph(report)),
         not_included=costs.NOT_INCLUDED,
     )

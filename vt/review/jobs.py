@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -12,7 +13,7 @@ from infra.catalog.costs import JobCost
 from vt.engine.fields import FieldDifference, diff_fields
 from vt.engine.plan import JOB, Plan, Step
 
-Action = Literal["submit", "replace", "cancel", "change", "keep"]
+Action = Literal["submit", "replace", "cancel", "change", "defer", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.
 ACTIONS: Final[Mapping[str, Action]] = {
     "create": "submit",
@@ -23,6 +24,7 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
+_STATE: Final = re.compile(r"[A-Z_]{1,60}")
 #: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
 ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
@@ -90,7 +92,7 @@ def _job(step: Step) -> JobChange:
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     return JobChange(
         name=job_name(step),
-        action=ACTIONS[step.op],
+        action="defer" if _is_deferred(step) else ACTIONS[step.op],
         region=region,
         strategy=spec.get("scheduling", {}).get("strategy", "STANDARD"),
         reservation=_reservation(spec),
@@ -99,8 +101,17 @@ def _job(step: Step) -> JobChange:
         images=_images(spec),
         cost=costs.of_job(message, region),
         differences=tuple(_differences(step)),
-        previous_state=state.removeprefix("JOB_STATE_"),
+        # A word of the API: it stands in a report as it is.
+        previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
     )
+
+
+def _is_deferred(step: Step) -> bool:
+    """Whether the job goes on, and a new request is submitted by an ``up`` after its end."""
+    if step.op not in ("update", "same") or step.old is None or step.new is None:
+        return False
+    running = step.old.outputs.get("requestId")
+    return bool(running) and running != step.new.inputs.get("requestId", running)
 
 
 def _differences(step: Step) -> list[FieldDifference]:

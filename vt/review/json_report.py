@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from infra.catalog.costs import Rate
 from infra.errors import Problem
+from infra.plan.access import Access
 from vt.engine.fields import FieldDifference
 from vt.review.capacity import ReservationCost
 from vt.review.grants import IamBinding
@@ -33,6 +34,10 @@ def document(report: ReviewReport) -> dict[str, Any]:
         "rights": {
             "gained": [_binding(binding) for binding in report.gained],
             "lost": [_binding(binding) for binding in report.lost],
+        },
+        "access": {
+            "gained": [_access(each) for each in report.access_gained],
+            "lost": [_access(each) for each in report.access_lost],
         },
         "reachability": [_reachability(change) for change in report.reachability],
         "destroyed": [_destructive_change(change) for change in report.destroyed],
@@ -164,6 +169,16 @@ def _binding(binding: IamBinding) -> dict[str, Any]:
         "condition": binding.condition or None,
         "public": binding.is_public,
         "reason": binding.reason or None,
+    }
+
+
+def _access(each: Access) -> dict[str, Any]:
+    return {
+        "member": each.member,
+        "verb": each.verb,
+        "kind": each.kind,
+        "target": each.target,
+        "through": list(each.through),
     }
 
 

@@ -75,6 +75,7 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield from _jobs(report, verbosity)
     yield from _notes(report, verbosity)
     yield from _grants(report, verbosity)
+    yield from _access(report, verbosity)
     yield from _reachability(report, verbosity)
     yield from _losses(report, verbosity)
     yield from _policies(report, verbosity)
@@ -119,7 +120,7 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     else:
         for action in dict.fromkeys(job.action for job in changed):
             names = ", ".join(job.name for job in changed if job.action == action)
-            yield f"- {action}: `{names}`"
+            yield f"- {action}: {code(names, LIMIT)}"
     if kept:
         yield ""
         yield f"Unchanged: {kept}."
@@ -159,10 +160,26 @@ def _grants(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 def _binding_row(verb: str, binding: IamBinding) -> tuple[str, ...]:
     member = "**everybody** " * binding.is_public + code(cells.member(binding))
-    on = f"{binding.kind} {code(cells.target(binding))}"
+    # The name of an input, where it is none of those that have a word.
+    kind = binding.kind if binding.kind.isascii() and binding.kind.isalpha() else code(binding.kind)
+    on = f"{kind} {code(cells.target(binding))}"
     if binding.condition:
         on += f"<br>only if {code(binding.condition)}"
     return verb, member, code(binding.role), on, binding.reason
+
+
+def _access(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    found = cells.accesses(report)
+    if not found:
+        return
+    rows = (
+        (verb, code(who), may, f"{kind} {code(name)}", code(account))
+        for verb, who, may, kind, name, account in found[: verbosity.items]
+    )
+    yield "### Access to data, by acting as an account"
+    yield ""
+    yield from _table(cells.ACCESS_COLUMNS, rows)
+    yield from ("", *_more(found, verbosity), "")
 
 
 def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:

@@ -113,7 +113,7 @@ def _mermaid(drawn: Graph) -> Iterator[str]:
     if drawn.left:
         yield f'  more["and {drawn.left} more rights"]'
     if new := [str(number) for number, edge in enumerate(drawn.edges) if edge.new]:
-        yield f"  linkStyle {','.join(new)} stroke:#1a7f37,stroke-width:3px"
+        yield f"  linkStyle {','.join(new)} stroke:#8a5a00,stroke-width:3px"
 
 
 def _holder(binding: IamBinding) -> Node:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from infra.errors import Problem
+from infra.plan.access import Access
 from vt.engine.fields import FieldDifference, added_fields, diff_fields
 from vt.engine.plan import JOB, Diagnostic, Plan, PolicyViolation, Step
 from vt.review import capacity, digest, grants, jobs, reachability
@@ -16,6 +17,7 @@ from vt.review.capacity import ReservationCost
 from vt.review.grants import IamBinding
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
+from vt.review.risks.access import access_changes
 
 #: Deleting one of these deletes what people put into it.
 HOLDS_DATA: Final = {
@@ -93,6 +95,9 @@ class ReviewReport:
     """Reservations that are made or changed."""
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
+    access_gained: tuple[Access, ...]
+    """Data that members newly reach by acting as an account."""
+    access_lost: tuple[Access, ...]
     reachability: tuple[ReachabilityChange, ...]
     destroyed: tuple[DestructiveChange, ...]
     unprotected: tuple[str, ...]
@@ -133,6 +138,12 @@ class ReviewReport:
         return tuple(each for each in self.violations if each.is_mandatory)
 
     @property
+    def risky(self) -> bool:
+        """Whether something is opened, granted or destroyed, or loses its protection."""
+        opened = any(change.verb != "closes" for change in self.reachability)
+        return bool(self.gained or self.destroyed or self.unprotected or opened)
+
+    @property
     def nothing(self) -> bool:
         """Whether the plan changes nothing at all."""
         parts = (
@@ -155,6 +166,7 @@ def build(
     approved. ``problems`` are what is wrong in the stack's files, if the preview failed.
     """
     problems, found = tuple(problems), digest.plan_digest(plan)
+    access_gained, access_lost = access_changes(plan)
     return ReviewReport(
         stack=plan.stack,
         project=plan.config.get("gcp:project", ""),
@@ -171,6 +183,8 @@ def build(
         reservations=tuple(capacity.reservation_costs(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
+        access_gained=access_gained,
+        access_lost=access_lost,
         reachability=tuple(reachability.reachability_changes(plan)),
         destroyed=tuple(_destroyed(plan)),
         unprotected=tuple(_protection(plan, lost=True)),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from infra.catalog.costs import usd
+from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
 
 
@@ -20,6 +22,8 @@ def verdict(report: ReviewReport) -> str:
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
         parts.append(_cost(report))
+    if deferred := [job for job in report.jobs if job.action == "defer"]:
+        parts.append(_deferred(deferred))
     if report.reservations:
         parts.append(_reserved(report))
     if report.gained or report.lost:
@@ -49,6 +53,14 @@ def _cost(report: ReviewReport) -> str:
         return "no price is known"
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
     return f"at most {usd(report.worst_case)}{more}"
+
+
+def _deferred(jobs: Sequence[JobChange]) -> str:
+    """Jobs that a later ``up`` submits, and what they can cost then."""
+    prices = [job.cost.worst_case for job in jobs]
+    known = math.fsum(price for price in prices if price is not None)
+    cost = "at a price not known" if None in prices else f"at most {usd(known)}"
+    return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
 
 
 def _reserved(report: ReviewReport) -> str:

@@ -113,6 +113,8 @@ class JobLimits:
     machine_types: tuple[str, ...] | None = None
     """Names, or prefixes with a ``*`` after them."""
     strategies: tuple[str, ...] | None = None
+    source: str = "limits"
+    """The section of the stack file that has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,8 @@ class Context:
     others: Mapping[str, JobFacts] = field(default_factory=dict)
     """The stack's other jobs, by name."""
     limits: JobLimits | None = None
+    account_limits: Mapping[str, JobLimits] = field(default_factory=dict)
+    """Further limits of jobs that run as an account, by its address."""
     today: datetime.date | None = None
     """The day to compare ends of availability with; None means today."""
 

@@ -7,6 +7,7 @@
 ``roles``         custom roles
 ``grants``        IAM grants: one member, one role, one resource
 ``federation``    workload identity pools and their providers
+``denial``        deny policies and tags
 ``buckets``       Cloud Storage buckets
 ``objects``       Cloud Storage objects
 ``registry``      Artifact Registry repositories
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from localcloud.gcp.services import federation, keys, observing
+from localcloud.gcp.services import denial, federation, keys, observing
 from localcloud.gcp.services.accounts import Account, ServiceIdentity
 from localcloud.gcp.services.base import Service
 from localcloud.gcp.services.buckets import Bucket
@@ -64,6 +65,10 @@ SERVICES: Final[dict[str, Service]] = {
     CUSTOM_ROLE: CustomRole(),
     federation.POOL: federation.Pool(),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": federation.Provider(),
+    denial.DENY_POLICY: denial.DenyPolicy(),
+    denial.TAG_KEY: denial.Tag(title="TagKey", collection="tagKeys"),
+    denial.TAG_VALUE: denial.Tag(title="TagValue", collection="tagValues", parent=denial.TAG_KEY),
+    denial.TAG_BINDING: denial.TagBinding(),
     keys.KEY_RING: keys.KeyRing(),
     keys.CRYPTO_KEY: keys.CryptoKey(),
     "gcp:logging/metric:Metric": observing.Metric(),

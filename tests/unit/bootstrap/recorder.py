@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -12,6 +13,11 @@ import yaml
 from foundation import config, program
 
 ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+def unique_id(email: str) -> str:
+    """Number of a service account that the recorder made."""
+    return f"1{zlib.crc32(email.encode()):020}"
 
 
 class Recorder(pulumi.runtime.Mocks):
@@ -26,6 +32,7 @@ class Recorder(pulumi.runtime.Mocks):
         if args.typ == "gcp:serviceaccount/account:Account":
             email = f"{args.inputs['accountId']}@{args.inputs['project']}.iam.gserviceaccount.com"
             state |= {"email": email, "member": f"serviceAccount:{email}", "name": email}
+            state["uniqueId"] = unique_id(email)
         if args.typ == "gcp:projects/iAMCustomRole:IAMCustomRole":
             state["name"] = f"projects/{args.inputs['project']}/roles/{args.inputs['roleId']}"
         return f"{args.name}-id", state

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foundation import permissions
+from foundation import conditions, config, permissions
 from tests.unit.bootstrap.recorder import grants, registered
 
 PREVIEW = "serviceAccount:ci-preview-dev@acme-ml-dev.iam.gserviceaccount.com"
@@ -35,6 +35,22 @@ PREDEFINED = {
 }
 
 
+PROD = config.parse(
+    {
+        "stack": "prod",
+        "project": "acme-ml-prod",
+        "region": "us-central1",
+        "projectNumber": "109876543210",
+        "github": {
+            "owner": "octo-org",
+            "ownerId": "65",
+            "repository": "octo-repo",
+            "repositoryId": "74",
+        },
+    }
+)
+
+
 @pytest.fixture(scope="module")
 def prod() -> dict[str, dict[str, Any]]:
     return registered("prod")
@@ -49,12 +65,13 @@ def test_each_account_gets_exactly_these_grants(prod: dict[str, dict[str, Any]])
     project, state = "acme-ml-prod", "acme-ml-prod-pulumi-state"
     pool = "projects/109876543210/locations/global/workloadIdentityPools/github-prod"
     role = f"principalSet://iam.googleapis.com/{pool}/attribute.ci_role"
-    not_state = f"!resource.name.startsWith('projects/_/buckets/{state}')"
+    when = {
+        part.name: part.condition for part in conditions.deploy_roles(PROD, permissions.needs())
+    }
     objects = (
         "resource.name.startsWith('projects/_/buckets/acme-ml-prod-staging-prod/objects/') || "
         "resource.name.startsWith('projects/_/buckets/acme-ml-prod-data-prod/objects/')"
     )
-    only = f"{not_state} && {permissions.grantable_roles_condition()}"
     user = "roles/iam.workloadIdentityUser"
     both = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
     assert grants(prod) == {
@@ -64,8 +81,10 @@ def test_each_account_gets_exactly_these_grants(prod: dict[str, dict[str, Any]])
         (PLAN, "roles/storage.objectViewer", project, objects),
         (DEPLOY, "roles/storage.objectUser", state, ""),
         (DEPLOY, both, "state-key-id", ""),
-        (DEPLOY, f"projects/{project}/roles/training_deploy_prod", project, not_state),
-        (DEPLOY, f"projects/{project}/roles/training_grant_prod", project, only),
+        *(
+            (DEPLOY, f"projects/{project}/roles/training_{name}_prod", project, condition)
+            for name, condition in when.items()
+        ),
         (f"{role}/plan", user, PLAN.partition(":")[2], ""),
         (f"{role}/deploy", user, DEPLOY.partition(":")[2], ""),
     }
@@ -100,8 +119,11 @@ def test_where_pull_requests_are_not_allowed_they_have_no_account(
 def test_the_roles_hold_what_was_derived(prod: dict[str, dict[str, Any]]) -> None:
     types = permissions.needs()
     assert prod["plan-plan-role"]["permissions"] == permissions.of_plan(types)
-    assert prod["deploy-deploy-role"]["permissions"] == permissions.of_deploy(types)
-    assert prod["deploy-grant-role"]["permissions"] == permissions.of_grant(types)
+    held: list[str] = []
+    for part in conditions.deploy_roles(PROD, types):
+        assert prod[f"deploy-{part.name}-role"]["permissions"] == list(part.permissions)
+        held += part.permissions
+    assert sorted(held) == sorted([*permissions.of_deploy(types), *permissions.of_grant(types)])
 
 
 def test_nothing_that_plan_has_writes_submits_or_acts_as_anyone(
@@ -138,3 +160,20 @@ def test_tokens_of_one_repository_are_taken(prod: dict[str, dict[str, Any]]) -> 
     assert "assertion.repository_id == '74'" in provider["attributeCondition"]
     mapped = provider["attributeMapping"]
     assert mapped["google.subject"] == "assertion.repository_id + ':' + assertion.run_id"
+
+
+def test_the_deny_policy_names_all_accounts_and_the_tag_hangs_on_each(
+    dev: dict[str, dict[str, Any]], prod: dict[str, dict[str, Any]]
+) -> None:
+    for stack, names in ((dev, {"plan", "deploy", "preview"}), (prod, {"plan", "deploy"})):
+        [policy] = [r for r in stack.values() if r["type"] == "gcp:iam/denyPolicy:DenyPolicy"]
+        for rule in policy["rules"]:
+            denied = rule["denyRule"]["deniedPrincipals"]
+            assert {name.rpartition("/")[2].split("-")[1] for name in denied} == names
+        assert {key for key in stack if key.startswith("denial-of-")} == {
+            f"denial-of-{name}" for name in names
+        }
+
+
+def test_without_the_right_to_deny_there_is_no_policy_and_no_tag() -> None:
+    assert not [name for name in registered("prod", denyPolicy=False) if "denial" in name]

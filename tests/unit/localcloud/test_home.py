@@ -22,6 +22,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "registries": "registries.conf",
         "builders": "containers.conf",
         "containers": "containers",
+        "builds": "builds",
         "jobs": "jobs",
         "server_file": "server.json",
         "server_log": "server.log",

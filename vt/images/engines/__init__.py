@@ -1,10 +1,16 @@
 """Engines that build images, by name; each is loaded when it is used.
 
-=============  ==============================================================
-``engine``     the contract: a build, and what an engine does with it
-``commands``   docker, podman and buildah by their command lines
-``processes``  runs a program with a deadline, line by line
-=============  ==============================================================
+=================  ==========================================================
+``engine``         the contract: a build, and what an engine does with it
+``commands``       docker, podman and buildah by their command lines
+``processes``      runs a program with a deadline, line by line
+``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
+``build_request``  what is asked of Cloud Build for an image
+``build_service``  its calls by the official client, and what refusals mean
+``build_sources``  archives in the staging bucket
+``build_logs``     lines of a build's log from Cloud Logging
+``standalone``     one build as a process of its own, for the local cloud
+=================  ==========================================================
 """
 
 from __future__ import annotations
@@ -17,10 +23,10 @@ from vt.images.engines.engine import Engine
 
 #: Programs of this machine, in the order in which they are tried.
 PROGRAMS: Final = ("docker", "podman", "buildah")
-#: Engine -> module of this folder with ``find(name, project, region) -> Engine | None``.
-MODULES: Final = {**dict.fromkeys(PROGRAMS, "commands")}
-#: What builds images of Google's projects where none is named, if it is among ``MODULES``.
+#: What builds images of Google's projects where none is named.
 SERVICE: Final = "cloud-build"
+#: Engine -> module of this folder with ``find(name, project, region) -> Engine | None``.
+MODULES: Final = {**dict.fromkeys(PROGRAMS, "commands"), SERVICE: "cloud_build"}
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
@@ -33,7 +39,7 @@ def choose(name: str | None, project: str, region: str, *, is_local: bool) -> En
     """
     if name and name not in MODULES:
         raise CommandError(f"there is no engine {name!r}.", did_you_mean(name, MODULES))
-    default = (SERVICE,) if SERVICE in MODULES and not is_local else PROGRAMS
+    default = PROGRAMS if is_local else (SERVICE,)
     for candidate in (name,) if name else default:
         module = importlib.import_module(f"{__name__}.{MODULES[candidate]}")
         if engine := module.find(candidate, project, region):

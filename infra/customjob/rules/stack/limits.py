@@ -14,19 +14,21 @@ from infra.customjob.rules.registry import Finding, rule
 DOCS: Final = "docs/limits.md"
 STRATEGY: Final = ("jobSpec", "scheduling", "strategy")
 TIMEOUT: Final = ("jobSpec", "scheduling", "timeout")
-NONE: Final = JobLimits()
 
 
-def _limits(job: Job) -> JobLimits:
-    return job.context.limits or NONE
+def _limits(job: Job) -> Iterator[JobLimits]:
+    """Those of the stack, and those of the team whose account the job runs as."""
+    found = (job.context.limits, job.context.account_limits.get(job.account))
+    yield from (limits for limits in found if limits is not None)
 
 
 @rule("limit-job-cost", DOCS)
 def limit_job_cost(job: Job) -> Iterator[Finding]:
     """A job costs at most limits.maxUsdPerJob if it runs until its timeout."""
-    most = _limits(job).usd
-    if most is None or job.strategy == "?" or not job.region:
+    given = [limits.usd for limits in _limits(job) if limits.usd is not None]
+    if not given or job.strategy == "?" or not job.region:
         return
+    most = min(given)
     cost = costs.of_job(job.request, job.region)
     if cost.worst_case is None or cost.worst_case <= most or cost.hourly is None:
         return
@@ -47,7 +49,8 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
 @rule("limit-price-unknown", DOCS)
 def limit_price_unknown(job: Job) -> Iterator[Finding]:
     """Where a stack limits costs, every machine has a price, or limits.allowUnpriced is true."""
-    if not _limits(job).priced or job.strategy == "?" or not job.region:
+    priced = any(limits.priced for limits in _limits(job))
+    if not priced or job.strategy == "?" or not job.region:
         return
     for pool in costs.of_job(job.request, job.region).unpriced:
         path = ("jobSpec", "workerPoolSpecs", pool.index, "machineSpec")
@@ -60,21 +63,22 @@ def limit_price_unknown(job: Job) -> Iterator[Finding]:
 @rule("limit-machine-type", DOCS)
 def limit_machine_type(job: Job) -> Iterator[Finding]:
     """Every pool runs on a machine type that limits.machineTypes allows."""
-    allowed = _limits(job).machine_types
-    for pool in job.pools if allowed is not None else ():
-        if not any(fnmatch.fnmatchcase(pool.machine_type, each) for each in allowed or ()):
-            hint = f"limits.machineTypes allows {', '.join(allowed or ())}"
-            what = "the limits do not allow this machine type"
-            yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
+    for limits in _limits(job):
+        allowed = limits.machine_types
+        for pool in job.pools if allowed is not None else ():
+            if not any(fnmatch.fnmatchcase(pool.machine_type, each) for each in allowed or ()):
+                hint = f"{limits.source}.machineTypes allows {', '.join(allowed or ())}"
+                what = "the limits do not allow this machine type"
+                yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
 
 
 @rule("limit-strategy", DOCS)
 def limit_strategy(job: Job) -> Iterator[Finding]:
     """A job is scheduled with a strategy that limits.strategies allows."""
-    allowed = _limits(job).strategies
-    if allowed is None or job.strategy in (*allowed, "?"):
-        return
-    given = "strategy" in job.scheduling
-    place = STRATEGY if given else (STRATEGY[:2] if "scheduling" in job.spec else SPEC)
-    hint = f"limits.strategies allows {', '.join(allowed)}"
-    yield Finding(place, "the limits do not allow this strategy", job.strategy, hint)
+    for limits in _limits(job):
+        if limits.strategies is None or job.strategy in (*limits.strategies, "?"):
+            continue
+        given = "strategy" in job.scheduling
+        place = STRATEGY if given else (STRATEGY[:2] if "scheduling" in job.spec else SPEC)
+        hint = f"{limits.source}.strategies allows {', '.join(limits.strategies)}"
+        yield Finding(place, "the limits do not allow this strategy", job.strategy, hint)

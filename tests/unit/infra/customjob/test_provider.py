@@ -256,3 +256,74 @@ def test_an_unknown_request_is_not_looked_up(service):
     service.record = JobSnapshot(NAME, "JOB_STATE_FAILED", 1, spec.digest_of(BODY)[:20])
     unknown = PROPS | {"requestId": Unknown(), "request": Unknown()}
     assert not PROVIDER.check({}, unknown).failures
+
+
+FINISH = PROPS | {"options": OPTIONS | {"onChange": "finish"}, "requestId": "id2"}
+
+
+def running(service, state="RUNNING"):
+    """Outputs of a job that is now in this state."""
+    outs = outputs(service)
+    digest = spec.digest_of(BODY)[:20]
+    service.record = JobSnapshot(NAME, f"JOB_STATE_{state}", 1, digest) if state else None
+    return outs
+
+
+@pytest.mark.parametrize("state", ["QUEUED", "PENDING", "RUNNING", "CANCELLING"])
+def test_a_job_that_may_finish_goes_on_and_the_change_waits(service, state):
+    outs = running(service, state)
+    result = PROVIDER.diff(NAME, outs, FINISH)
+    assert (result.changes, result.replaces) == (True, [])
+    waiting = PROVIDER.update(NAME, outs, FINISH).outs
+    assert (waiting["requestId"], waiting["deferredRequestId"]) == ("id1", "id2")
+    assert not PROVIDER.diff(NAME, waiting, FINISH).changes  # a second up does nothing
+    assert len(service.created) == 1
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED", ""])
+def test_once_it_has_ended_the_change_replaces_it(service, state):
+    outs = running(service)
+    waiting = PROVIDER.update(NAME, outs, FINISH).outs
+    digest = spec.digest_of(BODY)[:20]
+    service.record = JobSnapshot(NAME, f"JOB_STATE_{state}", 1, digest) if state else None
+    assert PROVIDER.diff(NAME, waiting, FINISH).replaces == ["request"]
+
+
+def test_a_change_taken_back_while_it_waits_leaves_no_trace(service):
+    outs = running(service)
+    waiting = PROVIDER.update(NAME, outs, FINISH).outs
+    back = FINISH | {"requestId": "id1"}
+    result = PROVIDER.diff(NAME, waiting, back)
+    assert (result.changes, result.replaces) == (True, [])
+    assert PROVIDER.update(NAME, waiting, back).outs == outs
+    assert not PROVIDER.diff(NAME, outs, back).changes
+
+
+def test_a_change_made_anew_while_it_waits_takes_the_place_of_the_first(service):
+    waiting = PROVIDER.update(NAME, running(service), FINISH).outs
+    again = FINISH | {"requestId": "id3"}
+    assert PROVIDER.diff(NAME, waiting, again).changes
+    assert PROVIDER.update(NAME, waiting, again).outs["deferredRequestId"] == "id3"
+
+
+def test_finish_taken_back_while_it_waits_cancels_as_any_change(service):
+    waiting = PROVIDER.update(NAME, running(service), FINISH).outs
+    assert PROVIDER.diff(NAME, waiting, PROPS | {"requestId": "id2"}).replaces == ["request"]
+
+
+def test_a_job_that_cannot_be_read_is_left_alone(service, monkeypatch):
+    outs = running(service)
+    monkeypatch.setattr(module, "_service", unreachable)
+    assert PROVIDER.diff(NAME, outs, FINISH).replaces == []
+    ended = outs | {"state": "JOB_STATE_FAILED"}
+    assert PROVIDER.diff(NAME, ended, FINISH).replaces == ["request"]
+
+
+def test_a_refresh_keeps_what_waits(service):
+    waiting = PROVIDER.update(NAME, running(service), FINISH).outs
+    assert PROVIDER.read(NAME, waiting).outs["deferredRequestId"] == "id2"
+
+
+def test_whether_a_job_may_finish_submits_nothing(service):
+    may = PROPS | {"options": OPTIONS | {"onChange": "finish"}}
+    assert not PROVIDER.diff(NAME, running(service), may).changes

@@ -1,19 +1,43 @@
 """`vt github` as a workflow runs it: its variables, and a stand-in for gh on PATH."""
 
+import io
 import json
 import os
 import shlex
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from vt.deploy.approval import Approval
-from vt.deploy.target import Target
+from tests.unit.vt.review.plans import create, lines
+from vt.deploy.approval import make_approval, parse_approval
+from vt.engine import events, plan_file
 from vt.github.command import github
+from vt.review.digest import plan_digest
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
+
+
+HEAD, MERGE, TREE = "e" * 40, "c" * 40, "a" * 40
+BUCKET = "gcp:storage/bucket:Bucket"
+STATE_OF = "Previewed against the state in gs://acme-state"
+
+
+def plan_text(bucket="data", source=STATE_OF):
+    """The file of a plan that creates one bucket."""
+    return plan_file.write(events.parse(lines(create(BUCKET, bucket)), "dev"), source)
+
+
+def digest_of(text):
+    return plan_digest(plan_file.parse(text.encode(), "dev").plan())
+
+
+def approval_of(text, **changed):
+    fields = {"stack": "dev", "commit": MERGE, "tree": TREE, "report": digest_of(text)}
+    fields |= {"target": {"backend": "gs://acme-state"}}
+    return make_approval(fields | changed).as_json()
 
 
 class GitHub:
@@ -21,7 +45,10 @@ class GitHub:
 
     def __init__(self, file):
         self.file = file
-        file.write_text(json.dumps({"comments": [], "issues": [], "pulls": [], "calls": []}))
+        kinds = ("comments", "issues", "pulls", "calls", "artifacts", "open_pulls", "commits")
+        file.write_text(json.dumps({kind: [] for kind in kinds}))
+        self.add("commits", sha=MERGE, tree={"sha": TREE}, parents=[{"sha": "b"}, {"sha": HEAD}])
+        self.open_pull()
 
     @property
     def state(self):
@@ -32,6 +59,39 @@ class GitHub:
         state[kind].append(entry)
         self.file.write_text(json.dumps(state))
 
+    def open_pull(self, number=7, repository="acme/training", base="main", sha=HEAD):
+        source = {"sha": sha, "ref": "topic", "repo": {"full_name": repository}}
+        entry = {"head": source, "base": {"ref": base}, "merge_commit_sha": MERGE}
+        self.add("open_pulls", number=number, **entry)
+
+    def uploaded(self, archive, **changed):
+        """The preview has run, and uploaded these bytes. ``changed`` is in the event."""
+        number = 1 + len(self.state["artifacts"])
+        file = self.file.with_name(f"{number}.zip")
+        file.write_bytes(archive)
+        about = {"name": "report-dev", "expired": False, "size_in_bytes": len(archive)}
+        self.add("artifacts", id=number, file=str(file), workflow_run={"id": number}, **about)
+        run = {
+            "id": number, "event": "pull_request", "path": ".github/workflows/preview.yml",
+            "head_sha": HEAD, "head_branch": "topic", "actor": {"login": "ann"},
+            "head_repository": {"full_name": "acme/training"}, **changed,
+        }  # fmt: skip
+        event = {"workflow_run": run, "repository": {"default_branch": "main"}}
+        self.file.with_name("event.json").write_text(json.dumps(event))
+
+    def previewed(self, plan=None, approval=None, **changed):
+        """The preview has run, and uploaded a plan and, with ``True`` its own, an approval."""
+        plan = plan_text() if plan is None else plan
+        files = {"dev.md": "never read", "dev.plan": plan}
+        if approval:
+            files["dev.approval.json"] = approval_of(plan) if approval is True else approval
+        self.uploaded(archive_of(files), **changed)
+
+    def told(self, *words, expect=0, **changed):
+        """The comment after a preview; ``changed`` as for ``previewed``."""
+        self.previewed(**changed)
+        return self.vt("comment", "-s", "dev", *words, expect=expect)
+
     def comments(self):
         return [each["body"] for each in self.state["comments"]]
 
@@ -41,6 +101,14 @@ class GitHub:
         return done.stderr
 
 
+def archive_of(files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, text in files.items():
+            opened.writestr(name, text)
+    return content.getvalue()
+
+
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
@@ -48,7 +116,6 @@ def hub(tmp_path, monkeypatch):
     command = shlex.join([sys.executable, str(STAND_IN)])
     (folder / "gh").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     (folder / "gh").chmod(0o755)
-    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     variables = {
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
         "GH_STATE": str(tmp_path / "state.json"),
@@ -58,6 +125,9 @@ def hub(tmp_path, monkeypatch):
         "GITHUB_SHA": "d" * 40,
         "GITHUB_SERVER_URL": "https://github.example",
         "GITHUB_RUN_ID": "42",
+        "PULUMI_BACKEND_URL": "gs://acme-state",
+        "VT_DEPLOY_ACCOUNT": "deploy@acme",
+        "VT_IDENTITY_PROVIDER": "projects/1/x",
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -66,12 +136,4 @@ def hub(tmp_path, monkeypatch):
 
 @pytest.fixture
 def record():
-    target = Target(backend="gs://acme-state")
-    return Approval(stack="dev", commit="c" * 40, tree="a" * 40, report="f" * 64, target=target)
-
-
-@pytest.fixture
-def report(tmp_path):
-    file = tmp_path / "dev.md"
-    file.write_text("# Plan of dev\n\nNothing changes.\n")
-    return file
+    return parse_approval(approval_of(plan_text()))

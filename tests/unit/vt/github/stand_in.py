@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 PAGE = 2
 REPO = "repos/acme/training"
@@ -21,9 +22,18 @@ def main(words):
     state = json.loads(file.read_text())
     if "--paginate" in words:
         path, _, query = words[-1].removeprefix(f"{REPO}/").partition("?")
+        if (found := document(state, path)) is not None:
+            print(json.dumps(found))
+            return
         entries = listed(state, path, dict(pair.split("=") for pair in query.split("&")))
         for start in range(0, len(entries) or 1, PAGE):
             print(json.dumps(entries[start : start + PAGE]))
+        return
+    if len(words) == 1 and (
+        found := re.fullmatch(rf"{REPO}/actions/artifacts/(\d+)/zip", words[0])
+    ):
+        artifact = next(each for each in state["artifacts"] if each["id"] == int(found[1]))
+        sys.stdout.buffer.write(Path(artifact["file"]).read_bytes())
         return
     method, path = words[1], words[2].removeprefix(f"{REPO}/")
     state["calls"].append(f"{method} {path}")
@@ -32,11 +42,32 @@ def main(words):
     print(json.dumps(entry))
 
 
+def document(state, path):
+    """What is one object, not a list."""
+    if found := re.fullmatch(r"actions/runs/(\d+)/artifacts", path):
+        own = [each for each in state["artifacts"] if each["workflow_run"]["id"] == int(found[1])]
+        return {"total_count": len(own), "artifacts": own}
+    if found := re.fullmatch(r"pulls/(\d+)", path):
+        return next(each for each in state["open_pulls"] if each["number"] == int(found[1]))
+    if found := re.fullmatch(r"git/commits/(\w+)", path):
+        return next(each for each in state["commits"] if each["sha"] == found[1])
+    return None
+
+
 def listed(state, path, query):
     if found := re.fullmatch(r"issues/(\d+)/comments", path):
         return [each for each in state["comments"] if each["issue"] == int(found[1])]
     if found := re.fullmatch(r"commits/(\w+)/pulls", path):
         return [pull for pull in state["pulls"] if pull["merge_commit_sha"] == found[1]]
+    if path == "pulls":
+        assert query["state"] == "open"
+        owner, _, branch = unquote(query["head"]).partition(":")
+        return [
+            each
+            for each in state["open_pulls"]
+            if each["head"]["ref"] == branch
+            and each["head"]["repo"]["full_name"].partition("/")[0] == owner
+        ]
     if path == "issues":
         assert query["state"] == "all"
         return [each for each in state["issues"] if query["labels"] in each["labels"]]

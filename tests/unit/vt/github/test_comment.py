@@ -1,17 +1,13 @@
 """The one comment on a pull request, and what merging it approves."""
 
+import json
+
 import pytest
 
+from tests.unit.vt.github.conftest import MERGE, TREE, approval_of, digest_of, plan_text
 from vt.deploy.approval import parse_approval
 
 BOT = {"login": "github-actions[bot]"}
-
-
-@pytest.fixture
-def approved(tmp_path, record):
-    file = tmp_path / "dev.approval.json"
-    file.write_text(record.as_json())
-    return file
 
 
 @pytest.fixture
@@ -21,44 +17,75 @@ def merged(hub):
     hub.add("pulls", number=7, merged_at="2026-11-21T10:00:00Z", merge_commit_sha=sha)
 
 
-def test_a_second_preview_writes_the_same_comment_anew(hub, report, approved):
-    hub.vt("comment", "-s", "dev", report, "--approval", approved)
-    report.write_text("# Another plan\n")
-    hub.vt("comment", "-s", "dev", report, "--approval", approved)
+def test_a_second_preview_writes_the_same_comment_anew(hub):
+    hub.told(approval=True)
+    hub.told(plan=plan_text("another"), approval=True)
     [body] = hub.comments()
-    assert "# Another plan" in body
+    assert "`another`" in body
     assert hub.state["calls"] == ["POST issues/7/comments", "PATCH issues/comments/100"]
 
 
-def test_each_stack_has_its_comment(hub, report):
-    for stack in ("dev", "prod", "dev"):
-        hub.vt("comment", "-s", stack, report)
-    assert len(hub.comments()) == 2
+def test_it_is_rendered_of_the_plan_and_not_of_the_uploaded_report(hub):
+    hub.told(approval=True)
+    [body] = hub.comments()
+    assert "## Review of stack `dev`" in body
+    assert "never read" not in body
 
 
-def test_it_is_found_on_a_later_page(hub, report):
+def test_it_is_found_on_a_later_page(hub):
     for number in range(5):
         hub.add("comments", id=number, issue=7, user={"login": "ann"}, body="me too")
-    hub.vt("comment", "-s", "dev", report)
-    hub.vt("comment", "-s", "dev", report)
+    hub.told()
+    hub.told()
     assert len(hub.comments()) == 6
 
 
-def test_what_was_merged_is_approved(hub, report, approved, merged, record, tmp_path):
-    hub.vt("comment", "-s", "dev", report, "--approval", approved)
+def test_what_was_merged_is_approved(hub, merged, tmp_path):
+    hub.told(approval=True)
     found = tmp_path / "found" / "dev.json"
     hub.vt("approval", "-s", "dev", "-o", found)
-    assert parse_approval(found.read_text()) == record
+    record = parse_approval(found.read_text())
+    assert (record.commit, record.tree) == (MERGE, TREE)
+    assert record.report == digest_of(plan_text())
 
 
-def test_a_preview_that_failed_takes_the_approval_away(hub, report, approved, merged, tmp_path):
-    hub.vt("comment", "-s", "dev", report, "--approval", approved)
-    approved.unlink()
-    hub.vt("comment", "-s", "dev", report, "--approval", approved)
+def test_backend_and_accounts_are_those_of_the_job_that_comments(hub, merged, tmp_path):
+    hub.told(
+        approval=approval_of(plan_text(), target={"backend": "gs://x", "settings": {"a": "b"}})
+    )
+    hub.vt("approval", "-s", "dev", "-o", tmp_path / "x")
+    target = parse_approval((tmp_path / "x").read_text()).target
+    assert (target.backend, target.deploy_account) == ("gs://acme-state", "deploy@acme")
+    assert (target.identity_provider, target.settings) == ("projects/1/x", {"a": "b"})
+
+
+def test_a_preview_that_failed_takes_the_approval_away(hub, merged, tmp_path):
+    hub.told(approval=True)
+    assert "merging approves nothing: the run has recorded no approval" in hub.told()
     said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
     assert "pull request 7 has no preview of dev that succeeded" in said
     assert "by hand" in said
     assert not (tmp_path / "x").exists()
+
+
+def test_a_preview_without_an_artifact_takes_the_approval_away(hub, merged, tmp_path):
+    hub.told(approval=True)
+    hub.uploaded(b"", id=999)
+    assert "run 999 has no artifact report-dev" in hub.vt("comment", "-s", "dev", expect=1)
+    assert "This preview has no report" in hub.comments()[0]
+    hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
+
+
+def test_a_commit_that_is_no_longer_the_newest_is_not_told(hub):
+    assert "no open pull request of this commit" in hub.told(head_sha="0" * 40)
+    assert hub.comments() == []
+
+
+def test_a_pull_request_to_another_branch_is_not_told(hub):
+    state = hub.state
+    state["open_pulls"][0]["base"]["ref"] = "release"
+    hub.file.write_text(json.dumps(state))
+    assert "no open pull request" in hub.told(approval=True)
 
 
 def test_a_comment_of_somebody_else_approves_nothing(hub, record, merged, tmp_path):
@@ -67,14 +94,13 @@ def test_a_comment_of_somebody_else_approves_nothing(hub, record, merged, tmp_pa
     hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
 
 
-def test_a_record_inside_of_a_report_approves_nothing(hub, record, report, merged, tmp_path):
-    report.write_text(f"# Plan\n\n{record.as_marker()}\n")
-    hub.vt("comment", "-s", "dev", report)
+def test_a_record_inside_of_a_report_approves_nothing(hub, record, merged, tmp_path):
+    hub.told(plan=plan_text(record.as_marker()))
     hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
 
 
-def test_an_approval_for_one_stack_is_none_for_another(hub, report, approved, merged, tmp_path):
-    hub.vt("comment", "-s", "dev", report, "--approval", approved)
+def test_an_approval_for_one_stack_is_none_for_another(hub, merged, tmp_path):
+    hub.told(approval=True)
     hub.vt("approval", "-s", "prod", "-o", tmp_path / "x", expect=1)
 
 
@@ -90,32 +116,30 @@ def test_a_damaged_record_is_no_approval(hub, merged, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["GITHUB_EVENT_PATH", "GITHUB_REPOSITORY"])
-def test_outside_of_a_workflow_it_says_so(hub, report, monkeypatch, name):
+def test_outside_of_a_workflow_it_says_so(hub, monkeypatch, name):
+    hub.previewed()
     monkeypatch.delenv(name)
-    assert f"{name} is not set" in hub.vt("comment", "-s", "dev", report, expect=1)
+    assert f"{name} is not set" in hub.vt("comment", "-s", "dev", expect=1)
 
 
-def test_an_event_without_a_pull_request_has_no_place_for_a_comment(hub, report, tmp_path):
-    (tmp_path / "event.json").write_text("{}")
-    assert "not run for a pull request" in hub.vt("comment", "-s", "dev", report, expect=1)
+@pytest.mark.parametrize("event", ["{}", '{"pull_request": {"number": 7}}', '{"workflow_run": 1}'])
+def test_an_event_of_another_kind_has_no_place_for_a_comment(hub, tmp_path, event):
+    (tmp_path / "event.json").write_text(event)
+    assert "does not run after a preview" in hub.vt("comment", "-s", "dev", expect=1)
 
 
-def test_a_refusal_of_github_is_one_line(hub, report, monkeypatch):
+def test_a_refusal_of_github_is_one_line(hub, monkeypatch):
+    hub.previewed()
     monkeypatch.delenv("GH_TOKEN")
-    said = hub.vt("comment", "-s", "dev", report, expect=1)
+    said = hub.vt("comment", "-s", "dev", expect=1)
     assert "GH_TOKEN" in said
     assert said.count("\n") == 1
 
 
-def test_without_gh_it_says_what_is_missing(hub, report, monkeypatch, tmp_path):
+def test_without_gh_it_says_what_is_missing(hub, monkeypatch, tmp_path):
+    hub.previewed()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "gh is not on PATH" in hub.vt("comment", "-s", "dev", report, expect=1)
-
-
-def test_a_report_longer_than_github_takes_is_an_error(hub, report):
-    report.write_text("x" * 70_000)
-    assert "GitHub takes 65536" in hub.vt("comment", "-s", "dev", report, expect=1)
-    assert hub.comments() == []
+    assert "gh is not on PATH" in hub.vt("comment", "-s", "dev", expect=1)
 
 
 def test_a_comment_of_which_only_the_marker_is_left_approves_nothing(hub, merged, tmp_path):

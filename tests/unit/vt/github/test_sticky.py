@@ -8,11 +8,11 @@ from vt.github import sticky
 BOT = {"login": "github-actions[bot]"}
 
 
-def test_the_oldest_of_our_comments_is_written_anew(hub, report):
+def test_the_oldest_of_our_comments_is_written_anew(hub):
     for number in (31, 12, 25):
         hub.add("comments", id=number, issue=7, user=BOT, body="<!-- vt:report dev -->\nold")
     marked = [entry["body"] for entry in hub.state["comments"]]
-    hub.vt("comment", "-s", "dev", report)
+    hub.told()
     calls = hub.state["calls"]
     assert len(marked) == 3
     assert calls == ["PATCH issues/comments/12"]

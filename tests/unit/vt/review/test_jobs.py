@@ -7,6 +7,8 @@ import pytest
 from infra.catalog import costs
 from tests.unit.vt.review import plans
 from vt.review import jobs
+from vt.review.report import build
+from vt.review.verdict import verdict
 
 
 def only(*told: plans.Event) -> jobs.JobChange:
@@ -98,3 +100,25 @@ def test_a_job_that_an_earlier_run_left_to_delete_is_cancelled() -> None:
     left = plans.step("delete-replaced", plans.JOB, "training-a", old=plans.job("a"))
     [job] = jobs.job_changes(plans.plan(left))
     assert (job.name, job.action, job.cancels) == ("a", "cancel", True)
+
+
+@pytest.mark.parametrize("op", ["update", "same"])
+def test_a_job_that_waits_for_the_running_one_is_said_to_be_submitted_later(op: str) -> None:
+    old, new = plans.job("a", run=2), plans.job("a", run=2)
+    waits = plans.step(
+        op, plans.JOB, "training-a", old=old, new=new,
+        outputs={"requestId": "id-of-a-1", "deferredRequestId": "id-of-a-2"},
+    )  # fmt: skip
+    [job] = jobs.job_changes(plans.plan(waits))
+    assert (job.action, job.submits, job.cancels) == ("defer", False, False)
+    report = build(plans.plan(waits), source="")
+    assert "1 job submitted later, when the running one has ended (at most $" in verdict(report)
+    assert not report.nothing
+
+
+def test_a_job_whose_options_change_waits_for_nothing() -> None:
+    old, new = plans.job("a"), plans.job("a")
+    told = plans.step(
+        "update", plans.JOB, "training-a", old=old, new=new, outputs={"requestId": "id-of-a-1"}
+    )
+    assert only(told).action == "change"

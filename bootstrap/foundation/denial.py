@@ -1,0 +1,169 @@
+"""A deny policy: what CI's accounts cannot do whatever roles they hold or give themselves.
+
+Service accounts give conditions neither type nor name, so no condition keeps ``deploy`` from
+setting the policy of ``plan``, or from acting as it. A denial may ask for tags, which only a person
+with rights on tags can bind. The accounts of this project that must stay out of reach carry one.
+https://docs.cloud.google.com/iam/docs/deny-overview#denial-conditions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+from foundation.settings import Settings
+
+#: What no deployment and no plan needs. All are listed in
+#: https://docs.cloud.google.com/iam/docs/deny-permissions-support
+NEVER: Final = (
+    # other identities
+    "iam.googleapis.com/serviceAccountKeys.*",
+    "iam.googleapis.com/serviceAccounts.getAccessToken",
+    "iam.googleapis.com/serviceAccounts.getOpenIdToken",
+    "iam.googleapis.com/serviceAccounts.implicitDelegation",
+    "iam.googleapis.com/serviceAccounts.signBlob",
+    "iam.googleapis.com/serviceAccounts.signJwt",
+    # the way in
+    "iam.googleapis.com/workloadIdentityPools.*",
+    "iam.googleapis.com/workloadIdentityPoolProviders.*",
+    "iam.googleapis.com/workloadIdentityPoolProviderKeys.*",
+    # what roles hold
+    "iam.googleapis.com/roles.create",
+    "iam.googleapis.com/roles.update",
+    "iam.googleapis.com/roles.delete",
+    "iam.googleapis.com/roles.undelete",
+    # values of secrets
+    "secretmanager.googleapis.com/versions.access",
+    "secretmanager.googleapis.com/versions.add",
+    "secretmanager.googleapis.com/versions.destroy",
+    "secretmanager.googleapis.com/versions.disable",
+    "secretmanager.googleapis.com/versions.enable",
+    # keys of Pulumi's secrets, of which deployments only use one
+    "cloudkms.googleapis.com/cryptoKeyVersions.destroy",
+    "cloudkms.googleapis.com/keyRings.setIamPolicy",
+    # the project itself
+    "cloudresourcemanager.googleapis.com/projects.delete",
+    "cloudresourcemanager.googleapis.com/projects.move",
+    "cloudresourcemanager.googleapis.com/projects.createBillingAssignment",
+    "cloudresourcemanager.googleapis.com/projects.deleteBillingAssignment",
+    "serviceusage.googleapis.com/services.disable",
+)  # fmt: skip
+#: What deployments do to the stack's accounts, and never to those with the tag.
+NOT_TO_PROTECTED: Final = (
+    "iam.googleapis.com/serviceAccounts.actAs",
+    "iam.googleapis.com/serviceAccounts.setIamPolicy",
+    "iam.googleapis.com/serviceAccounts.update",
+    "iam.googleapis.com/serviceAccounts.delete",
+    "iam.googleapis.com/serviceAccounts.undelete",
+    "iam.googleapis.com/serviceAccounts.disable",
+    "iam.googleapis.com/serviceAccounts.enable",
+)
+#: Value of the tag on accounts that are out of reach.
+PROTECTED: Final = "protected"
+
+
+def tag_key(settings: Settings) -> str:
+    """Short name of the tag's key, unique in the project."""
+    return f"vertex-training-{settings.stack}"
+
+
+def denial_condition(settings: Settings) -> str:
+    """CEL condition: the resource has the tag. What cannot be evaluated is denied as well."""
+    return f"resource.matchTag('{settings.project}/{tag_key(settings)}', '{PROTECTED}')"
+
+
+def principal(email: pulumi.Input[str]) -> pulumi.Output[str]:
+    """A service account as deny policies name it.
+
+    https://docs.cloud.google.com/iam/docs/principal-identifiers#deny
+    """
+    return pulumi.Output.concat("principal://iam.googleapis.com/projects/-/serviceAccounts/", email)
+
+
+class Denial(pulumi.ComponentResource):
+    """The deny policy on the project, and the tag of the accounts it protects."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        settings: Settings,
+        accounts: Mapping[str, gcp.serviceaccount.Account],
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``accounts``: those of CI, denied and protected. ``after``: resources to wait for."""
+        super().__init__("vertextraining:bootstrap:Denial", name, None, opts)
+        self._name, self._settings = name, settings
+        child = pulumi.ResourceOptions(parent=self, depends_on=after)
+        value = self._create_tag(child)
+        own = {key: account.unique_id for key, account in accounts.items()}
+        others = {email.split("@")[0]: email for email in settings.protected_accounts}
+        bindings = [self._bind_tag(key, account, value) for key, account in own.items()]
+        bindings += [
+            self._bind_tag(f"account-{n}", email, value) for n, email in sorted(others.items())
+        ]
+        principals = [principal(account.email) for account in accounts.values()]
+        gcp.iam.DenyPolicy(
+            f"{name}-policy",
+            name=f"vertex-training-{settings.stack}",
+            parent=f"cloudresourcemanager.googleapis.com%2Fprojects%2F{settings.project}",
+            display_name=f"Out of reach of CI ({settings.stack})",
+            rules=[
+                _rule("What no deployment needs", principals, NEVER),
+                _rule("Accounts of CI", principals, NOT_TO_PROTECTED, denial_condition(settings)),
+            ],
+            opts=pulumi.ResourceOptions(parent=self, depends_on=bindings),
+        )
+        self.register_outputs({})
+
+    def _create_tag(self, opts: pulumi.ResourceOptions) -> gcp.tags.TagValue:
+        key = gcp.tags.TagKey(
+            f"{self._name}-tag-key",
+            parent=f"projects/{self._settings.project}",
+            short_name=tag_key(self._settings),
+            description="Accounts that CI must not change or act as",
+            opts=opts,
+        )
+        return gcp.tags.TagValue(
+            f"{self._name}-tag-value",
+            parent=key.id,
+            short_name=PROTECTED,
+            description="docs/bootstrap.md",
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+    def _bind_tag(
+        self, key: str, account: pulumi.Input[str], value: gcp.tags.TagValue
+    ) -> gcp.tags.TagBinding:
+        """Bind the tag to an account, by its unique id or its address.
+
+        https://docs.cloud.google.com/iam/docs/service-accounts-tags
+        """
+        service = f"//iam.googleapis.com/projects/{self._settings.project}/serviceAccounts"
+        return gcp.tags.TagBinding(
+            f"{self._name}-of-{key}",
+            parent=pulumi.Output.concat(service, "/", account),
+            tag_value=value.id,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+
+def _rule(
+    title: str,
+    principals: Sequence[pulumi.Input[str]],
+    permissions: Sequence[str],
+    condition: str = "",
+) -> gcp.iam.DenyPolicyRuleArgs:
+    when = gcp.iam.DenyPolicyRuleDenyRuleDenialConditionArgs(title=title, expression=condition)
+    return gcp.iam.DenyPolicyRuleArgs(
+        description=title,
+        deny_rule=gcp.iam.DenyPolicyRuleDenyRuleArgs(
+            denied_principals=principals,
+            denied_permissions=list(permissions),
+            denial_condition=when if condition else None,
+        ),
+    )

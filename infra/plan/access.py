@@ -1,0 +1,108 @@
+"""Who reaches what, and through which accounts: computed from IAM bindings. Pure.
+
+A member that may act as an account reaches whatever the account reaches, and so on: an account may
+be a submitter too. What a member is granted on a project holds for everything in it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+#: Roles on an account (or a project) by which a member acts as it.
+#: https://docs.cloud.google.com/iam/docs/service-account-permissions
+ACTS_AS: Final = (
+    "roles/iam.serviceAccountUser",
+    "roles/iam.serviceAccountTokenCreator",
+    "roles/iam.serviceAccountOpenIdTokenCreator",
+    "roles/iam.serviceAccountKeyAdmin",
+    "roles/iam.serviceAccountAdmin",
+    "roles/iam.workloadIdentityUser",
+    "roles/owner",
+    "roles/editor",
+)
+#: Role -> what it allows with data. Of other roles the name itself says it.
+VERBS: Final = {
+    "roles/storage.objectViewer": "reads",
+    "roles/storage.objectUser": "writes",
+    "roles/storage.objectAdmin": "writes",
+    "roles/storage.admin": "writes",
+    "roles/secretmanager.secretAccessor": "reads",
+}
+#: Kinds of resources whose bindings are access to data.
+DATA_KINDS: Final = ("bucket", "secret", "repository", "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A role of a member on a resource. ``kind`` is bucket, secret, account, project, …"""
+
+    member: str
+    role: str
+    kind: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Access:
+    """What a member may do with a resource, and as which accounts, in the order of acting."""
+
+    member: str
+    verb: str
+    kind: str
+    target: str
+    through: tuple[str, ...] = ()
+    """Addresses of accounts; empty if the member itself was granted it."""
+
+
+def reachable(bindings: Iterable[Binding]) -> set[Access]:
+    """All access to data that the bindings give, by the shortest way each."""
+    held: defaultdict[str, list[Binding]] = defaultdict(list)
+    for binding in bindings:
+        held[binding.member].append(binding)
+    accounts = {member.removeprefix("serviceAccount:") for member in held}
+    accounts |= {
+        _address(b.target) for given in held.values() for b in given if b.kind == "account"
+    }
+    found: dict[tuple[str, str, str, str], Access] = {}
+    for member in sorted(held):
+        for through, binding in _walk(member, held, accounts):
+            if binding.kind in DATA_KINDS:
+                verb = VERBS.get(binding.role, binding.role)
+                key = (member, verb, binding.kind, binding.target)
+                found.setdefault(key, Access(*key, through))
+    return set(found.values())
+
+
+def _walk(
+    member: str, held: defaultdict[str, list[Binding]], accounts: set[str]
+) -> Iterator[tuple[tuple[str, ...], Binding]]:
+    """Bindings of ``member`` and of all it may act as, nearest first, each account once."""
+    seen = {member.removeprefix("serviceAccount:")}
+    queue: list[tuple[str, tuple[str, ...]]] = [(member, ())]
+    while queue:
+        acting, through = queue.pop(0)
+        for binding in held.get(acting, ()):
+            yield through, binding
+            for address in _impersonated(binding, accounts):
+                if address not in seen:
+                    seen.add(address)
+                    queue.append((f"serviceAccount:{address}", (*through, address)))
+
+
+def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
+    """Addresses of the accounts that a binding lets its member act as."""
+    if binding.role not in ACTS_AS:
+        return []
+    if binding.kind == "account":
+        return [_address(binding.target)]
+    if binding.kind != "project":
+        return []
+    domain = f"@{binding.target.rpartition('/')[2]}.iam.gserviceaccount.com"
+    return sorted(address for address in accounts if address.endswith(domain))
+
+
+def _address(target: str) -> str:
+    return target.rpartition("/")[2]

@@ -1,0 +1,72 @@
+"""Builds as files: ``builds/ID/build.json`` and ``builds/ID/log.txt`` below the home."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from google.cloud.devtools import cloudbuild_v1
+
+Build = cloudbuild_v1.Build
+Status = cloudbuild_v1.Build.Status
+
+#: States of a build that has not ended.
+LIVE: Final = (Status.PENDING, Status.QUEUED, Status.WORKING)
+_ID: Final = re.compile(r"[0-9a-f-]{1,64}\Z")
+
+
+class BuildTable:
+    """All builds of all local projects. Safe for threads of one process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+
+    def add(self, build: Build) -> None:
+        """Write a new build."""
+        with self._lock:
+            (self.folder / build.id).mkdir(parents=True)
+            self._write(build)
+
+    def get(self, build_id: str) -> Build | None:
+        """The build as it is now, or None."""
+        if not _ID.match(build_id):
+            return None
+        try:
+            text = (self.folder / build_id / "build.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        return Build.from_json(text)  # pyright: ignore[reportReturnType]
+
+    def all(self) -> list[Build]:
+        """Builds, newest first, as the service lists them."""
+        names = [path.parent.name for path in self.folder.glob("*/build.json")]
+        found = [build for name in names if (build := self.get(name))]
+        return sorted(found, key=lambda build: (build.create_time, build.id), reverse=True)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+    def change(self, build_id: str, change: Callable[[Build], None]) -> bool:
+        """Change a live build. False if it has ended, or is not there: then nothing is changed."""
+        with self._lock:
+            build = self.get(build_id)
+            if build is None or build.status not in LIVE:
+                return False
+            change(build)
+            self._write(build)
+            return True
+
+    def log(self, build_id: str) -> Path:
+        """The log of a build; not there before its first line."""
+        return self.folder / build_id / "log.txt"
+
+    def work(self, build_id: str) -> Path:
+        """The folder for what a build needs while it runs."""
+        return self.folder / build_id / "work"
+
+    def _write(self, build: Build) -> None:
+        target = self.folder / build.id / "build.json"
+        partial = target.with_suffix(".tmp")
+        partial.write_text(Build.to_json(build), encoding="utf-8")
+        partial.replace(target)

@@ -1,0 +1,87 @@
+"""The roles of ``deploy``, against what the stacks grant and what IAM's conditions can ask."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from foundation import conditions, permissions
+from foundation.conditions import RolePart
+from tests.unit.bootstrap.test_program import PROD
+
+ROOT = Path(__file__).parents[3]
+#: https://docs.cloud.google.com/iam/docs/conditions-overview#limitations
+MAX_OPERATORS = 12
+
+
+@pytest.fixture
+def parts() -> dict[str, RolePart]:
+    return {part.name: part for part in conditions.deploy_roles(PROD, permissions.needs())}
+
+
+def listed(part: RolePart) -> list[str]:
+    found = re.search(r"hasOnly\(\[(.*)\]\)", part.condition)
+    return re.findall(r"'([^']+)'", found[1]) if found else []
+
+
+def test_every_grant_is_limited_to_the_roles_that_stacks_grant_on_that_type(
+    parts: dict[str, RolePart],
+) -> None:
+    granted: dict[str, set[str]] = {}
+    for file in ROOT.glob("tests/golden/*.yaml"):
+        inventory: dict[str, Any] = yaml.safe_load(file.read_text())
+        for resource in inventory["resources"].values():
+            need = permissions.needs().get(resource["type"])
+            if need and need.grant and need.where == "project":
+                granted.setdefault(need.grant[0], set()).add(resource["role"])
+    assert granted
+    by_permission = {part.permissions[0]: part for name, part in parts.items() if "grant" in name}
+    for permission, roles in granted.items():
+        if permission.split(".")[0] in conditions.LIMITED:
+            assert roles <= set(listed(by_permission[permission])), permission
+
+
+def test_no_role_is_given_away_on_the_project_that_belongs_on_one_resource(
+    parts: dict[str, RolePart],
+) -> None:
+    on_project = set(listed(parts["grant_projects"]))
+    assert not on_project & {
+        "roles/iam.serviceAccountUser",
+        "roles/secretmanager.secretAccessor",
+        "roles/storage.objectUser",
+        "roles/storage.objectViewer",
+    }
+    assert listed(parts["grant_serviceaccounts"]) == ["roles/iam.serviceAccountUser"]
+
+
+def test_a_role_has_permissions_of_services_that_know_the_attributes_of_its_condition(
+    parts: dict[str, RolePart],
+) -> None:
+    """A condition that asks for a missing attribute grants nothing at all."""
+    has_name = {"storage", "secretmanager", "cloudkms"}
+    for part in parts.values():
+        services = {permission.split(".")[0] for permission in part.permissions}
+        if "resource.name" in part.condition:
+            assert len(services) == 1, part.name
+            assert services <= has_name, part.name
+        if "resource.type" in part.condition:
+            assert services <= has_name | {"resourcemanager"}, part.name
+        if "modifiedGrantsByRole" in part.condition:
+            assert services <= conditions.LIMITED, part.name
+
+
+def test_conditions_stay_within_the_limits_of_the_service(parts: dict[str, RolePart]) -> None:
+    for part in parts.values():
+        assert len(re.findall(r"&&|\|\||!(?!=)", part.condition)) <= MAX_OPERATORS
+        assert len(listed(part)) <= conditions.MAX_ROLES
+        assert re.fullmatch(r"[a-z_]{3,}", part.name)
+
+
+def test_what_grants_cannot_do_anything_else(parts: dict[str, RolePart]) -> None:
+    for name, part in parts.items():
+        granting = [p for p in part.permissions if p.endswith(".setIamPolicy")]
+        assert granting == (list(part.permissions) if name.startswith("grant_") else []), name

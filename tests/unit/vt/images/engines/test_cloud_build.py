@@ -1,0 +1,371 @@
+"""Images built by Cloud Build: what is started, followed, joined, cancelled and told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.api_core.exceptions import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
+
+from infra.errors import ImageBuildError
+from localcloud.inventory.store import ACCOUNT, SERVICE
+from tests.unit.localcloud.cloudbuild.conftest import (
+    BUILDER,
+    IMAGE,
+    NAMES,
+    REPOSITORY,
+    STAGING,
+    Builds,
+    tarred,
+)
+from tests.unit.localcloud.conftest import PROJECT, wait_until
+from vt.images import engines
+from vt.images.engines import build_service, build_sources, cloud_build
+from vt.images.engines.build_service import BuildService
+from vt.images.engines.cloud_build import CloudBuildEngine
+from vt.images.engines.engine import Build
+
+ENGINE = CloudBuildEngine(PROJECT, "us-central1", poll_seconds=0.05)
+
+
+@pytest.fixture
+def a_build(tmp_path: Path) -> Callable[..., Build]:
+    def make(dockerfile: str = "FROM x\nRUN y\n", **changes: Any) -> Build:
+        archive = tmp_path / f"context-{len(list(tmp_path.iterdir()))}.tar"
+        archive.write_bytes(tarred(dockerfile))
+        fields: dict[str, Any] = {
+            "name": "titanic",
+            "archive": archive,
+            "context": "jobs/titanic",
+            "dockerfile": "Dockerfile",
+            "build_args": {"PRICE": "$5"},
+            "target": "",
+            "image": IMAGE,
+            "tag": "context-" + "a" * 32,
+            "labels": {},
+            "identity": "a" * 64,
+            "timeout": 60.0,
+            **changes,
+        }
+        return Build(**fields)
+
+    return make
+
+
+def failure(build: Build, write_log: Callable[[str], None] = print) -> ImageBuildError:
+    with pytest.raises(ImageBuildError) as failed:
+        ENGINE.build(build, write_log)
+    return failed.value
+
+
+def test_cloud_build_is_what_builds_for_google_and_not_for_a_local_project() -> None:
+    assert engines.choose(None, "acme-ml-dev", "us-central1", is_local=False).name == "cloud-build"
+    named = engines.choose("cloud-build", "local-training", "us-central1", is_local=True)
+    assert named.name == "cloud-build"
+
+
+def test_a_build_gives_its_digest_and_passes_its_log_on(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    lines: list[str] = []
+    digest = ENGINE.build(a_build(), lines.append)
+    [made] = builds.all()
+    assert digest == made.results.images[0].digest
+    assert lines[1:] == ["FROM x", "RUN y"]
+    assert made.id in lines[0]
+    assert made.source.storage_source.generation
+    [blob] = builds.bucket.list_blobs()
+    assert blob.name.startswith("images/")
+
+
+def test_a_failing_step_is_told_with_the_last_twenty_lines(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    steps = "".join(f"RUN {number}\n" for number in range(40))
+    error = failure(a_build(f"FROM x\n{steps}FAIL 7\n"))
+    assert len(error.last_lines) == 20
+    assert error.last_lines[-1] == "FAIL 7"
+    assert "FAILURE" in error.message
+    assert "7" in error.message
+    assert error.hint == "correct what the log shows."
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (STAGING, f"roles/storage.objectViewer on bucket {PROJECT}-staging-local"),
+        (REPOSITORY, "roles/artifactregistry.writer on repository training-local"),
+    ],
+)
+def test_a_right_that_the_build_account_lacks_is_named(
+    builds: Builds, a_build: Callable[..., Build], place: str, told: str
+) -> None:
+    builds.revoke(place)
+    error = failure(a_build())
+    assert f"{BUILDER} needs {told}: deploy the stack, which grants it." in error.hint
+
+
+def test_without_log_rights_the_build_goes_on(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    lines: list[str] = []
+    builds.cloud.store.delete(SERVICE, f"{PROJECT}/logging.googleapis.com")
+    assert ENGINE.build(a_build(), lines.append).startswith("sha256:")
+    [told] = [line for line in lines if "cannot be read" in line]
+    assert f"roles/logging.viewer in project {PROJECT}" in told
+
+
+def test_before_the_stack_is_deployed_the_way_out_is_told(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    builds.cloud.store.delete(ACCOUNT, BUILDER)
+    error = failure(a_build())
+    assert f"roles/iam.serviceAccountUser on {BUILDER}" in error.hint
+    assert "`builders` in Pulumi.local.yaml" in error.hint
+    builds.cloud.store.delete(SERVICE, f"{PROJECT}/cloudbuild.googleapis.com")
+    assert failure(a_build()).hint == "deploy stack local first: it enables the API."
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Forbidden("The caller does not have permission"), "roles/cloudbuild.builds.editor in"),
+        (TooManyRequests("Quota exceeded"), "ask for more quota of cloudbuild.googleapis.com"),
+        (NotFound("no such location"), "deploy stack local first"),
+    ],
+)
+def test_a_refusal_says_in_one_line_what_to_do(error: Exception, told: str) -> None:
+    made = build_service.refused(error, "start a build", NAMES)
+    assert told in made.hint
+    assert "\n" not in str(made)
+
+
+def test_a_bucket_that_the_caller_may_not_write_is_named() -> None:
+    made = build_service.refused(Forbidden("x does not have y"), "upload the source", NAMES)
+    assert "roles/storage.objectCreator and roles/storage.objectViewer on bucket" in made.hint
+
+
+def test_a_build_that_takes_too_long_is_told_with_its_bound(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    error = failure(a_build("SLEEP 60\n", timeout=1.0))
+    assert "took longer than 1 s" in error.message
+    assert error.hint == "raise --timeout."
+
+
+def test_a_build_that_somebody_else_cancels_is_told_so(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    def cancel(line: str) -> None:
+        if line.startswith("SLEEP"):
+            [build] = builds.all()
+            builds.client.cancel_build({"name": build.name, "project_id": PROJECT, "id": build.id})
+
+    assert "was cancelled (CANCELLED)" in failure(a_build("SLEEP 60\n"), cancel).message
+
+
+def test_a_build_that_expires_is_told_so(
+    make_builds: Callable[..., Builds],
+    a_build: Callable[..., Build],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    builds = make_builds(slots=1)
+    other = a_build("SLEEP 60\n", tag="context-" + "b" * 32, identity="b" * 64)
+    blocking = threading.Thread(target=lambda: failure(other))
+    blocking.start()
+    wait_until(lambda: "WORKING" in builds.states())
+    monkeypatch.setattr(cloud_build.build_request, "QUEUE_SECONDS", 1)
+    assert "did not begin within 1 s (EXPIRED)" in failure(a_build()).message
+    [build] = [build for build in builds.all() if build.status.name == "WORKING"]
+    builds.client.cancel_build({"name": build.name, "project_id": PROJECT, "id": build.id})
+    blocking.join()
+
+
+def interrupt(line: str) -> None:
+    if line.startswith("SLEEP"):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_cancels_the_build_and_sees_it_end(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    lines: list[str] = []
+
+    def write(line: str) -> None:
+        lines.append(line)
+        interrupt(line)
+
+    with pytest.raises(KeyboardInterrupt):
+        ENGINE.build(a_build("SLEEP 60\n"), write)
+    assert builds.states() == ["CANCELLED"]
+    assert lines[-1].endswith("is CANCELLED")
+
+
+def test_ctrl_c_while_a_build_is_requested_leaves_none_behind(
+    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = BuildService.create
+
+    def interrupted(service: BuildService, build: Any) -> Any:
+        create(service, build)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BuildService, "create", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ENGINE.build(a_build("SLEEP 60\n"), print)
+    assert builds.states() == ["CANCELLED"]
+
+
+class KilledError(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+STEPS = [
+    (build_sources, "upload"),
+    (BuildService, "list_tagged"),
+    (BuildService, "create"),
+    (BuildService, "get"),
+]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize(("owner", "step"), STEPS, ids=[step for _, step in STEPS])
+def test_killed_at_any_step_the_next_run_ends_with_one_build(
+    builds: Builds,
+    a_build: Callable[..., Build],
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    step: str,
+    side: str,
+) -> None:
+    real = getattr(owner, step)
+
+    def killed(*args: Any, **kwargs: Any) -> Any:
+        if side == "after":
+            real(*args, **kwargs)
+        raise KilledError
+
+    build = a_build("FROM x\nSLEEP 1\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, step, killed)
+        with pytest.raises(KilledError):
+            ENGINE.build(build, print)
+    assert ENGINE.build(build, print).startswith("sha256:")
+    assert builds.states() == ["SUCCESS"]
+
+
+def test_two_racing_builds_give_one_digest(
+    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, both = BuildService.create, threading.Barrier(2)
+
+    def at_once(service: BuildService, build: Any) -> Any:
+        both.wait()
+        made = create(service, build)
+        both.wait()
+        return made
+
+    monkeypatch.setattr(BuildService, "create", at_once)
+    digests: list[str] = []
+    threads = [
+        threading.Thread(target=lambda build=build: digests.append(ENGINE.build(build, print)))
+        for build in (a_build("SLEEP 1\n"), a_build("SLEEP 1\n"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(digests) == 2
+    assert len(set(digests)) == 1
+    assert builds.states() == ["CANCELLED", "SUCCESS"]
+
+
+def test_a_running_build_is_joined_and_not_ended_by_who_joined_it(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    digests: list[str] = []
+    build = a_build("SLEEP 2\n")
+    first = threading.Thread(target=lambda: digests.append(ENGINE.build(build, print)))
+    first.start()
+    wait_until(lambda: "WORKING" in builds.states())
+    lines: list[str] = []
+
+    def write(line: str) -> None:
+        lines.append(line)
+        interrupt(line)
+
+    with pytest.raises(KeyboardInterrupt):
+        ENGINE.build(a_build("SLEEP 2\n"), write)
+    assert "which runs already" in lines[0]
+    assert "gcloud builds cancel" in lines[-1]
+    first.join()
+    assert len(digests) == 1
+    assert builds.states() == ["SUCCESS"]
+
+
+def test_a_build_of_the_same_tag_that_asks_for_something_else_is_not_joined(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    planted = threading.Thread(
+        target=lambda: ENGINE.build(a_build("SLEEP 2\n", build_args={"X": "evil"}), print)
+    )
+    planted.start()
+    wait_until(lambda: "WORKING" in builds.states())
+    digest = ENGINE.build(a_build("SLEEP 0\n"), print)
+    planted.join()
+    assert builds.states() == ["SUCCESS", "SUCCESS"]
+    newest, older = builds.all()
+    assert digest == newest.results.images[0].digest != older.results.images[0].digest
+
+
+def test_a_lost_answer_starts_no_second_build(
+    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from google.cloud.devtools import cloudbuild_v1
+
+    create = cloudbuild_v1.CloudBuildClient.create_build
+
+    def lost(client: Any, *args: Any, **kwargs: Any) -> Any:
+        create(client, *args, **kwargs)
+        raise ServiceUnavailable("the answer was lost")
+
+    monkeypatch.setattr(cloudbuild_v1.CloudBuildClient, "create_build", lost)
+    assert ENGINE.build(a_build(), print).startswith("sha256:")
+    assert builds.states() == ["SUCCESS"]
+
+
+def test_an_answer_that_stays_in_doubt_is_told_so(
+    builds: Builds, a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cloud_build, "SETTLE_SECONDS", 0.2)
+    monkeypatch.setattr(BuildService, "create", lambda *_: None)
+    error = failure(a_build())
+    assert "no certain answer" in error.message
+    assert "run it again" in error.hint
+
+
+def test_the_same_source_is_uploaded_once(builds: Builds, a_build: Callable[..., Build]) -> None:
+    ENGINE.build(a_build(), print)
+    ENGINE.build(a_build(tag="context-" + "c" * 32), print)
+    assert len(list(builds.bucket.list_blobs())) == 1
+
+
+def test_an_archive_that_somebody_planted_under_the_name_is_refused(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    ENGINE.build(a_build(), print)
+    [blob] = builds.bucket.list_blobs()
+    builds.bucket.blob(blob.name).upload_from_string(b"evil")
+    error = failure(a_build(tag="context-" + "c" * 32))
+    assert "is not the archive that its name says" in error.message
+    assert len(builds.all()) == 1
+
+
+def test_a_local_project_without_its_local_cloud_is_told_where_to_run(
+    a_build: Callable[..., Build], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VERTEX_EMULATOR_HOST", raising=False)
+    assert "vt local shell" in failure(a_build()).message
