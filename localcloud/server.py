@@ -90,7 +90,6 @@ def _serve(
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from localcloud.cloudbuild.assembly import CloudBuild
-    from localcloud.containers.builders import write_settings
     from localcloud.faults.calls import CallFaults
     from localcloud.inventory.store import Store
     from localcloud.vertex.grpc_front import serve
@@ -103,8 +102,6 @@ def _serve(
     registry = _registry(home, store)
     try:
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
-        settings = threading.Thread(target=write_settings, args=(home, registry.port))
-        settings.start()  # it asks pip, which takes half a second
         containers = _containers(home, registry)
         scheduler = _scheduler(home, storage, faults, store, jobs, containers)
         scheduler.start()
@@ -113,7 +110,7 @@ def _serve(
         hook = CallFaults(faults, jobs, stop)
         service = JobService(store, jobs, scheduler, containers.refusal)
         server, bound = serve(service, port, [hook], also, home.sockets)
-        settings.join()
+        containers.wait_ready()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         scheduler.stop()
@@ -128,7 +125,7 @@ def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
     from localcloud.containers.host import ContainerHost
 
     containers = ContainerHost(home, registry.port)
-    containers.recover()
+    containers.start()
     return containers
 
 

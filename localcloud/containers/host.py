@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from localcloud.containers.builders import write_settings
 from localcloud.containers.engines import Buildah, Docker, Engine
 from localcloud.containers.images import local_images, registry_path
 from localcloud.home import Home
@@ -28,6 +30,17 @@ class ContainerHost:
 
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
+        # It asks pip, which takes half a second.
+        self._settings = threading.Thread(target=write_settings, args=(home, port), daemon=True)
+
+    def start(self) -> None:
+        """Write settings for builders, and remove what a killed server left."""
+        self._settings.start()
+        self.recover()
+
+    def wait_ready(self) -> None:
+        """Return when the settings are written."""
+        self._settings.join()
 
     @cached_property
     def engine(self) -> Engine | None:

@@ -59,13 +59,30 @@ def run(
     """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
     Its output goes straight into the log file. ``tick`` is called every other second,
-    ``preempted`` all the time, with the seconds it ran. ``terminate`` asks it to end in another way
-    than by SIGTERM to its group, and is true if it did. What it leaves in its group is ended too.
+    ``preempted`` all the time, with the seconds it ran. ``terminate``: see ``ChildProcess.end``. What
+    it leaves in its group is ended too.
     Raises CommandNotFoundError.
     """
+    process = _start(command, env, cwd, log, umask)
+    child = processes.register_child(notes, process.pid, "job")
+    try:
+        end = partial(child.end, GRACE_SECONDS, terminate)
+        with guests.replica(process.pid):
+            ending = _watch(process, end, cancelled, timeout_seconds, tick, preempted)
+    finally:
+        child.end(0)
+        processes.unregister_child(notes, child)
+    code = process.wait()
+    return Outcome(ending, code if code >= 0 else 128 - code)
+
+
+def _start(
+    command: list[str], env: Mapping[str, str], cwd: Path, log: JobLog, umask: int
+) -> subprocess.Popen[bytes]:
+    """A process in a group of its own, which writes to the log. Raises CommandNotFoundError."""
     with log.open() as output:
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 env=dict(env),
                 cwd=cwd,
@@ -77,16 +94,6 @@ def run(
             )
         except OSError as error:
             raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
-    child = processes.register_child(notes, process.pid, "job")
-    try:
-        end = partial(child.end, GRACE_SECONDS, terminate)
-        with guests.replica(process.pid):
-            ending = _watch(process, end, cancelled, timeout_seconds, tick, preempted)
-    finally:
-        child.end(0)
-        processes.unregister_child(notes, child)
-    code = process.wait()
-    return Outcome(ending, code if code >= 0 else 128 - code)
 
 
 def _watch(
