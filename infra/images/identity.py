@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from infra.errors import ConfigError, Location, Problem
 from infra.images.context import Context, read_context
@@ -21,7 +21,6 @@ PLATFORM: Final = "linux/amd64"
 #: Of what is digested; a change of it is a change of every identity.
 _FORM: Final = 1
 _TAG_DIGITS: Final = 32
-_CHUNK: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,16 @@ class Source:
 
 
 class _Digest:
-    """A stream that is not kept."""
+    """A stream of which the digest is taken; it is kept in ``copy``, if there is one."""
 
-    def __init__(self, head: bytes) -> None:
+    def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
         self.sha256 = hashlib.sha256(head)
+        self._copy = copy
 
     def write(self, data: bytes) -> int:
         self.sha256.update(data)
+        if self._copy:
+            self._copy.write(data)
         return len(data)
 
 
@@ -71,17 +73,16 @@ def identity(source: Source, context: Context) -> str:
     return stream.sha256.hexdigest()
 
 
-def identity_of_archive(source: Source, archive: Path) -> str:
-    """The identity of a context that was written to a file.
+def write_archive(source: Source, context: Context, file: Path) -> str:
+    """Write the archive of a context to a file; returns the identity of what was written.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: a file cannot be read or written.
     """
-    stream = _Digest(_head(source))
-    with archive.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            stream.write(chunk)
-    return stream.sha256.hexdigest()
+    with file.open("wb") as stream:
+        digest = _Digest(_head(source), stream)
+        context.write(digest)  # pyright: ignore[reportArgumentType] a stream needs no more
+    return digest.sha256.hexdigest()
 
 
 def _head(source: Source) -> bytes:

@@ -65,7 +65,8 @@ def test_a_job_waits_for_every_api_grant_bucket_and_package(stack):
     _, preview = stack
     resources = inventory(preview)["resources"]
     jobs = [name for name, r in resources.items() if r["type"].endswith(":CustomJob")]
-    before = set(resources) - set(jobs) - {"secrets-wandb-api-key"}
+    of_builds = {name for name in resources if name.startswith("images-")}  # built before `up`
+    before = set(resources) - set(jobs) - {"secrets-wandb-api-key"} - of_builds
     for job in jobs:
         assert before <= waits_for(preview)[job]
         hosts = {name for name in before if name.startswith("host-")}  # before the network
@@ -80,6 +81,7 @@ def test_a_grant_waits_for_the_account_it_is_for(stack):
             agents = "gcp-sa-aiplatform" in resource.get("member", "")
             of_network = name.startswith("network-uses-")
             before = "apis-vertex-agent" if agents or of_network else "trainer-account"
+            before = "images-account" if name.startswith("images-") else before
             assert before in order[name]
 
 

@@ -6,6 +6,7 @@
 ``promotion``   copies images and their digests to another stack
 ``listing``     what a stack file pins, and what its contexts hold
 ``checking``    the pinned images as their registries have them
+``origins``     where images came from, for a review
 ``registry``    reads and copies images, by the OCI distribution protocol
 ``labels``      which commit and folder an image was built from
 ``stack_file``  writes pins: as a whole or not at all

@@ -131,9 +131,7 @@ def _build(
 def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:
     """Write the context; refuse one that changed since its identity was taken."""
     try:
-        with archive.open("wb") as stream:
-            source.read(root).write(stream)
-        changed = identity.identity_of_archive(source, archive) != wanted
+        changed = identity.write_archive(source, source.read(root), archive) != wanted
     except OSError as failed:
         text = f"the context {source.context} cannot be copied: {failed.strerror or failed}."
         raise CommandError(text) from None

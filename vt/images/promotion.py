@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from infra.errors import CommandError, did_you_mean
 from infra.images.pins import PLACEHOLDER
 from infra.settings.model import Settings
 from vt.images import registry, stack_file
+
+_TAG_DIGITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,15 @@ class Promotion:
     target: str
     """The same in the second one."""
     digest: str
-    tag: str
+    built_from: str
     """``context-…`` it was built from; empty if the first stack does not say."""
     has_context: bool
     """Whether the second stack builds it, too: its file says what the digest was built from."""
+
+    @property
+    def tag(self) -> str:
+        """The tag of the copy: the repository's clean-up deletes images that have none."""
+        return self.built_from or f"digest-{self.digest.removeprefix('sha256:')[:_TAG_DIGITS]}"
 
 
 def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
@@ -72,10 +80,10 @@ def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str
     for each in promotions:
         origin, path = registry.registry_of(each.source)
         goal, target = registry.registry_of(each.target)
-        sent = origin.copy(path, each.digest, goal, target, (each.tag,) if each.tag else ())
+        sent = origin.copy(path, each.digest, goal, target, (each.tag,))
         values = {"digest": each.digest}
-        if each.has_context and each.tag:
-            values["builtFrom"] = each.tag
+        if each.has_context and each.built_from:
+            values["builtFrom"] = each.built_from
         changed = stack_file.write_pins(root, stack, {each.name: values})
         what = "promoted" if changed else "unchanged"
         yield f"{each.name}: {what} {each.digest} ({sent:,} bytes copied)"

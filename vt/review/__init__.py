@@ -4,6 +4,7 @@
 ``command``        the command line: options, exit codes
 ``report``         plan -> report
 ``jobs``           jobs: what happens to them, what they run on, what they can cost
+``images``         images of which jobs get another digest
 ``capacity``       reservations: what they cost, used or not
 ``grants``         IAM: bindings that are gained or lost, and why
 ``reachability``   networks, peerings, firewalls, public members

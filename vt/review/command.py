@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 import sys
@@ -150,7 +151,20 @@ def _review(
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
-    return report.build(plan, source=source, expected=expect, problems=problems), plan
+    made = report.build(plan, source=source, expected=expect, problems=problems)
+    return (made if offline else _with_origins(made, root, stack)), plan
+
+
+def _with_origins(report: ReviewReport, root: Path, stack: str) -> ReviewReport:
+    """The report with what registries say of the images that change."""
+    if not report.images:
+        return report
+    from vt.engine import stacks
+    from vt.images.origins import origins_of
+
+    ref = stacks.find_unchecked(root, stack)
+    origins = origins_of(ref, (change.uri for change in report.images))
+    return dataclasses.replace(report, origins=origins)
 
 
 def _plan(

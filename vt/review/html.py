@@ -10,6 +10,7 @@ from infra.catalog import costs
 from infra.catalog.costs import usd
 from vt.review import cells, picture, svg
 from vt.review.escaping import visible
+from vt.review.images import changes as image_changes
 from vt.review.report import ReviewReport
 from vt.review.verdict import totals, verdict
 
@@ -23,6 +24,7 @@ def render(report: ReviewReport) -> str:
         unchanged_jobs=[job for job in report.jobs if job.action == "keep"],
         totals=totals(report),
         cells=cells,
+        image_changes=image_changes,
         accesses=cells.accesses(report),
         picture=svg.layout(picture.graph(report)),
         not_included=costs.NOT_INCLUDED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any, Final
 
@@ -30,6 +31,10 @@ def document(report: ReviewReport) -> dict[str, Any]:
     return {
         **_summary(report),
         "jobs": [_job(job) for job in report.jobs],
+        "images": [
+            {**dataclasses.asdict(change), "origin": report.origins.get(change.uri)}
+            for change in report.images
+        ],
         "reservations": [_reservation(each) for each in report.reservations],
         "rights": {
             "gained": [_binding(binding) for binding in report.gained],

@@ -16,6 +16,7 @@ from vt.engine.fields import FieldDifference
 from vt.review import cells, picture
 from vt.review.escaping import block, code
 from vt.review.grants import IamBinding
+from vt.review.images import changes as image_changes
 from vt.review.jobs import JobChange
 from vt.review.report import ResourceChange, ReviewReport
 from vt.review.verdict import totals, verdict
@@ -73,6 +74,7 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield ""
     yield from _problems(report, verbosity)
     yield from _jobs(report, verbosity)
+    yield from _images(report, verbosity)
     yield from _notes(report, verbosity)
     yield from _grants(report, verbosity)
     yield from _access(report, verbosity)
@@ -132,6 +134,20 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
             yield from _folded(summary, _fields(job.differences, verbosity.fields))
+
+
+def _images(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    if not report.images:
+        return
+    yield "### Images"
+    yield ""
+    shown = report.images[: verbosity.items]
+    rows = (map(code, image_changes.cells(change, report.origins)) for change in shown)
+    yield from _table(image_changes.COLUMNS, (tuple(row) for row in rows))
+    if rest := len(report.images) - len(shown):
+        yield ""
+        yield f"And {rest} more."
+    yield ""
 
 
 def _cells(job: JobChange) -> tuple[str, ...]:

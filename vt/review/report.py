@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
@@ -15,6 +15,7 @@ from vt.engine.plan import JOB, Diagnostic, Plan, PolicyViolation, Step
 from vt.review import capacity, digest, grants, jobs, reachability
 from vt.review.capacity import ReservationCost
 from vt.review.grants import IamBinding
+from vt.review.images.changes import ImageChange, image_changes
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
 from vt.review.risks.access import access_changes
@@ -112,6 +113,13 @@ class ReviewReport:
     unchanged: int
     held: tuple[IamBinding, ...] = field(repr=False)
     """All rights after the change, for the picture."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where new images came from, by their full names; those that were looked up."""
+
+    @property
+    def images(self) -> tuple[ImageChange, ...]:
+        """Images of which jobs get another digest."""
+        return image_changes(self.jobs)
 
     def count(self, *actions: str) -> int:
         """How many jobs have one of these actions."""

@@ -29,6 +29,7 @@ DAEMON_TIMEOUT: Final = 10
 #: Of the build in its folder.
 DIGEST_FILE: Final = "digest"
 AUTH_FILE: Final = "auth.json"
+LABELLED: Final = "Dockerfile"
 #: Without a runtime of containers: buildah's own, for RUN in the root file system of the image.
 ISOLATION: Final = "BUILDAH_ISOLATION"
 #: https://docs.docker.com/build/metadata/attestations/: without them an image is one manifest.
@@ -74,10 +75,13 @@ class CommandEngine:
             "podman": ["--layers"],
             "buildah": ["--layers", "--network=host", f"--isolation={_isolation()}"],
         }
+        file, labels = context / build.dockerfile, _each("--label", build.labels)
+        if self.name != "docker" and (labelled := _with_labels(build, file, context.parent)):
+            file, labels = labelled, []
         options = [
-            *("--platform", PLATFORM, "--file", str(context / build.dockerfile), "--tag", local),
+            *("--platform", PLATFORM, "--file", str(file), "--tag", local),
             *_each("--build-arg", build.build_args),
-            *_each("--label", build.labels),
+            *labels,
             *(("--target", build.target) if build.target else ()),
         ]
         return [self.program, "build", *own[self.name], *options, str(context)]
@@ -146,6 +150,25 @@ def _isolation() -> str:
 
 def _each(option: str, values: Mapping[str, str]) -> list[str]:
     return [part for key, value in values.items() for part in (option, f"{key}={value}")]
+
+
+def _with_labels(build: Build, dockerfile: Path, folder: Path) -> Path | None:
+    """A Dockerfile with all labels in one instruction, since buildah commits a layer for each.
+
+    None if an instruction at its end would not be one of the stage that is built.
+    """
+    text = dockerfile.read_text("utf-8", errors="surrogateescape").rstrip()
+    if build.target or text.endswith(("\\", "`")) or "<<" in text:
+        return None
+    pairs = " ".join(f"{_quoted(key)}={_quoted(value)}" for key, value in build.labels.items())
+    labelled = folder / LABELLED
+    labelled.write_text(f"{text}\nLABEL {pairs}\n", "utf-8", errors="surrogateescape")
+    return labelled
+
+
+def _quoted(text: str) -> str:
+    """``text`` in double quotes, with nothing in it that a Dockerfile would expand."""
+    return json.dumps(text, ensure_ascii=False).replace("$", "\\$")
 
 
 def _unpack(build: Build, folder: Path) -> None:

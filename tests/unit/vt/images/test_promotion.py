@@ -111,3 +111,10 @@ def test_a_stack_with_a_context_says_what_the_digest_was_built_from(vt, root, re
     write_stack(root, "two", "local-two", "{context: jobs/train}")
     assert promote(vt).exit_code == 0
     assert pinned(root)["train"]["builtFrom"] == TAG
+
+
+def test_an_image_that_was_promoted_before_keeps_a_tag_for_the_clean_up(vt, root, registry):
+    digest = registry.add_image(ONE, TAG)
+    write_stack(root, "one", "local-one", f"{{digest: '{digest}'}}")
+    assert promote(vt).exit_code == 0
+    assert registry.tags(TWO) == [f"digest-{digest.removeprefix('sha256:')[:32]}"]
