@@ -59,8 +59,8 @@ def run(
     """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
     Its output goes straight into the log file. ``tick`` is called every other second,
-    ``preempted`` all the time, with the seconds it ran. ``terminate``: see ``ChildProcess.end``. What
-    it leaves in its group is ended too.
+    ``preempted`` all the time, with the seconds it ran. ``terminate``: see ``ChildProcess.end``.
+    What it leaves in its group is ended too.
     Raises CommandNotFoundError.
     """
     process = _start(command, env, cwd, log, umask)
