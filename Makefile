@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup golden local up review browser containers test chaos mutants check format clean-local clean requirements
-.PHONY: report preview comment approval deploy drift drift-issue
+.PHONY: report preview comment approval deploy drift drift-issue images images-comment
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -46,6 +46,13 @@ approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the 
 deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
 	@exec $(BIN)/vt deploy --stack $(STACK) $(POLICIES) $(if $(REFRESH),--refresh) \
 		$(if $(VT_APPROVAL),,--approval $(REPORT).approval.json)
+
+images: setup ## STACK=S [SOURCE=DIR]: build images that are not built, and pin their digests
+	@cd $(or $(SOURCE),.) && exec $(CURDIR)/$(BIN)/vt images build \
+		--stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
+
+images-comment: setup ## tell a branch's pull request the digests that `make images` pinned (in a workflow)
+	@./tools/images-comment
 
 drift: setup ## STACK=S: where the cloud differs from what is declared: .build/reports/S.drift.md
 	@$(BIN)/vt drift --stack $(STACK) -o $(REPORT).drift

@@ -169,6 +169,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
     wanted = {
         "secrets": bool(settings.secrets),
         "imageBuilds": settings.builds_images,
+        "scanning": bool(settings.registry.scanning),
         "peering": network.mode == "peering",
         "dnsPeering": bool(network.dns_peering),
     }

@@ -10,6 +10,7 @@ package: what a person reads is a ``LocalCloudError`` of ``infra.errors``. ::
     │   ├── RefusedError              the stand-in itself refuses the call
     │   └── NameTooLongError          no automatic name of legal length exists
     ├── RefusedRequestError           a request of storage does not pass to the emulator
+    ├── NoPrivateNetworkError         this system gives a process no network of its own
     ├── UnlistableBucketError         the storage emulator cannot list a bucket
     ├── PolicyConflictError           an IAM policy changed between read and write
     ├── ApiError                      the job service answers a call with a status that is not OK
@@ -74,6 +75,10 @@ class RefusedRequestError(StandInError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+class NoPrivateNetworkError(StandInError):
+    """This system gives a process no network of its own; the text says why."""
 
 
 class UnlistableBucketError(StandInError):

@@ -56,6 +56,7 @@ def start(home: Home, report: Report) -> ServerInfo:
         if _locked(home):
             info = _wait_ready(home)
             if info and healthy(info):
+                _report_warnings(info, report)
                 return info
             report("the server does not answer; starting it again")
             _end_server(home)
@@ -63,6 +64,7 @@ def start(home: Home, report: Report) -> ServerInfo:
         make_private(home.root, keep=(home.containers,))
         info = _spawn(home)
     report(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
+    _report_warnings(info, report)
     return info
 
 
@@ -130,6 +132,11 @@ def _wait_ready(home: Home) -> ServerInfo | None:
             return info
         time.sleep(_POLL_SECONDS)
     return None
+
+
+def _report_warnings(info: ServerInfo, report: Report) -> None:
+    for warning in info.warnings:
+        report(f"warning: {warning} (docs/local-stack.md, Who gets in)")
 
 
 def _report_orphaned_processes(home: Home, report: Report) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -21,12 +22,13 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from infra.errors import LocalCloudError
 from localcloud import processes
+from localcloud.access.callers import can_check
 from localcloud.containers.registry import Registry, find_program
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
 from localcloud.home import PRIVATE_UMASK, Home
 from localcloud.server_info import ServerInfo
-from localcloud.storage import StorageEmulator, hidden_address
+from localcloud.storage import StorageEmulator
 
 if TYPE_CHECKING:
     from localcloud.containers.front import RegistryFront
@@ -36,20 +38,30 @@ if TYPE_CHECKING:
     from localcloud.vertex.records import JobTable
 
 _LOCK_SECONDS: Final = 3.0
+#: Below the ports of outgoing connections (Linux: from 32768, others from 49152).
+_LOWEST_PORT: Final = 20_000
+_PORTS: Final = 12_000
+_ATTEMPTS: Final = 20
 _WATCH_SECONDS: Final = 0.5
 _STOP_GRACE_SECONDS: Final = 1.0
 
 
 def choose_port(wanted: int, service: str) -> int:
-    """``wanted`` (0: none) if it is free, so that open shells go on; else any free port."""
-    for port in (wanted, 0) if wanted else (0,):
+    """``wanted`` (0: none) if it is free, so that open shells go on; else any free port.
+
+    Chosen are ports that no system gives to outgoing connections: one that is kept for the next
+    start must not be another program's by then.
+    """
+    chosen = (_LOWEST_PORT + secrets.randbelow(_PORTS) for _ in range(_ATTEMPTS))
+    for port in (*((wanted,) if wanted else ()), *chosen, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
                 probe.listen()  # bind alone succeeds beside a listener with SO_REUSEPORT
             except OSError:
-                print(f"port {port} of {service} is taken by another program; choosing another")
+                if port == wanted:
+                    print(f"port {port} of {service} is taken by another program; choosing another")
                 continue
             return probe.getsockname()[1]
     raise LocalCloudError(f"no free port on 127.0.0.1 for {service}.")
@@ -66,11 +78,11 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
-    for sockets in home.sockets.glob("*"):
+    for sockets in home.sockets.glob("vertex-*"):
         shutil.rmtree(sockets, ignore_errors=True)
     faults = FaultTable(home.faults)
     faults.forget_held()
-    emulator = StorageEmulator(home.storage, home.storage_log, home.children, hidden_address())
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children, private=True)
     storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
     try:
         storage.start(choose_port(before.storage_port if before else 0, "storage"))
@@ -181,7 +193,8 @@ def _live(
 ) -> None:
     """Be found, and look after storage and registry, until the end."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    info = ServerInfo(os.getpid(), port, storage.port, started, registry.port)
+    warnings = _warnings(storage)
+    info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, warnings)
     info.write(home.server_file)
     print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")
     while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
@@ -191,6 +204,19 @@ def _live(
         registry.reconcile()
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
+
+
+def _warnings(storage: StorageFront) -> tuple[str, ...]:
+    """What keeps other users out elsewhere and cannot be done on this system."""
+    found: list[str] = []
+    if not can_check():
+        found.append("this system does not report who owns a connection: other users get in")
+    if storage.refusal:
+        found.append(
+            "the storage emulator is within reach of this machine's other users: "
+            f"it gets no network of its own ({storage.refusal})"
+        )
+    return tuple(found)
 
 
 def _lock(home: Home) -> TextIO:

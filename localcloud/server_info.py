@@ -19,15 +19,20 @@ class ServerInfo:
     started: str
     registry_port: int = 0
     """Port of the container registry; 0 where this machine has none."""
+    warnings: tuple[str, ...] = ()
+    """Who gets in here that would be kept out elsewhere; for commands to report."""
 
     @classmethod
     def read(cls, path: Path) -> ServerInfo | None:
         """The file, or None if it is missing or broken (a machine that lost power)."""
         try:
             found = json.loads(path.read_text())
-            numbers = [found["pid"], found["vertex_port"], found["storage_port"]]
+            pid, vertex, storage = (
+                int(found[name]) for name in ("pid", "vertex_port", "storage_port")
+            )
             registry = int(found.get("registry_port", 0))
-            return cls(*map(int, numbers), started=str(found["started"]), registry_port=registry)
+            warnings = tuple(map(str, found.get("warnings", ())))
+            return cls(pid, vertex, storage, str(found["started"]), registry, warnings)
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 

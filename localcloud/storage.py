@@ -18,11 +18,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from infra.errors import LocalCloudError
 from localcloud import processes
-from localcloud.home import PRIVATE_UMASK, open_private
+from localcloud.access import network
+from localcloud.access.network import PrivateNetwork
+from localcloud.errors import NoPrivateNetworkError
+from localcloud.home import PRIVATE_UMASK as _UMASK
+from localcloud.home import open_private
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _START_SECONDS: Final = 15.0
@@ -51,9 +55,12 @@ def find_binary() -> Path:
     )
 
 
-def answers(port: int, host: str = "127.0.0.1") -> bool:
+def answers(port: int) -> bool:
     """Does an object storage emulator answer at this port?"""
-    connection = http.client.HTTPConnection(host, port, timeout=2)
+    return _is_healthy(http.client.HTTPConnection("127.0.0.1", port, timeout=2))
+
+
+def _is_healthy(connection: http.client.HTTPConnection) -> bool:
     try:
         connection.request("GET", "/_internal/healthcheck")
         return connection.getresponse().status == 200
@@ -66,22 +73,42 @@ def answers(port: int, host: str = "127.0.0.1") -> bool:
 def hidden_address() -> str:
     """A loopback address that no web page finds; only Linux has more than one.
 
-    The emulator checks nothing by itself, and its port cannot be hidden.
+    The emulator checks nothing by itself. Where it gets no network of its own, its port cannot be
+    hidden from other users.
     """
     if not sys.platform.startswith("linux"):
         return "127.0.0.1"
     return ".".join(map(str, (127, *(1 + secrets.randbelow(254) for _ in range(3)))))
 
 
-class StorageEmulator:
-    """One emulator process over the folder ``root``."""
+class EmulatorConnection(http.client.HTTPConnection):
+    """A connection into the network of an emulator."""
 
-    def __init__(self, root: Path, log: Path, notes: Path, host: str = "127.0.0.1") -> None:
-        self.host = host
+    def __init__(self, network: PrivateNetwork, port: int, timeout: float) -> None:
+        super().__init__("127.0.0.1", port, timeout=timeout)
+        self._network = network
+
+    def connect(self) -> None:
+        """Open the socket. Raises OSError."""
+        self.sock = self._network.connect(self.port, self.timeout)
+
+
+class StorageEmulator:
+    """One emulator process over the folder ``root``.
+
+    With ``private`` it has a network of its own, and is reached by ``connection`` alone; where the
+    system refuses that, it listens at ``hidden_address``, and ``refusal`` is the system's reason.
+    """
+
+    def __init__(self, root: Path, log: Path, notes: Path, *, private: bool = False) -> None:
+        self.host = "127.0.0.1"
         self.root = root
         self.log = log
         self.notes = notes
         self.port = 0
+        self.refusal: str | None = None
+        self._private = private
+        self._network: PrivateNetwork | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._child: processes.ChildProcess | None = None
 
@@ -89,33 +116,24 @@ class StorageEmulator:
     def url(self) -> str:
         return f"http://{self.host}:{self.port}"
 
+    def connection(self, timeout: float) -> http.client.HTTPConnection:
+        """A connection that is not open yet."""
+        if self._network is not None:
+            return EmulatorConnection(self._network, self.port, timeout)
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
     def start(self, port: int, public_port: int | None = None) -> None:
         """Start on ``port`` and return when it answers. Raises LocalCloudError if it does not.
 
         ``public_port`` is where clients reach it, if that is another.
         """
-        address = f"127.0.0.1:{public_port or port}"
         self.root.mkdir(parents=True, exist_ok=True)
-        # Both addresses go into links that clients follow: media links, resumable uploads.
-        command = [
-            *(str(find_binary()), "-backend", "filesystem", "-filesystem-root", str(self.root)),
-            *("-scheme", "http", "-host", self.host, "-port", str(port)),
-            *("-public-host", address, "-external-url", f"http://{address}"),
-            *("-log-level", "warn"),
-        ]
-        with open_private(self.log, "ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                umask=PRIVATE_UMASK,
-            )
-        self._child = processes.register_child(self.notes, self._process.pid, "storage")
         self.port = port
+        with open_private(self.log, "ab") as log:
+            self._process = self._launch(public_port or port, log)
+        self._child = processes.register_child(self.notes, self._process.pid, "storage")
         deadline = time.monotonic() + _START_SECONDS
-        while not answers(port, self.host):
+        while not _is_healthy(self.connection(timeout=2)):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
                 raise LocalCloudError(
@@ -124,7 +142,35 @@ class StorageEmulator:
                 )
             time.sleep(_POLL_SECONDS)
 
+    def _launch(self, public_port: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        if self._private:
+            try:
+                process, self._network = network.start(self._command(public_port), log, _UMASK)
+                return process
+            except NoPrivateNetworkError as error:
+                self._private, self.refusal, self.host = False, str(error), hidden_address()
+        return subprocess.Popen(
+            self._command(public_port),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            umask=_UMASK,
+        )
+
+    def _command(self, public_port: int) -> list[str]:
+        # Both addresses go into links that clients follow: media links, resumable uploads.
+        address = f"127.0.0.1:{public_port}"
+        return [
+            *(str(find_binary()), "-backend", "filesystem", "-filesystem-root", str(self.root)),
+            *("-scheme", "http", "-host", self.host, "-port", str(self.port)),
+            *("-public-host", address, "-external-url", f"http://{address}"),
+            *("-log-level", "warn"),
+        ]
+
     def alive(self) -> bool:
+        if self._network is not None and self._network.broken:
+            return False
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
@@ -139,4 +185,7 @@ class StorageEmulator:
                 self._process.kill()
                 self._process.wait()
         processes.unregister_child(self.notes, self._child)
+        if self._network is not None:
+            self._network.close()
+            self._network = None
         self._process = None

@@ -35,6 +35,8 @@ class Role(enum.StrEnum):
     """Jobs of the GitHub environment's plans, ``NAME-plan``: drift checks, plans of the branch."""
     DEPLOY = enum.auto()
     """Jobs of the GitHub environment, on the deployed branch."""
+    BUILD = enum.auto()
+    """Builds of images. It has no account: a stack lists its tokens among its ``builders``."""
 
 
 def role_conditions(settings: Settings) -> dict[Role, str]:
@@ -56,6 +58,12 @@ def role_conditions(settings: Settings) -> dict[Role, str]:
         conditions[Role.PREVIEW] = (
             f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "
             "!assertion.head_ref.startsWith('dependabot/')"
+        )
+        # A branch's images are built before it is reviewed: only where its previews run as well.
+        conditions[Role.BUILD] = (
+            f"has(assertion.environment) && "
+            f"assertion.environment == '{settings.environment}-images' && "
+            f"{on_branch} && {_event('workflow_dispatch')} && {_workflow('images')}"
         )
     return conditions
 

@@ -53,6 +53,7 @@ def deploy(settings: Settings) -> None:
         preview = create_preview_identity(settings, state, github, apis)
         accounts["preview"] = preview.account
         pulumi.export("previewAccount", preview.email)
+        pulumi.export("builder", github.principals(Role.BUILD))
     if settings.deny_policy:
         Denial("denial", settings=settings, accounts=accounts, after=apis)
 

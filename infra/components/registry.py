@@ -48,6 +48,7 @@ class Registry(pulumi.ComponentResource):
                 immutable_tags=settings.immutable_tags
             ),
             cleanup_policies=_cleanup(settings),
+            vulnerability_scanning_config=_scanning(settings),
             labels=names.labels(labels),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
@@ -56,6 +57,17 @@ class Registry(pulumi.ComponentResource):
             repository.location, "-docker.pkg.dev/", names.project, "/", repository.repository_id
         )
         self.register_outputs({"url": self.url})
+
+
+def _scanning(
+    settings: RegistrySettings,
+) -> gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgs | None:
+    """INHERITED: whatever is pushed is scanned, since the stack enables the API."""
+    if settings.scanning is None:
+        return None
+    return gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgs(
+        enablement_config="INHERITED" if settings.scanning else "DISABLED"
+    )
 
 
 def _cleanup(

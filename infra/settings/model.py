@@ -128,6 +128,8 @@ class Registry(Section):
     """Whether a tag, once pushed, can never be moved."""
     keep_versions: int = Field(default=10, ge=1)
     """Newest versions of each image that are always kept."""
+    scanning: bool | None = None
+    """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
 
 

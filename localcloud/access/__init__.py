@@ -1,13 +1,16 @@
 """Who gets in: processes of the user who started the local cloud, and of root.
 
-==============  ==================================================================
-``owners``      which user has the other end of a connection, as the system reports it
-``guests``      processes of jobs that run as another user
-``callers``     ``caller(connection)``: may this process call?
-``web``         for HTTP servers: refuses other users and web pages
-``grpc_server``  for gRPC servers: the same
-``gate``        accepts connections of a gRPC server, and passes on those that get in
-==============  ==================================================================
+=======
+====================  ==================================================================
+``owners``            which user has the other end of a connection, as the system reports it
+``guests``            processes of jobs that run as another user
+``callers``           ``caller(connection)``: may this process call?
+``web``               for HTTP servers: refuses other users and web pages
+``grpc_server``       for gRPC servers: the same
+``gate``              accepts connections of a gRPC server, and passes on those that get in
+``network``           a network of its own for a server that checks nothing
+``network_launcher``  the program that becomes such a server
+====================  ==================================================================
 
 A server of HTTP takes ``web.LocalHandler`` for its handler. A server of gRPC is started by
 ``grpc_server.start``. Another kind of server asks ``callers.caller`` once for each connection.

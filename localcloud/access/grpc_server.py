@@ -68,7 +68,7 @@ def start(server: grpc.Server, port: int, service: str, folder: Path | None = No
 
     Raises LocalCloudError if the port is taken.
     """
-    sockets = _private_folder(folder)
+    sockets = _private_folder(folder, service)
     inner, refusal = sockets / "server", sockets / "refusal"
     refusing = grpc.server(
         futures.ThreadPoolExecutor(1, thread_name_prefix=f"{service}-refusal"),
@@ -86,10 +86,11 @@ def start(server: grpc.Server, port: int, service: str, folder: Path | None = No
     return LocalServer(server, refusing, gate, sockets)
 
 
-def _private_folder(wanted: Path | None) -> Path:
+def _private_folder(wanted: Path | None, service: str) -> Path:
     """A new folder that is 0700."""
-    if wanted is not None and len(bytes(wanted)) + len("/grpc-12345678/c1234567") < _LONGEST_PATH:
-        return Path(tempfile.mkdtemp(prefix="grpc-", dir=wanted))
+    longest = len("/plugin-12345678/c1234567")
+    if wanted is not None and wanted.is_dir() and len(bytes(wanted)) + longest < _LONGEST_PATH:
+        return Path(tempfile.mkdtemp(prefix=f"{service}-", dir=wanted))
     return Path(tempfile.mkdtemp(prefix="vt-grpc-"))
 
 

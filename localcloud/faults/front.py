@@ -24,6 +24,11 @@ class StorageFront:
         """Where clients find it."""
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the emulator is within reach of other users; None: it is not."""
+        return self._emulator.refusal
+
     def start(self, port: int) -> None:
         """Serve at ``port``. Raises LocalCloudError if the emulator does not start."""
         self.port = port

@@ -192,10 +192,7 @@ class _Exchange(LocalHandler):
         if request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
             headers.pop("Content-Length", None)
             body = None
-        emulator = self.server.emulator
-        connection = http.client.HTTPConnection(
-            emulator.host, emulator.port, timeout=_TIMEOUT_SECONDS
-        )
+        connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
         try:
             connection.request(request.verb, request.target, body, headers)
             answer = connection.getresponse()

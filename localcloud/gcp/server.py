@@ -16,6 +16,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from localcloud.access import grpc_server
 from localcloud.errors import PluginError, RefusedError
 from localcloud.gcp import check, diff, plan, wire
 from localcloud.gcp.cloud import HOME_VARIABLE, Cloud
@@ -214,17 +215,21 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return f" (details in {path})"
 
 
-def serve(environment: Mapping[str, str]) -> tuple[grpc.Server, int]:
-    """Start the plugin on a free port of this machine; the server and its port."""
+def serve(environment: Mapping[str, str]) -> tuple[grpc_server.LocalServer, int]:
+    """Start the plugin on a free port, for processes of this user; the server and its port."""
     options = [
         ("grpc.max_receive_message_length", _MESSAGE_BYTES),
         ("grpc.max_send_message_length", _MESSAGE_BYTES),
     ]
-    server = grpc.server(ThreadPoolExecutor(max_workers=16), options=options)
+    server = grpc.server(
+        ThreadPoolExecutor(max_workers=16),
+        interceptors=[grpc_server.PageInterceptor()],
+        options=options,
+    )
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(Provider(environment), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    return server, port
+    home = environment.get(HOME_VARIABLE)
+    started = grpc_server.start(server, 0, "gcp", Path(home) / "sockets" if home else None)
+    return started, started.port
 
 
 def _refuse(service: Service, inputs: dict[str, Any], doing: str) -> None:

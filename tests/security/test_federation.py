@@ -268,6 +268,39 @@ def test_a_token_becomes_these_accounts_and_no_other(
     assert accounts(environments[stack], claims) == (dev if stack == "dev" else prod)
 
 
+IMAGES: Final = {"environment": "dev-images"}
+#: Tokens that are almost those of a build: claims that differ.
+NO_BUILDS: Final[dict[str, dict[str, str]]] = {
+    "on the branch that is built": token("images", "workflow_dispatch", BRANCH, "x", **IMAGES),
+    "outside of the environment": on_main("images", "workflow_dispatch"),
+    "in the environment that deploys": on_main("images", "workflow_dispatch", environment="dev"),
+    "of a pull request": pull_request(**IMAGES),
+    "of another workflow": on_main("preview", "workflow_dispatch", **IMAGES),
+    "at the end of another workflow": on_main("images", "workflow_run", **IMAGES),
+    "of a comment": on_main("images", "issue_comment", **IMAGES),
+    "of a fork": on_main("images", "workflow_dispatch", repository_id="99", **IMAGES),
+    "of Dependabot": on_main("images", "workflow_dispatch", actor_id="49699333", **IMAGES),
+}
+
+
+def test_images_are_built_by_a_person_with_the_code_of_main_in_dev_alone(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
+    claims = on_main("images", "workflow_dispatch", **IMAGES)
+    assert attributes(environments["dev"], claims)["attribute.ci_role"] == "build"
+    assert not accounts(environments["dev"], claims)
+    prod = claims | {"environment": "prod-images"}
+    assert not attributes(environments["prod"], claims)
+    assert not attributes(environments["prod"], prod)
+
+
+@pytest.mark.parametrize("name", NO_BUILDS)
+def test_no_other_token_builds_images(
+    name: str, environments: dict[str, dict[str, dict[str, Any]]]
+) -> None:
+    assert attributes(environments["dev"], NO_BUILDS[name]).get("attribute.ci_role") != "build"
+
+
 def test_the_mapping_stays_within_the_limits_of_the_service(
     environments: dict[str, dict[str, dict[str, Any]]],
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +24,7 @@ from vt.drift import findings, report
 from vt.engine import events, preview
 from vt.engine.fields import FieldDifference
 from vt.engine.pulumi_cli import PulumiCli
-from vt.engine.values import UNKNOWN, WIRE_UNKNOWN, redact
+from vt.engine.values import UNKNOWN, WIRE_UNKNOWN, LineRedactor, redact
 from vt.github import gh, sticky
 from vt.jobs import show
 
@@ -216,3 +218,84 @@ def test_an_error_of_a_program_or_of_its_provider_has_no_secret(
             raise error
         except Exception:
             assert_redacted(main.traceback.format_exc())
+
+
+def test_a_text_in_pieces_is_redacted_wherever_it_is_cut() -> None:
+    whole = f"one\n{SAID}\nAuthorization: Bearer {PASSWORD}\nlast \xff".encode()
+    expected = b"".join((lines := LineRedactor()).feed(whole) for _ in range(1)) + lines.close()
+    assert_redacted(expected.decode())
+    for size in (1, 2, 3, 7, 64, len(whole)):
+        cut = LineRedactor()
+        pieces = [cut.feed(whole[at : at + size]) for at in range(0, len(whole), size)]
+        assert b"".join(pieces) + cut.close() == expected
+
+
+def test_a_private_key_over_several_lines_is_withheld_and_what_follows_is_not() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n  + MIIcanary/+\n canary==\n"
+    for end in ("-----END RSA PRIVATE KEY-----\n", "error: no key\n"):
+        lines = LineRedactor()
+        said = (lines.feed(f"a\n{key}{end}the end of it: 7\n".encode()) + lines.close()).decode()
+        assert_redacted(said)
+        assert said.endswith("the end of it: 7\n")
+
+
+def test_a_line_without_an_end_is_not_kept_for_ever() -> None:
+    lines = LineRedactor()
+    said = lines.feed(b"word " * 300_000 + TOKEN.encode()) + lines.feed(b"\n")
+    assert said.count(b"word") == 300_000
+    assert_redacted(said.decode())
+    assert lines.feed(b"x" * 2**21).endswith(b"(a long line)")
+
+
+PRINTS: Final = """\
+import sys, time
+said = sys.argv[1]
+for stream in (sys.stdout, sys.stderr):
+    for at in range(0, len(said), 5):
+        stream.write(said[at:at + 5])
+        stream.flush()
+        time.sleep(0.001)
+    stream.write(chr(10) + "exit 3")
+sys.exit(3)
+"""
+RUNS: Final = """\
+import sys
+from pathlib import Path
+from vt.engine import foreground
+sys.exit(foreground.run([sys.executable, "-c", *sys.argv[1:]], Path.cwd(), {}))
+"""
+
+
+def test_what_pulumi_prints_in_a_workflow_has_no_secret() -> None:
+    """`vt up` and `vt deploy` pass it through here."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUNS, PRINTS, SAID], cwd=ROOT, capture_output=True, text=True,
+        check=False, timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 3
+    for said in (done.stdout, done.stderr):
+        assert_redacted(said)
+        assert said.endswith("\nexit 3")
+
+
+def test_a_command_goes_on_when_nobody_reads_what_it_prints(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    script = "for _ in range(20_000): print('x' * 100)\n"
+    script += f"import pathlib; pathlib.Path({str(done)!r}).touch()"
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNS, script], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert done.exists()
+
+
+def test_what_a_command_leaves_running_does_not_hold_it_back() -> None:
+    script = "import subprocess, sys; subprocess.Popen(['sleep', '60']); sys.exit(4)"
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", RUNS, script], cwd=ROOT, stdout=subprocess.DEVNULL,
+                          check=False, timeout=60)  # fmt: skip
+    assert done.returncode == 4
+    assert time.monotonic() - began < 50

@@ -38,7 +38,7 @@ def test_the_page_names_every_environment_and_the_check_of_a_pull_request() -> N
              if "environment" in job}  # fmt: skip
     environments = {name.replace("${{ matrix.stack }}", stack) for name in named
                     for stack in ("dev", "prod")}  # fmt: skip
-    assert environments == {"dev", "dev-plan", "prod", "prod-plan"}
+    assert environments == {"dev", "dev-images", "dev-plan", "prod", "prod-plan"}
     for name in environments:
         assert f"| environment `{name}` |" in PAGE
     assert f"`{files['check']['check']['name']}`" in PAGE

@@ -31,12 +31,14 @@ def drift(
     Exit code: 0 as declared, 7 it differs, 1 it could not be compared.
     """
     from infra.errors import CommandError, OperatorError
-    from vt.drift import findings, report
+    from vt.drift import access, findings, report
 
     try:
         found = _compare(stack)
     except (CommandError, OperatorError, PreviewParseError) as reason:
-        found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=(str(reason),))
+        found = findings.Drift(
+            stack, findings.DriftOutcome.FAILED, errors=access.explained((str(reason),))
+        )
     if output is None:
         print(report.markdown(found), end="")
     else:

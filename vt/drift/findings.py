@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from infra.errors import PreviewParseError
+from vt.drift import access
 from vt.engine import preview_document, values
 from vt.engine.plan import Plan, Step
 
@@ -100,12 +101,11 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
     except PreviewParseError:
         if exit_code == 0:
             raise
-        return Drift(
-            stack, DriftOutcome.FAILED, errors=(values.redact(stderr.strip() or stdout.strip()),)
-        )
+        text = values.redact(stderr.strip() or stdout.strip())
+        return Drift(stack, DriftOutcome.FAILED, errors=access.explained((text,)))
     if not plan.succeeded:
         errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
-        return Drift(stack, DriftOutcome.FAILED, errors=errors)
+        return Drift(stack, DriftOutcome.FAILED, errors=access.explained(errors))
     return Drift(
         stack,
         DriftOutcome(exit_code),

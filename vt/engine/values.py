@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, overload
 
@@ -21,6 +22,14 @@ UNKNOWN: Final = "[known after apply]"
 WIRE_UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
 SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
+#: Bytes of a line. A longer one is returned in parts.
+MAX_LINE: Final = 2**20
+_KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS: Final = re.compile(r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
+#: A line inside of a private key, as the engine may indent it and mark it as changed.
+_KEY_LINE: Final = re.compile(
+    r"[-+~\s]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Version|Comment): .*)[\s\"'\\]*"
+)
 
 
 @overload
@@ -49,6 +58,45 @@ def redact(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return _items(value)
     return value
+
+
+class LineRedactor:
+    """Redacts a text that comes in pieces, as :func:`redact` does: line by line.
+
+    A secret may be cut by the end of a piece, so a line is returned when it is whole. The lines of
+    a private key are withheld up to its last one.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._in_key = False
+
+    def feed(self, piece: bytes) -> bytes:
+        """The lines that are whole with ``piece``, redacted."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        found = b"".join(self._line(line, b"\n") for line in lines)
+        if len(self._rest) > MAX_LINE:  # whole words of it: a secret has no space in it
+            words, space, rest = self._rest.rpartition(b" ")
+            self._rest = rest if space else b""
+            found += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
+        return found
+
+    def close(self) -> bytes:
+        """What is left, redacted."""
+        left, self._rest = self._rest, b""
+        return self._line(left, b"") if left else b""
+
+    def _line(self, line: bytes, end: bytes) -> bytes:
+        text = line.decode(errors="surrogateescape")
+        if self._in_key:
+            tail = _KEY_ENDS.search(text)
+            if tail is None and _KEY_LINE.fullmatch(text):
+                return b""
+            self._in_key = False
+            text = text[tail.end() :] if tail else text
+        begin = _KEY_BEGINS.search(text)
+        self._in_key = begin is not None and _KEY_ENDS.search(text, begin.end()) is None
+        return redact(text).encode(errors="surrogateescape") + end
 
 
 def _field(key: str, value: Any) -> Any:

@@ -142,6 +142,16 @@ def test_tags_are_immutable_in_prod():
     assert repository["dockerConfig"] == {"immutableTags": True}
 
 
+def test_images_of_prod_are_scanned_and_the_api_for_it_is_on_nowhere_else():
+    _, repository = registered("prod")["registry-docker"]
+    assert repository["vulnerabilityScanningConfig"] == {"enablementConfig": "INHERITED"}
+    assert "apis-containerscanning" in registered("prod")
+    assert "apis-containerscanning" not in registered("dev")
+    _, off = registered("dev", registry={"scanning": False})["registry-docker"]
+    assert off["vulnerabilityScanningConfig"] == {"enablementConfig": "DISABLED"}
+    assert "vulnerabilityScanningConfig" not in registered("dev")["registry-docker"][1]
+
+
 def test_secrets_are_containers_without_a_value():
     types = {type_ for type_, _ in registered("prod").values()}
     assert "gcp:secretmanager/secret:Secret" in types

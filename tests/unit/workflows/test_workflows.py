@@ -28,6 +28,8 @@ RUN_BY = {
     "deploy": "tests/e2e/test_gitops.py",
     "drift": "tests/e2e/test_gitops.py",
     "drift-issue": "tests/e2e/test_gitops.py",
+    "images": "cloud",
+    "images-comment": "tests/unit/tools/test_images_comment.py",
 }
 #: The rights of a job, beyond reading the code. Another one needs a reason here.
 RIGHTS = {
@@ -36,6 +38,7 @@ RIGHTS = {
     ("deploy", "dev"): {"id-token": "write", "pull-requests": "read"},
     ("deploy", "plan-prod"): {"id-token": "write"},
     ("deploy", "prod"): {"id-token": "write"},
+    ("images", "build"): {"id-token": "write", "pull-requests": "write"},
     ("drift", "drift"): {"id-token": "write", "issues": "write"},
 }
 
@@ -60,8 +63,9 @@ def verbs_of_the_makefile():
     return set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def test_there_are_five():
-    assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "drift", "preview", "report"]
+def test_there_are_six():
+    names = ["check", "deploy", "drift", "images", "preview", "report"]
+    assert [file.stem for file in WORKFLOWS] == names
 
 
 @pytest.mark.parametrize(("name", "key", "job"), [*every_job()])
@@ -93,7 +97,19 @@ def test_a_job_ends_by_itself_and_keeps_no_token_in_the_checkout(name, key, job)
     checkouts = [
         step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")
     ]
-    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}]
+    assert checkouts
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    assert checkouts[0]["with"] == {"persist-credentials": False}
+
+
+def test_images_are_built_by_the_code_of_main_from_a_branch_of_this_repository():
+    """The branch lies beside the checkout, as data; a fork's has no name in it."""
+    steps = workflow(ROOT / ".github/workflows/images.yml")["jobs"]["build"]["steps"]
+    [at] = [i for i, step in enumerate(steps) if step.get("with", {}).get("path")]
+    assert steps[at]["with"]["ref"] == "refs/heads/${{ inputs.branch }}"
+    assert steps[at]["with"]["path"] == ".build/source"
+    assert steps[at - 1]["run"] == "make setup"
+    assert not [step for step in steps if "working-directory" in step]
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
