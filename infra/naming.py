@@ -129,6 +129,13 @@ class Names:
         """
         return f"service-{self.number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
+    def custom_code_agent(self) -> str:
+        """Vertex AI Custom Code Service Agent, as which containers run that name no account.
+
+        https://docs.cloud.google.com/iam/docs/service-agents
+        """
+        return f"service-{self.number}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Labels of every resource that can carry some; entries of ``extra`` win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}

@@ -26,6 +26,7 @@ from pulumi import export
 from infra.catalog import costs
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
+from infra.components.iam import JobGrants
 from infra.components.identities import TrainingAccount
 from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
@@ -82,6 +83,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *(apis, storage, registry, uploaded),
         *declare_network(stack, apis),
         *declare_capacity(stack, apis),
+        *declare_job_grants(stack, requests, apis),
         *identities.values(),
     ]
     training = declare_training(stack, requests, needed)
@@ -215,6 +217,16 @@ def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
     ]
 
 
+def declare_job_grants(
+    stack: Stack, requests: Mapping[str, JobRequest], apis: Apis
+) -> list[JobGrants]:
+    """Grants on keys of this project that jobs name; nothing where none does."""
+    grants = [grant for grant in stack.job_grants(requests) if grant.ours]
+    if not grants:
+        return []
+    return [JobGrants("job", grants=grants, after=[apis.agent])]
+
+
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
     now = datetime.datetime.now(tz=datetime.UTC)
@@ -222,7 +234,7 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         pulumi.log.warn(str(warning))
     for line in stack.reservation_costs(now):
         pulumi.log.info(line)
-    if report := stack.external_grants():
+    if report := stack.external_grants(requests):
         pulumi.log.info(report)
 
 

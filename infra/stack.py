@@ -22,6 +22,7 @@ from infra.images import pins
 from infra.plan import external_grants, packages
 from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
+from infra.plan.job_grants import job_grants
 from infra.plan.network import NetworkPlan, network_grants, plan_network
 from infra.plan.packages import Package
 from infra.plan.references import reference_table
@@ -146,9 +147,13 @@ class Stack:
         """A line for each reservation the stack makes."""
         return cost_lines(self.reservations, self.settings.region, now)
 
-    def external_grants(self) -> str:
+    def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
+        """Grants that these jobs need for their keys and images."""
+        return job_grants(self.settings, [request.message for request in requests.values()])
+
+    def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
         """What other teams must do before jobs can run; empty if there is nothing."""
-        grants = [*self.network_grants, *self.reservation_grants]
+        grants = [*self.network_grants, *self.reservation_grants, *self.job_grants(requests)]
         return external_grants.report(self.settings, self.network, grants)
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:

@@ -18,6 +18,7 @@ from vt.deploy.command import approval, deploy
 from vt.diff.command import diff
 from vt.drift.command import drift
 from vt.github.command import github
+from vt.iam.command import iam
 from vt.images.command import images, promote
 from vt.jobs.command import jobs
 from vt.local.commands import local
@@ -50,6 +51,7 @@ app.command()(approval)
 app.command()(deploy)
 app.command()(diff)
 app.command()(drift)
+app.command()(iam)
 app.add_typer(github, name="github")
 app.add_typer(local, name="local")
 

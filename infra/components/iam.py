@@ -1,13 +1,30 @@
-"""Makes the grants that the network and the reservations need."""
+"""Makes the grants that the network, the reservations and single jobs need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.plan.grants import ON_SUBNET, GrantRequest
+from infra.plan.grants import ON_KEY, ON_SUBNET, GrantRequest
+
+
+class JobGrants(pulumi.ComponentResource):
+    """The stack's own grants on keys that its jobs name."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        grants: Sequence[GrantRequest],
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``after``: the service agent, which must exist before it is granted anything."""
+        super().__init__("vertextraining:training:JobGrants", name, None, opts)
+        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=after))
+        self.register_outputs({})
 
 
 def make_grants(
@@ -25,6 +42,14 @@ def _make(name: str, grant: GrantRequest, opts: pulumi.ResourceOptions) -> pulum
             project=grant.project,
             region=region,
             subnetwork=subnet,
+            role=grant.role,
+            member=grant.member,
+            opts=opts,
+        )
+    if grant.type == ON_KEY:
+        return gcp.kms.CryptoKeyIAMMember(
+            f"{name}-{grant.key}",
+            crypto_key_id=grant.resource,
             role=grant.role,
             member=grant.member,
             opts=opts,

@@ -1,8 +1,8 @@
 """External grants: what other teams must do before jobs of this stack run. Pure.
 
 The report has a table and commands that can be pasted. External are the grants in a host project
-that the stack does not manage, and in the project of an existing attachment, DNS zone or
-reservation.
+that the stack does not manage, in the project of an existing attachment, DNS zone or reservation,
+and on keys and repositories of other projects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from infra.plan.grants import GrantRequest, reason
+from infra.plan.grants import ON_KEY, GrantRequest, reason
 from infra.plan.network import NetworkPlan
 from infra.settings.model import Settings
 
@@ -43,6 +43,14 @@ def command(grant: GrantRequest) -> str:
             f"gcloud compute networks subnets add-iam-policy-binding {subnet} "
             f"--project={grant.project} --region={region} {to}"
         )
+    if grant.resource:
+        _, project, _, location, *rest = grant.resource.split("/")
+        place = f"--project={project} --location={location}"
+        if grant.type == ON_KEY:
+            return (
+                f"gcloud kms keys add-iam-policy-binding {rest[3]} --keyring={rest[1]} {place} {to}"
+            )
+        return f"gcloud artifacts repositories add-iam-policy-binding {rest[1]} {place} {to}"
     return f"gcloud projects add-iam-policy-binding {grant.project} {to} --condition=None"
 
 
@@ -72,7 +80,12 @@ def _table(grants: Sequence[GrantRequest]) -> list[str]:
 
 
 def _on(grant: GrantRequest) -> str:
-    return f"subnet {grant.subnet.rsplit('/', 1)[1]}" if grant.subnet else "the project"
+    if grant.subnet:
+        return f"subnet {grant.subnet.rsplit('/', 1)[1]}"
+    if grant.resource:
+        kind = "key" if grant.type == ON_KEY else "repository"
+        return f"{kind} {grant.resource.rsplit('/', 1)[1]}"
+    return "the project"
 
 
 def _reasons(grants: Sequence[GrantRequest]) -> list[str]:

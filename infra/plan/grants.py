@@ -19,6 +19,7 @@ BUILD_ACCOUNTS: Final = (
 ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 ON_SECRET: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
 ON_ACCOUNT: Final = "gcp:serviceaccount/iAMMember:IAMMember"
+ON_KEY: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 ON_SUBNET: Final = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
 ON_REPOSITORY: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
@@ -37,6 +38,7 @@ CALL_VERTEX: Final = "roles/aiplatform.user"
 NETWORK_USER: Final = "roles/compute.networkUser"
 NETWORK_ADMIN: Final = "roles/compute.networkAdmin"
 DNS_PEER: Final = "roles/dns.peer"
+USE_KEY: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 SEE_RESERVATION: Final = "roles/compute.viewer"
 
 #: Roles that the stack grants to no member, on no resource.
@@ -79,7 +81,7 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
     ),
     AllowedGrant(
         ON_REPOSITORY, PULL_IMAGES,
-        "builders look up which images are built already",
+        "builders look up which images are built already; service agents pull the images of jobs",
         "https://docs.cloud.google.com/artifact-registry/docs/access-control",
     ),
     AllowedGrant(
@@ -92,6 +94,11 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
         "a submitter may run jobs as this account, or a builder builds, and as no other of the "
         "project",
         GUIDES + "general/custom-service-account",
+    ),
+    AllowedGrant(
+        ON_KEY, USE_KEY,
+        "the service agent encrypts the disks of jobs with this key",
+        GUIDES + "general/cmek",
     ),
     AllowedGrant(
         ON_PROJECT, WRITE_LOGS,
@@ -155,7 +162,7 @@ _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 @dataclass(frozen=True, slots=True)
 class GrantRequest:
-    """A grant that a stack's network or reservations need."""
+    """A grant that a stack's network, reservations or jobs need."""
 
     key: str
     """Unique among the grants of the stack."""
@@ -165,14 +172,17 @@ class GrantRequest:
     member: str
     project: str
     subnet: str = ""
-    """Full name of the subnet it is on; on the project if empty."""
+    """Full name of the subnet it is on."""
     ours: bool = True
     """Whether the stack makes it; otherwise the owner of the project must."""
+
+    resource: str = ""
+    """Full name of the key or repository it is on; on the project if it is on no subnet either."""
 
     @property
     def place(self) -> str:
         """Where it is granted."""
-        return self.subnet or f"projects/{self.project}"
+        return self.subnet or self.resource or f"projects/{self.project}"
 
 
 def find(type_token: str, role: str) -> AllowedGrant | None:

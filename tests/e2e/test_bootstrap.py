@@ -89,6 +89,7 @@ def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):
         "training_deploy_storage_local",
         "training_deploy_secretmanager_local",
         "training_grant_buckets_local",
+        "training_grant_cryptokeys_local",
         "training_grant_projects_local",
         "training_grant_repositories_local",
         "training_grant_secrets_local",

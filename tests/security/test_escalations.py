@@ -70,6 +70,11 @@ KEY: Final = Target(
     "key", "cloudkms.googleapis.com/CryptoKey", f"{RING}/cryptoKeys/stack-secrets", PROJECT,
     (PROJECT,),
 )  # fmt: skip
+OWN_KEY: Final = of_project(
+    "own key",
+    type="cloudkms.googleapis.com/CryptoKey",
+    name=f"projects/{PROJECT}/locations/us-central1/keyRings/training/cryptoKeys/disks",
+)
 KEY_RING: Final = of_project("ring", type="cloudkms.googleapis.com/KeyRing", name=RING)
 PLAIN: Final = of_project("a resource without attributes")
 SETS: Final = {
@@ -164,6 +169,10 @@ ESCALATIONS: Final[dict[str, list[Step]]] = {
     "give away the key of the state's secrets": [
         Grant("roles/cloudkms.cryptoKeyDecrypter", KEY, TRAINER),
     ],
+    "use the key of the state's secrets for a job's disks": [
+        Grant("roles/cloudkms.cryptoKeyEncrypterDecrypter", KEY, TRAINER),
+    ],
+    "give away more than the use of a key": [Grant("roles/cloudkms.admin", OWN_KEY)],
     "set the policy of the key ring": [Use("cloudkms.keyRings.setIamPolicy", KEY_RING)],
     "destroy a version of the key": [Use("cloudkms.cryptoKeyVersions.destroy", KEY)],
     # buckets and secrets of others
@@ -293,6 +302,9 @@ NEEDED: Final[dict[str, list[Step]]] = {
     ],
     "let a training account write logs": [Grant("roles/logging.logWriter", to=TRAINER)],
     "let the service agent use a network": [Grant("roles/compute.networkAdmin", to="agent@x")],
+    "let the service agent use a key": [
+        Grant("roles/cloudkms.cryptoKeyEncrypterDecrypter", OWN_KEY, "agent@x")
+    ],
     "make a network": [Use("compute.networks.create")],
     "make a repository": [Use("artifactregistry.repositories.create")],
     "turn an API on": [Use("serviceusage.services.enable")],

@@ -5,8 +5,10 @@ https://docs.github.com/actions/reference/variables-reference lists them.
 
 from __future__ import annotations
 
+import enum
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,13 @@ github = typer.Typer(
 )
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
 Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
+
+
+class DoctorFormat(enum.StrEnum):
+    """How the settings are printed."""
+
+    TEXT = enum.auto()
+    JSON = enum.auto()
 
 
 @github.command()
@@ -79,6 +88,34 @@ def drift(stack: Stack, report: Report) -> None:
         found = json.loads(_text(report.with_suffix(".json")))
         outcome = DriftOutcome[found["outcome"].upper()]
         _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
+
+
+@github.command()
+def doctor(
+    repository: Annotated[
+        str, typer.Option("--repository", "-R", help="OWNER/NAME; GITHUB_REPOSITORY if absent.")
+    ] = "",
+    format_: Annotated[
+        DoctorFormat, typer.Option("--format", "-f", help="How to print the settings.")
+    ] = DoctorFormat.TEXT,
+) -> None:
+    """Compare the repository's settings with docs/github.md. Exit code 1 if any is missing."""
+    from vt.github import gh
+    from vt.github.doctor import State, as_text, examine
+
+    name = repository or os.environ.get("GITHUB_REPOSITORY", "")
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", name):
+        _log(f"{name or 'no repository'}: write --repository OWNER/NAME.")
+        raise typer.Exit(2)
+    with _plain_errors():
+        gh.ensure_installed()
+        settings = examine(name)
+        if format_ is DoctorFormat.JSON:
+            typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
+        else:
+            typer.echo(as_text(name, settings))
+        if any(setting.state is not State.OK for setting in settings):
+            raise typer.Exit(1)
 
 
 def _repository() -> Repository:

@@ -10,13 +10,13 @@ NETWORK = {"mode": "psc", "existing": HOST_NETWORK, "subnet": {"existing": HOST_
 
 
 def test_a_stack_that_grants_everything_itself_asks_nobody():
-    assert planned().external_grants() == ""
-    assert planned(network=PSC, sharedVpc=HOST).external_grants() == ""
-    assert planned(reservations={"h100": H100}).external_grants() == ""
+    assert planned().external_grants({}) == ""
+    assert planned(network=PSC, sharedVpc=HOST).external_grants({}) == ""
+    assert planned(reservations={"h100": H100}).external_grants({}) == ""
 
 
 def test_the_host_team_is_told_its_grants_as_a_table_and_as_commands():
-    text = planned(network=NETWORK, sharedVpc=OURS).external_grants()
+    text = planned(network=NETWORK, sharedVpc=OURS).external_grants({})
     rows = [line.split("  ") for line in text.splitlines() if line.startswith("acme-net-prod")]
     cells = [[cell.strip() for cell in row if cell] for row in rows]
     assert cells == [
@@ -43,14 +43,14 @@ def test_the_host_team_is_told_its_grants_as_a_table_and_as_commands():
 
 def test_peering_asks_for_the_api_of_the_host():
     network = PEERING | {"existing": HOST_NETWORK, "ranges": {"workers": {"existing": "range"}}}
-    text = planned(network=network, sharedVpc=OURS).external_grants()
+    text = planned(network=network, sharedVpc=OURS).external_grants({})
     assert "gcloud services enable compute.googleapis.com servicenetworking.googleapis.com" in text
     assert "gcloud projects add-iam-policy-binding acme-net-prod" in text
 
 
 def test_the_owner_of_a_reservation_is_asked_as_well():
     path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
-    text = planned(reservations={"h100": H100 | {"existing": path}}).external_grants()
+    text = planned(reservations={"h100": H100 | {"existing": path}}).external_grants({})
     assert text.startswith("The owners of acme-capacity must do this")
     assert (
         f"gcloud projects add-iam-policy-binding acme-capacity --member='{AGENT}' "

@@ -1,0 +1,46 @@
+"""docs/iam.md, and `vt iam` from which it is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from vt.cli import app
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_the_page_is_what_the_command_writes() -> None:
+    done = CliRunner().invoke(app, ["iam", "dev", "prod", "--format", "markdown"])
+    assert done.exit_code == 0, done.output
+    hint = "run: .venv/bin/vt iam dev prod --format markdown > docs/iam.md"
+    assert done.stdout == (ROOT / "docs" / "iam.md").read_text(), hint
+
+
+def test_the_other_formats_have_accounts_of_ci_and_of_the_stack() -> None:
+    done = CliRunner().invoke(app, ["iam", "dev", "--format", "json"])
+    [dev] = json.loads(done.stdout)
+    members = {grant["member"].partition(":")[2].partition("@")[0] for grant in dev["grants"]}
+    assert {"ci-deploy-dev", "ci-plan-dev", "ci-preview-dev", "trainer-dev"} <= members
+    custom = {grant["role"] for grant in dev["grants"] if grant["role"].startswith("training_")}
+    assert custom == set(dev["roles"])
+    table = CliRunner().invoke(app, ["iam", "dev"]).stdout
+    for grant in dev["grants"]:
+        assert grant["member"] in table
+        assert not grant["condition"] or grant["condition"] in table
+    assert "denied to all accounts of CI" in table
+
+
+def test_a_stack_that_does_not_exist_is_wrong_usage() -> None:
+    done = CliRunner().invoke(app, ["iam", "nowhere"])
+    assert done.exit_code == 2
+    assert "nowhere" in done.stderr
+    assert done.stdout == ""

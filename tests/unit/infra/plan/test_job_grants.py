@@ -1,0 +1,86 @@
+"""Keys and images of jobs make the grants they need, or say whose duty they are."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+from infra.plan import external_grants, grants
+from infra.plan.job_grants import job_grants
+from tests.unit.infra.stacks import planned, stack
+
+AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
+CODE = "serviceAccount:service-109876543210@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+KEY = "projects/{}/locations/us-central1/keyRings/training/cryptoKeys/disks"
+IMAGE = "us-docker.pkg.dev/acme-images/shared/train"
+
+
+def job(key: str = "", *images: str) -> dict[str, Any]:
+    pools = [{"containerSpec": {"imageUri": image}} for image in images]
+    encryption = {"encryptionSpec": {"kmsKeyName": key}} if key else {}
+    return {"jobSpec": {"workerPoolSpecs": pools}, **encryption}
+
+
+@pytest.mark.parametrize("project", ["acme-ml-prod", "109876543210"])
+def test_a_key_of_the_project_is_granted_by_the_stack(project: str) -> None:
+    [grant] = job_grants(stack(), [job(KEY.format(project))])
+    assert (grant.type, grant.role, grant.member) == (grants.ON_KEY, grants.USE_KEY, AGENT)
+    assert grant.ours
+    assert grant.place == KEY.format(project)
+
+
+def test_a_key_of_another_project_is_its_owners_duty_with_a_command() -> None:
+    found = job_grants(stack(), [job(KEY.format("acme-keys"))])
+    text = external_grants.report(stack(), None, found)
+    assert "key disks" in text
+    assert shlex.split(text.splitlines()[-1]) == [
+        "gcloud", "kms", "keys", "add-iam-policy-binding", "disks", "--keyring=training",
+        "--project=acme-keys", "--location=us-central1", f"--member={AGENT}",
+        "--role=roles/cloudkms.cryptoKeyEncrypterDecrypter",
+    ]  # fmt: skip
+
+
+def test_an_image_of_another_project_asks_for_both_agents() -> None:
+    found = job_grants(stack(), [job("", f"{IMAGE}@sha256:{'a' * 64}", f"{IMAGE}:v1")])
+    assert [(grant.member, grant.ours) for grant in found] == [(AGENT, False), (CODE, False)]
+    commands = external_grants.report(stack(), None, found).splitlines()[-2:]
+    assert shlex.split(commands[0])[:6] == [
+        "gcloud", "artifacts", "repositories", "add-iam-policy-binding", "shared",
+        "--project=acme-images",
+    ]  # fmt: skip
+    assert all("--role=roles/artifactregistry.reader" in line for line in commands)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "us-central1-docker.pkg.dev/acme-ml-prod/training-prod/train@sha256:0",
+        "us-central1-docker.pkg.dev/109876543210/training-prod/train:v1",
+        "us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest",
+        "us-docker.pkg.dev/deeplearning-platform-release/gcr.io/x:latest",
+        "docker.io/library/python:3.11",
+        "python",
+    ],
+)
+def test_images_that_can_be_pulled_already_ask_for_nothing(image: str) -> None:
+    assert job_grants(stack(), [job("", image)]) == []
+
+
+def test_an_executor_image_counts_and_each_grant_is_there_once() -> None:
+    executor = {"pythonPackageSpec": {"executorImageUri": f"{IMAGE}:v1"}}
+    both = {"jobSpec": {"workerPoolSpecs": [executor, {}]}}
+    found = job_grants(stack(), [both, both, job(KEY.format("k-1"), f"{IMAGE}:v2")])
+    assert len(found) == len({grant.key for grant in found}) == 3
+
+
+@pytest.mark.parametrize("key", ["", "disks", "projects/p/keyRings/r", KEY.format("p") + "/x"])
+def test_what_is_no_key_makes_no_grant(key: str) -> None:
+    assert job_grants(stack(), [job(key), {}, {"jobSpec": {}}]) == []
+
+
+def test_every_such_grant_is_in_the_table_with_its_reason() -> None:
+    found = job_grants(stack(), [job(KEY.format("acme-ml-prod"), f"{IMAGE}:v1")])
+    assert all(grants.reason(grant.type, grant.role) for grant in found)
+    assert planned().external_grants({}) == ""

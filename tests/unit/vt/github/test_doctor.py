@@ -1,0 +1,277 @@
+"""`vt github doctor` against a stand-in for ``gh`` that answers as GitHub's reference shows."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from infra.errors import CommandError
+from vt.github.command import github
+from vt.github.doctor import State, as_text, examine
+
+ROOT = Path(__file__).resolve().parents[4]
+
+Answers = dict[str, Any]
+NAMES = ("dev", "dev-plan", "prod", "prod-plan")
+BRANCHES = {
+    "deployment_branch_policy": {"protected_branches": False, "custom_branch_policies": True}
+}
+#: By path below the repository, as https://docs.github.com/en/rest (2022-11-28) shows them.
+GOOD: Answers = {
+    "": {
+        "private": True,
+        "security_and_analysis": {
+            "secret_scanning": {"status": "enabled"},
+            "secret_scanning_push_protection": {"status": "enabled"},
+        },
+    },
+    "/rules/branches/main": [
+        {"type": "deletion"},
+        {"type": "non_fast_forward"},
+        {
+            "type": "pull_request",
+            "parameters": {
+                "required_approving_review_count": 1,
+                "require_code_owner_review": True,
+                "dismiss_stale_reviews_on_push": True,
+                "require_last_push_approval": True,
+            },
+        },
+        {
+            "type": "required_status_checks",
+            "parameters": {
+                "strict_required_status_checks_policy": True,
+                "required_status_checks": [{"context": "lint, types, tests"}],
+            },
+        },
+    ],
+    "/private-vulnerability-reporting": {"enabled": True},
+    "/codeowners/errors": {"errors": []},
+    "/actions/permissions": {
+        "enabled": True,
+        "allowed_actions": "selected",
+        "sha_pinning_required": True,
+    },
+    "/actions/permissions/workflow": {
+        "default_workflow_permissions": "read",
+        "can_approve_pull_request_reviews": False,
+    },
+    "/actions/permissions/fork-pr-contributor-approval": {
+        "approval_policy": "all_external_contributors"
+    },
+    "/actions/permissions/fork-pr-workflows-private-repos": {
+        "run_workflows_from_fork_pull_requests": True,
+        "send_write_tokens_to_workflows": False,
+        "send_secrets_and_variables": False,
+        "require_approval_for_fork_pr_workflows": True,
+    },
+    **{
+        f"/environments/{name}": {"name": name, "protection_rules": [], **BRANCHES}
+        for name in ("dev", "dev-plan", "prod-plan")
+    },
+    "/environments/prod": {
+        "name": "prod",
+        "can_admins_bypass": False,
+        "protection_rules": [
+            {
+                "type": "required_reviewers",
+                "prevent_self_review": True,
+                "reviewers": [{"type": "Team", "reviewer": {"id": 1}}],
+            },
+            {"type": "branch_policy"},
+        ],
+        **BRANCHES,
+    },
+    **{
+        f"/environments/{name}/deployment-branch-policies": {
+            "total_count": 1,
+            "branch_policies": [{"id": 1, "name": "main", "type": "branch"}],
+        }
+        for name in NAMES
+    },
+    **{
+        f"/environments/{name}/variables": {
+            "total_count": 4,
+            "variables": [
+                {"name": f"{variable}_{name.partition('-')[0].upper()}", "value": "x"}
+                for variable in (
+                    "PULUMI_BACKEND_URL",
+                    "GCP_WORKLOAD_IDENTITY_PROVIDER",
+                    "GCP_DEPLOY_SERVICE_ACCOUNT",
+                    "GCP_PLAN_SERVICE_ACCOUNT",
+                )
+            ],
+        }
+        for name in NAMES
+    },
+}
+STAND_IN = """#!{python}
+import json, sys
+answers = json.load(open({file!r}))
+path = sys.argv[-1].removeprefix("repos/acme/training")
+if path not in answers:
+    sys.exit(f"gh: Not Found (HTTP 404): {{path}}")
+print(json.dumps(answers[path]))
+"""
+
+Doctor = Callable[..., Result]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Run the command against these answers."""
+    gh, file = tmp_path / "bin" / "gh", tmp_path / "answers.json"
+    gh.parent.mkdir()
+    gh.write_text(STAND_IN.format(python=sys.executable, file=str(file)))
+    gh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{gh.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+
+    def run(answers: Answers, *words: str) -> Result:
+        file.write_text(json.dumps(answers))
+        return CliRunner().invoke(github, ["doctor", "-R", "acme/training", *words])
+
+    return run
+
+
+def reader(answers: Answers) -> Callable[[str], list[Any]]:
+    """What `gh` would answer, without a process for each path."""
+
+    def read(path: str) -> list[Any]:
+        place = path.removeprefix("repos/acme/training")
+        if place not in answers:
+            raise CommandError(f"Not Found (HTTP 404): {place}")
+        found = answers[place]
+        return found if isinstance(found, list) else [found]
+
+    return read
+
+
+def changed(path: str, *keys: Any, value: Any) -> Answers:
+    answers = copy.deepcopy(GOOD)
+    inside = answers[path]
+    for key in keys[:-1]:
+        inside = inside[key]
+    inside[keys[-1]] = value
+    return answers
+
+
+def test_a_repository_that_has_them_all_is_fine(doctor: Doctor) -> None:
+    done = doctor(GOOD)
+    assert done.exit_code == 0, done.output
+    assert "missing" not in done.stdout
+    assert "unknown" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        (changed("/rules/branches/main", 2, "parameters", "required_approving_review_count",
+                 value=0), "one approval"),
+        (changed("/rules/branches/main", 2, "parameters", "require_code_owner_review",
+                 value=False), "approval of the code owners"),
+        (changed("/rules/branches/main", 2, "parameters", "dismiss_stale_reviews_on_push",
+                 value=False), "a new push dismisses approvals"),
+        (changed("/rules/branches/main", 2, "parameters", "require_last_push_approval",
+                 value=False), "approved by somebody else"),
+        (changed("/rules/branches/main", 3, "parameters", "required_status_checks",
+                 value=[{"context": "x"}]), "the check `lint, types, tests` passes"),
+        (changed("/rules/branches/main", 0, "type", value="creation"), "no deletion"),
+        (changed("/rules/branches/main", 1, "type", value="creation"), "no force push"),
+        (changed("", "security_and_analysis", "secret_scanning", "status", value="disabled"),
+         "repository: secret scanning ("),
+        (changed("", "security_and_analysis", value=None), "push protection"),
+        (
+            changed("/private-vulnerability-reporting", "enabled", value=False),
+            "private reporting",
+        ),
+        (changed("/codeowners/errors", "errors", value=[{"line": 3, "kind": "Unknown owner"}]),
+         "line 3: Unknown owner"),
+        (changed("/actions/permissions", "sha_pinning_required", value=False), "full commit"),
+        (changed("/actions/permissions", "allowed_actions", value="all"), "allowed actions"),
+        (changed("/actions/permissions/workflow", "default_workflow_permissions", value="write"),
+         "token of workflows read-only (write)"),
+        (changed("/actions/permissions/workflow", "can_approve_pull_request_reviews",
+                 value=True), "no approvals by Actions"),
+        (changed("/actions/permissions/fork-pr-contributor-approval", "approval_policy",
+                 value="first_time_contributors"), "all outside collaborators"),
+        (changed("/actions/permissions/fork-pr-workflows-private-repos",
+                 "send_write_tokens_to_workflows", value=True), "write tokens are not sent"),
+        (changed("/environments/prod", "protection_rules", 0, "prevent_self_review",
+                 value=False), "no self-review"),
+        (changed("/environments/prod", "protection_rules", value=[]), "required reviewers"),
+        (changed("/environments/prod", "can_admins_bypass", value=True),
+         "administrators do not bypass"),
+        (changed("/environments/dev", "deployment_branch_policy", value=None),
+         "only the branch `main` (any branch)"),
+        (changed("/environments/dev/deployment-branch-policies", "branch_policies",
+                 value=[{"name": "*"}]), "allowed: ['*']"),
+        (changed("/environments/prod/variables", "variables", value=[]),
+         "missing: GCP_DEPLOY_SERVICE_ACCOUNT_PROD"),
+        (changed("/environments/dev-plan/variables", "variables", value=[]),
+         "GCP_PLAN_SERVICE_ACCOUNT_DEV"),
+    ],
+)  # fmt: skip
+def test_a_missing_setting_is_named(answers: Answers, says: str) -> None:
+    settings = examine("acme/training", reader(answers))
+    bad = [setting for setting in settings if setting.state is not State.OK]
+    assert {setting.state for setting in bad} == {State.MISSING}
+    assert says in as_text("acme/training", bad)
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_what_cannot_be_read_is_not_called_fine(path: str) -> None:
+    for answers in ({k: v for k, v in GOOD.items() if k != path}, GOOD | {path: {"other": 1}}):
+        settings = examine("acme/training", reader(answers))
+        assert {setting.state for setting in settings} - {State.OK}, path
+
+
+def test_the_command_fails_if_a_setting_is_missing_or_cannot_be_read(doctor: Doctor) -> None:
+    answers = changed("/actions/permissions", "sha_pinning_required", value=False)
+    del answers["/codeowners/errors"]
+    done = doctor(answers)
+    assert done.exit_code == 1
+    assert "missing  Actions, general: actions pinned to a full commit" in done.stdout
+    assert "HTTP 404" in next(line for line in done.stdout.splitlines() if "unknown" in line)
+    assert "Traceback" not in done.output
+
+
+def test_as_json_it_has_the_same_settings(doctor: Doctor) -> None:
+    done = doctor(
+        changed("/actions/permissions", "sha_pinning_required", value=False), "-f", "json"
+    )
+    assert done.exit_code == 1
+    settings = json.loads(done.stdout)
+    assert [s["setting"] for s in settings if s["state"] != "ok"] == [
+        "actions pinned to a full commit"
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "training", "a/b/c", "../x", "acme/training?x=1"])
+def test_a_wrong_repository_is_wrong_usage(
+    doctor: Doctor, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert CliRunner().invoke(github, ["doctor", "-R", name]).exit_code == 2
+
+
+def test_without_gh_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = CliRunner().invoke(github, ["doctor", "-R", "acme/training"])
+    assert done.exit_code == 1
+    assert "https://cli.github.com" in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_page_names_every_setting_that_is_examined(doctor: Doctor) -> None:
+    page = (ROOT / "docs" / "github.md").read_text()
+    settings = json.loads(doctor(GOOD, "-f", "json").stdout)
+    for where in {setting["where"] for setting in settings}:
+        assert f"| {where} |" in page, where
