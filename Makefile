@@ -90,8 +90,8 @@ review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--
 browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
 	@$(PYTHON) tools/browser.py
 
-containers: ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
-	@$(PYTHON) tools/containers.py
+containers: setup ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
+	@$(BIN)/python tools/containers.py
 
 clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean

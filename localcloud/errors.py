@@ -18,7 +18,8 @@ package: what a person reads is a ``LocalCloudError`` of ``infra.errors``. ::
     ├── StartRefusedError             a job cannot start: it ends FAILED with this code and text
     ├── PreparationError              what a job needs cannot be prepared: it ends FAILED
     │   ├── ExecutorError             the environment of its image cannot be built
-    │   └── PackageError              one of its packages cannot be fetched or installed
+    │   ├── PackageError              one of its packages cannot be fetched or installed
+    │   └── ImageError                its image cannot be had, or runs nothing
     ├── UnsupportedBuildError         the stand-in of Cloud Build cannot run a build
     ├── CommandNotFoundError          a job's program cannot be started on this machine
     ├── JobCancelledError             a job was cancelled while it was prepared
@@ -133,6 +134,10 @@ class ExecutorError(PreparationError):
 
 class PackageError(PreparationError):
     """A package cannot be fetched or installed; the text says which and why."""
+
+
+class ImageError(PreparationError):
+    """An image cannot be pulled or runs nothing; the text says which and why."""
 
 
 class UnsupportedBuildError(StandInError):

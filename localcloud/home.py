@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,12 @@ PASSPHRASE: Final = "local"
 #: Umask of the server, of the programs it starts and of the commands that write below the home.
 PRIVATE_UMASK: Final = 0o077
 
+#: Where clients find the container registry: HOST:PORT.
+REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
+#: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
+REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
+BUILDERS: Final = "CONTAINERS_CONF"
+
 _MARKER: Final = ".vt-local-home"
 
 
@@ -36,11 +42,6 @@ class Ports(NamedTuple):
     storage: int
     registry: int = 0
     """0 where this machine has no container registry."""
-
-
-def registry_environment(port: int) -> dict[str, str]:
-    """The variable that leads programs to the registry at ``port``; none for 0."""
-    return {"ARTIFACT_REGISTRY_EMULATOR_HOST": f"127.0.0.1:{port}"} if port else {}
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,21 @@ class Home:
     @property
     def registry_log(self) -> Path:
         return self.root / "registry.log"
+
+    @property
+    def registries(self) -> Path:
+        """Where builders of images find base images (``localcloud.containers.builders``)."""
+        return self.root / "registries.conf"
+
+    @property
+    def builders(self) -> Path:
+        """What builders of images may read of this machine."""
+        return self.root / "containers.conf"
+
+    @property
+    def containers(self) -> Path:
+        """Images that were pulled, and containers that run; empty until the first."""
+        return self.root / "containers"
 
     @property
     def builds(self) -> Path:
@@ -194,8 +210,25 @@ class Home:
         if ports:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
-            env |= registry_environment(ports.registry)
+            env |= self.image_environment(ports.registry)
         return env
+
+    def image_environment(self, port: int) -> dict[str, str]:
+        """Variables that lead programs to the registry at ``port``, and builders to base images.
+
+        None for 0. Builders get settings only where there are some, and the user has none.
+        """
+        if not port:
+            return {}
+        files = {REGISTRIES: self.registries, BUILDERS: self.builders}
+        env = {name: str(file) for name, file in files.items() if _is_unset(name, file)}
+        return {REGISTRY: f"127.0.0.1:{port}", **env}
+
+
+def _is_unset(variable: str, file: Path) -> bool:
+    """Whether ``file`` is there, and the variable names none of the user's own."""
+    named = os.environ.get(variable)
+    return file.is_file() and (not named or (Path(named).parent / _MARKER).is_file())
 
 
 def open_private(path: Path, mode: str) -> IO[Any]:
@@ -213,9 +246,13 @@ def touch_private(path: Path) -> None:
         path.touch(0o600)
 
 
-def make_private(tree: Path) -> None:
-    """Take the rights of others off a folder and all below it. Symbolic links are not followed."""
+def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
+    """Take the rights of others off a folder and all below it. Symbolic links are not followed.
+
+    What lies below the folders ``keep`` stays as it is: files of images have rights of their own.
+    """
     for folder, folders, files in os.walk(tree):
+        folders[:] = [name for name in folders if Path(folder, name) not in keep]
         for name in (".", *folders, *files):
             path = os.path.join(folder, name)
             # Files come and go while a server runs; those of another user keep their rights.

@@ -61,7 +61,7 @@ def start(home: Home, report: Report) -> ServerInfo:
             report("the server does not answer; starting it again")
             _end_server(home)
         _report_orphaned_processes(home, report)
-        make_private(home.root)
+        make_private(home.root, keep=(home.containers,))
         info = _spawn(home)
     report(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
     _report_warnings(info, report)

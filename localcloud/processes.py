@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -60,9 +61,15 @@ class ChildProcess:
         """Whether this very process still runs."""
         return start_time(self.pid) == self.started
 
-    def end(self, grace_seconds: float) -> None:
-        """Send SIGTERM to the group, SIGKILL after the grace period, and wait for the end."""
-        self._signal(signal.SIGTERM)
+    def end(
+        self, grace_seconds: float, terminate: Callable[[ChildProcess], bool] = lambda _: False
+    ) -> None:
+        """Send SIGTERM to the group, SIGKILL after the grace period, and wait for the end.
+
+        ``terminate`` may ask it to end in another way than by SIGTERM, and is true if it did.
+        """
+        if not terminate(self):
+            self._signal(signal.SIGTERM)
         deadline = time.monotonic() + grace_seconds
         while self.is_alive() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)

@@ -26,12 +26,13 @@ from localcloud.access.callers import can_check
 from localcloud.containers.registry import Registry, find_program
 from localcloud.faults.front import StorageFront
 from localcloud.faults.table import FaultTable
-from localcloud.home import PRIVATE_UMASK, Home, registry_environment
+from localcloud.home import PRIVATE_UMASK, Home
 from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator
 
 if TYPE_CHECKING:
     from localcloud.containers.front import RegistryFront
+    from localcloud.containers.host import ContainerHost
     from localcloud.inventory.store import Store
     from localcloud.runner.scheduler import LocalScheduler
     from localcloud.vertex.records import JobTable
@@ -111,15 +112,17 @@ def _serve(
     store, jobs = Store(home.database), JobTable(home.database)
     port = choose_port(before.vertex_port if before else 0, "vertex")
     registry = _registry(home, store)
-    scheduler = _scheduler(home, storage, faults, store, jobs)
-    scheduler.start()
-    builds = CloudBuild(home, store, storage.url, lambda: registry_environment(registry.port))
-    also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
-    hook = CallFaults(faults, jobs, stop)
-    service = JobService(store, jobs, scheduler)
-    server, bound = serve(service, port, [hook], also, home.sockets)
     try:
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
+        containers = _containers(home, registry)
+        scheduler = _scheduler(home, storage, faults, store, jobs, containers)
+        scheduler.start()
+        builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
+        also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
+        hook = CallFaults(faults, jobs, stop)
+        service = JobService(store, jobs, scheduler, containers.refusal)
+        server, bound = serve(service, port, [hook], also, home.sockets)
+        containers.wait_ready()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         scheduler.stop()
@@ -127,6 +130,15 @@ def _serve(
     finally:
         registry.stop()
     print("stopped")
+
+
+def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
+    """What runs containers, without those of a server that was killed."""
+    from localcloud.containers.host import ContainerHost
+
+    containers = ContainerHost(home, registry.port)
+    containers.start()
+    return containers
 
 
 def _registry(home: Home, store: Store) -> RegistryFront:
@@ -141,7 +153,12 @@ def _registry(home: Home, store: Store) -> RegistryFront:
 
 
 def _scheduler(
-    home: Home, storage: StorageFront, faults: FaultTable, store: Store, jobs: JobTable
+    home: Home,
+    storage: StorageFront,
+    faults: FaultTable,
+    store: Store,
+    jobs: JobTable,
+    containers: ContainerHost,
 ) -> LocalScheduler:
     from localcloud.faults.jobs import JobFaults
     from localcloud.runner.job import JobRun
@@ -158,6 +175,7 @@ def _scheduler(
             jobs=jobs,
             storage_url=storage.url,
             faults=JobFaults(faults),
+            containers=containers,
             cancelled=cancelled,
             stopping=stopping,
         )

@@ -2,7 +2,8 @@
 
 A program that builds images (docker, podman or buildah) and a container registry. As root on
 Debian and its derivatives, missing ones are installed as the distribution's packages. Elsewhere a
-message names what to install. Standard library only.
+message names what to install. Where no base image can be pulled, a stand-in is made of Debian's
+packages (``localcloud.containers.mirror``).
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ HINT: Final = (
     "(Debian: apt-get install buildah docker-registry; Go: "
     "go install github.com/distribution/distribution/v3/cmd/registry@v3.0.0)"
 )
+
+
+BASE_HINT: Final = "a stand-in is made as root on Debian, with buildah and mmdebstrap"
+#: For one question to a public registry.
+PULL_SECONDS: Final = 30
 
 
 def find(need: str) -> str | None:
@@ -63,8 +69,39 @@ def install(packages: list[str]) -> None:
         subprocess.run(["apt-get", *arguments], check=True, env=env, stdout=subprocess.DEVNULL)
 
 
+def can_pull(builder: str, image: str) -> bool:
+    """Whether a builder reaches the registry of a public image."""
+    command = [builder, "manifest", "inspect", image]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=PULL_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def provide_base(builder: str) -> int:
+    """Make sure that there is a base image to build on. Returns an exit code."""
+    from infra.errors import LocalCloudError
+    from localcloud.containers import mirror
+
+    if mirror.has_stand_in() or can_pull(builder, mirror.BASE):
+        return 0
+    if shutil.which("buildah") is None or not can_install():
+        print(f"containers: {mirror.BASE} cannot be pulled. Hint: {BASE_HINT}", file=sys.stderr)
+        return 1
+    try:
+        if shutil.which("mmdebstrap") is None:
+            install(["mmdebstrap"])
+        mirror.make(lambda text: print(f"containers: {text}", flush=True))
+    except (subprocess.CalledProcessError, LocalCloudError) as error:
+        print(f"containers: there is no base image: {error}", file=sys.stderr)
+        return 1
+    print(f"containers: base image {mirror.layout()}")
+    return 0
+
+
 def main() -> int:
-    """Exit codes: 0 all programs are installed, 1 one is missing."""
+    """Exit codes: 0 all is there, 1 something is missing."""
     missing = [NEEDS[need][1] for need in NEEDS if find(need) is None]
     if missing and can_install():
         print(f"containers: installing {' '.join(missing)} with apt-get", flush=True)
@@ -79,7 +116,7 @@ def main() -> int:
             print(f"containers: there is no {need}. Hint: {HINT}", file=sys.stderr)
             return 1
         print(f"containers: {need} {path}")
-    return 0
+    return provide_base(find("builder") or "")
 
 
 if __name__ == "__main__":

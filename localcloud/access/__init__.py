@@ -1,7 +1,9 @@
 """Who gets in: processes of the user who started the local cloud, and of root.
 
+=======
 ====================  ==================================================================
 ``owners``            which user has the other end of a connection, as the system reports it
+``guests``            processes of jobs that run as another user
 ``callers``           ``caller(connection)``: may this process call?
 ``web``               for HTTP servers: refuses other users and web pages
 ``grpc_server``       for gRPC servers: the same

@@ -1,7 +1,7 @@
 """May the process at the other end of a connection call?
 
-Processes of this user and of root may. The question is asked once for each connection, of the
-system; nothing that the caller sends plays a part. Where the system does not answer, nobody is
+Processes of this user, of root and of jobs may. The question is asked once for each connection, of
+the system; nothing that the caller sends plays a part. Where the system does not answer, nobody is
 refused, and ``can_check`` is False: commands then say so.
 """
 
@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from localcloud.access.guests import holds
 from localcloud.access.owners import LOOKUPS, Address, Lookup, plain_address
 
 #: What a refused caller reads, after the name of the service.
@@ -48,12 +49,14 @@ def caller(connection: socket.socket) -> Caller:
         return Caller(allowed=True, uid=None)
     try:
         client = plain_address(connection.getpeername())
-        uid = lookup(client, plain_address(connection.getsockname()))
+        server = plain_address(connection.getsockname())
+        uid = lookup(client, server)
+        allowed = uid in (_ROOT, os.geteuid()) or (uid is not None and holds(client, server))
         # Still connected: so nobody else had these addresses when they were looked up.
         connection.getpeername()
     except (OSError, ValueError):
         return Caller(allowed=False, uid=None)
-    return Caller(allowed=uid in (_ROOT, os.geteuid()), uid=uid)
+    return Caller(allowed, uid)
 
 
 def can_check() -> bool:

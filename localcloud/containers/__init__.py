@@ -1,8 +1,13 @@
-"""Containers on this machine: a registry that holds images, in place of Artifact Registry.
+"""Containers on this machine: a registry in place of Artifact Registry, and what runs images.
 
 ================  ====================================================================
 ``registry``      the OCI registry (distribution), a child process of the server
 ``requests``      which requests pass to it: names, repositories, immutable tags
 ``front``         the port that clients use, in front of the registry
+``mirror``        a base image for machines that reach no public registry
+``builders``      settings for programs that build images here
+``images``        images that jobs name, and their configurations
+``engines``       buildah, podman and docker, by their command lines
+``host``          which of them runs containers here
 ================  ====================================================================
 """

@@ -19,6 +19,7 @@ from infra.errors import LocalCloudError
 from localcloud.access.callers import RefusalLog
 from localcloud.access.web import LocalHandler, check_page
 from localcloud.containers import requests
+from localcloud.containers.mirror import Mirror
 from localcloud.containers.registry import Registry, RegistryConnection
 from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.inventory.store import Store
@@ -49,6 +50,7 @@ class RegistryServer(ThreadingHTTPServer):
 
     def __init__(self, port: int, registry: Registry, store: Store) -> None:
         self.registry, self.store = registry, store
+        self.mirror = Mirror(registry.folder, requests.MIRROR)
         #: Of two pushes of one tag, one is first.
         self.tagging = threading.Lock()
         super().__init__(("127.0.0.1", port), _Exchange)
@@ -127,6 +129,8 @@ class _Exchange(LocalHandler):
             except RefusedRequestError as error:
                 self._refuse(error)
                 return
+            if request.kind == "manifests" and not request.writes:
+                self._provide_base(request)
             if request.writes and request.kind == "manifests":
                 self._change_manifest(request, immutable=immutable)
             else:
@@ -142,6 +146,12 @@ class _Exchange(LocalHandler):
             return False
         found = requests.find_repository(self.server.store.list(requests.REPOSITORY), request)
         return requests.check_repository(found, request)
+
+    def _provide_base(self, request: requests.RegistryRequest) -> None:
+        try:
+            self.server.mirror.provide(request.name, request.reference)
+        except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
+            print(f"the stand-in of a base image is not used: {error}")
 
     def _change_manifest(self, request: requests.RegistryRequest, *, immutable: bool) -> None:
         content = b""

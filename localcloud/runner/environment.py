@@ -7,7 +7,7 @@ training jobs"). CLUSTER_SPEC of a single replica and its ``job`` string are as 
 
 Two things differ on one machine: hosts in CLUSTER_SPEC are ``localhost``, and ``/gcs/…`` in
 command, args and env values becomes a folder, because nothing may be mounted at ``/gcs`` here. Code
-that has ``/gcs`` written in itself is not served.
+that has ``/gcs`` written in itself is served in a container only, which has the mount.
 """
 
 from __future__ import annotations
@@ -85,14 +85,15 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
     }
 
 
-def user_variables(
-    task: Mapping[str, Any], known: Mapping[str, str], folders: Folders
-) -> dict[str, str]:
-    """The task's ``env``, with ``$(VAR)`` expanded from what stands before it (T:env_var)."""
+def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:
+    """The task's ``env``, with ``$(VAR)`` expanded from what stands before it (T:env_var).
+
+    ``gcs`` stands for ``/gcs`` in their values.
+    """
     variables: dict[str, str] = {}
     for item in task.get("env", []):
         value = expand(item.get("value", ""), {**known, **variables})
-        variables[item["name"]] = mounted(value, folders.gcs)
+        variables[item["name"]] = mounted(value, gcs)
     return variables
 
 
@@ -120,6 +121,14 @@ def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
         bucket for text in texts for bucket in re.findall(_MOUNT.pattern + r"/([\w.-]+)", text)
     }
     return sorted(found)
+
+
+def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[str]:
+    """Buckets that the task names in any form, and that of its output: all may be mounted."""
+    texts = [*task.get("command", []), *task.get("args", []), output_prefix or ""]
+    texts += [item.get("value", "") for item in task.get("env", [])]
+    found = {bucket for text in texts for bucket in re.findall(r"gs://([a-z0-9][\w.-]*)", text)}
+    return sorted(found.union(mounted_buckets(task)))
 
 
 def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:

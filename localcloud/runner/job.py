@@ -12,11 +12,13 @@ import os
 import shutil
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from localcloud.containers.host import ContainerHost
+from localcloud.containers.images import registry_path
 from localcloud.errors import (
     CommandNotFoundError,
     JobCancelledError,
@@ -30,6 +32,7 @@ from localcloud.rpc_code import RpcCode
 from localcloud.runner import environment, executors, machines, packages, replica
 from localcloud.runner.gcsfuse import Mount
 from localcloud.runner.joblog import JobLog
+from localcloud.runner.programs import ContainerProgram, HostProgram, Program
 from localcloud.vertex.admission import access_of, admit
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 
@@ -37,14 +40,6 @@ STOPPED: Final = "The local cloud was stopped while the job ran; submit it again
 
 #: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
 _DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
-
-
-@dataclass(frozen=True)
-class Program:
-    """What the replica starts."""
-
-    command: list[str]
-    path: str
 
 
 class JobRun:
@@ -59,6 +54,7 @@ class JobRun:
         jobs: JobTable,
         storage_url: str,
         faults: JobFaults,
+        containers: ContainerHost,
         cancelled: threading.Event,
         stopping: threading.Event,
     ) -> None:
@@ -68,6 +64,7 @@ class JobRun:
         self.jobs = jobs
         self.storage_url = storage_url
         self.faults = faults
+        self.containers = containers
         self.cancelled = cancelled
         self.stopping = stopping
         self.folder = home.jobs / record.job_id
@@ -101,8 +98,8 @@ class JobRun:
             for folder in (self.folders.work, self.folders.tmp, self.folders.gcs):
                 folder.mkdir(parents=True, exist_ok=True)
             mounts = self._mounts(_task(pool))
-            program = self._program(pool)
-            outcome = self._run(program, _task(pool), mounts)
+            with closing(self._program(pool)) as program:
+                outcome = self._run(program, _task(pool), mounts)
             for mount in mounts:
                 mount.sync(final=True)
             self._finish(outcome)
@@ -132,7 +129,10 @@ class JobRun:
     def _mounts(self, task: dict[str, Any]) -> list[Mount]:
         access = access_of(self.store, self.record)
         found: list[Mount] = []
-        for bucket in environment.mounted_buckets(task):
+        names = environment.mounted_buckets(task)
+        if registry_path(task.get("imageUri", "")):  # its code may name the mount itself
+            names = environment.named_buckets(task, self.record.output_prefix)
+        for bucket in names:
             if self.store.bucket(bucket) is None:
                 self.log.append(f"/gcs/{bucket}: there is no such bucket.")
                 continue
@@ -144,6 +144,8 @@ class JobRun:
 
     def _program(self, pool: dict[str, Any]) -> Program:
         if container := pool.get("containerSpec"):
+            if registry_path(container["imageUri"]):
+                return self._image(container)
             return self._container(container)
         package = pool["pythonPackageSpec"]
         image = package["executorImageUri"]
@@ -159,7 +161,26 @@ class JobRun:
         python = packages.layer(base, self.folder / "venv")
         packages.install(python, files, self.folders.tmp, self.log, self._prepare_with)
         command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
-        return Program(command, os.pathsep.join([str(python.parent), os.defpath]))
+        return self._host_program(command, os.pathsep.join([str(python.parent), os.defpath]))
+
+    def _image(self, container: dict[str, Any]) -> Program:
+        if text := self.containers.refusal(self.record.spec):
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+        engine = self.containers.engine
+        assert engine is not None
+        self.log.append(f"{container['imageUri']} runs in a container, by {engine.name}")
+        return ContainerProgram(
+            self.containers,
+            engine,
+            container,
+            name=f"vt-{self.record.job_id}",
+            folders=self.folders,
+            storage_url=self.storage_url,
+            run=self._prepare_with,
+        )
+
+    def _host_program(self, command: list[str], path: str) -> Program:
+        return HostProgram(command, path, self.folders, self.storage_url)
 
     def _container(self, container: dict[str, Any]) -> Program:
         image = container["imageUri"]
@@ -175,7 +196,7 @@ class JobRun:
             base = executors.environment(executor, self._log_step)
             path = os.pathsep.join([str(base / "bin"), path])
         self.log.append(f"no container: the command runs on this host in place of {image}")
-        return Program([*container["command"], *container.get("args", [])], path)
+        return self._host_program([*container["command"], *container.get("args", [])], path)
 
     def _log_step(self, text: str) -> None:
         """Log a line of the preparation; ends it if the job was cancelled meanwhile."""
@@ -220,19 +241,16 @@ class JobRun:
             spec=self.record.spec,
             placement=self.placement,
         )
-        machine = environment.machine_variables(self.folders, program.path, self.storage_url)
-        user = environment.user_variables(task, service, self.folders)
-        known = {**service, **user}
-        gcs = self.folders.gcs
-        argv = [environment.mounted(environment.expand(w, known), gcs) for w in program.command]
+        launch = program.launch(service, environment.user_variables(task, service, program.gcs))
         if self.cancelled.is_set() or not self.jobs.move(
             self.record.job_id, JobState.RUNNING, only_from=(JobState.PENDING,)
         ):
             raise JobCancelledError
         return replica.run(
-            argv,
-            # What the user sets wins, but not over what the service sets (PATH may be changed).
-            env={**machine, **user, **service},
+            launch.argv,
+            env=launch.env,
+            umask=launch.umask,
+            terminate=launch.terminate,
             cwd=self.folders.work,
             log=self.log,
             notes=self.home.children,

@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from localcloud import processes
+from localcloud.access import guests
 from localcloud.errors import CommandNotFoundError
 from localcloud.home import PRIVATE_UMASK
 from localcloud.runner.joblog import JobLog
@@ -49,32 +51,24 @@ def run(
     notes: Path,
     cancelled: threading.Event,
     timeout_seconds: float | None = None,
+    umask: int = PRIVATE_UMASK,
+    terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False,
     tick: Callable[[], None] = lambda: None,
     preempted: Callable[[float], bool] = lambda _ran_seconds: False,
 ) -> Outcome:
     """Run a command to its end, or until it is cancelled, preempted or takes too long.
 
     Its output goes straight into the log file. ``tick`` is called every other second,
-    ``preempted`` all the time, with the seconds it ran. What it leaves in its group is ended too.
+    ``preempted`` all the time, with the seconds it ran. ``terminate``: see ``ChildProcess.end``.
+    What it leaves in its group is ended too.
     Raises CommandNotFoundError.
     """
-    with log.open() as output:
-        try:
-            process = subprocess.Popen(
-                command,
-                env=dict(env),
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                umask=PRIVATE_UMASK,
-            )
-        except OSError as error:
-            raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
+    process = _start(command, env, cwd, log, umask)
     child = processes.register_child(notes, process.pid, "job")
     try:
-        ending = _watch(process, child, cancelled, timeout_seconds, tick, preempted)
+        end = partial(child.end, GRACE_SECONDS, terminate)
+        with guests.replica(process.pid):
+            ending = _watch(process, end, cancelled, timeout_seconds, tick, preempted)
     finally:
         child.end(0)
         processes.unregister_child(notes, child)
@@ -82,9 +76,29 @@ def run(
     return Outcome(ending, code if code >= 0 else 128 - code)
 
 
+def _start(
+    command: list[str], env: Mapping[str, str], cwd: Path, log: JobLog, umask: int
+) -> subprocess.Popen[bytes]:
+    """A process in a group of its own, which writes to the log. Raises CommandNotFoundError."""
+    with log.open() as output:
+        try:
+            return subprocess.Popen(
+                command,
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                umask=umask,
+            )
+        except OSError as error:
+            raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
+
+
 def _watch(
     process: subprocess.Popen[bytes],
-    child: processes.ChildProcess,
+    end: Callable[[], None],
     cancelled: threading.Event,
     timeout_seconds: float | None,
     tick: Callable[[], None],
@@ -94,10 +108,10 @@ def _watch(
     while process.poll() is None:
         now = time.monotonic()
         if cancelled.is_set() or (timeout_seconds is not None and now - started > timeout_seconds):
-            child.end(GRACE_SECONDS)
+            end()
             return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
         if preempted(now - started):
-            child.end(GRACE_SECONDS)
+            end()
             return Ending.PREEMPTED
         if now - ticked > _TICK_SECONDS:
             ticked = now

@@ -13,7 +13,8 @@ import json
 import re
 import secrets
 import threading
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
 
 import grpc
 from google.longrunning import operations_pb2
@@ -23,7 +24,7 @@ from infra.customjob.google import vertex_api
 from localcloud.errors import ApiError, FilterError
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import filters
-from localcloud.vertex.api_errors import invalid_argument, not_found
+from localcloud.vertex.api_errors import failed_precondition, invalid_argument, not_found
 from localcloud.vertex.checks import check_custom_job, resolve_parent
 from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, now
 
@@ -45,8 +46,16 @@ class Scheduler(Protocol):
 class JobService:
     """Each method takes the request message and returns the response, or raises ApiError."""
 
-    def __init__(self, store: Store, jobs: JobTable, scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        store: Store,
+        jobs: JobTable,
+        scheduler: Scheduler,
+        refusal: Callable[[Mapping[str, Any]], str | None] = lambda _spec: None,
+    ) -> None:
+        """``refusal`` is why this machine cannot run a job's ``jobSpec``, or None."""
         self.store = store
+        self.refusal = refusal
         self.jobs = jobs
         self.scheduler = scheduler
         self._operations: dict[str, operations_pb2.Operation] = {}
@@ -57,6 +66,8 @@ class JobService:
         sent = json_format.MessageToDict(vertex_api.CustomJob.pb(request.custom_job))
         body = {key: value for key, value in sent.items() if key not in _OUTPUT_ONLY}
         check_custom_job(self.store, self.jobs, body, project, region)
+        if text := self.refusal(body["jobSpec"]):
+            raise failed_precondition(text)
         time = now()
         record = JobRecord(
             job_id=str(10**18 + secrets.randbelow(8 * 10**18)),

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+
 import pytest
 
+from localcloud.containers import mirror
 from localcloud.containers.registry import find_program
+
+_HINT = "`make containers` says what to install"
 
 
 @pytest.fixture(scope="session")
@@ -12,5 +19,22 @@ def registry_program() -> str:
     """Path of the registry's program."""
     program = find_program()
     if program is None:
-        pytest.skip("no container registry is installed (`make containers` says what to install)")
+        pytest.skip(f"no container registry is installed ({_HINT})")
     return program
+
+
+@pytest.fixture(scope="session")
+def buildah() -> str:
+    """Path of buildah, where it works without a runtime of containers: as root on Linux."""
+    program = shutil.which("buildah")
+    if program is None or sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip(f"containers are tested with buildah, as root on Linux ({_HINT})")
+    return program
+
+
+@pytest.fixture(scope="session")
+def base_image() -> str:
+    """Name of the base image, which a stand-in takes the place of."""
+    if not mirror.has_stand_in():
+        pytest.skip(f"there is no stand-in of {mirror.BASE} ({_HINT})")
+    return mirror.BASE

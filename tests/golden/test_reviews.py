@@ -159,7 +159,11 @@ def review(checkout: Checkout, change: Change, *flags: str) -> str:
 
 def readable(report: str) -> str:
     """What differs from run to run as a word: digests, and how far the local jobs have come."""
-    report = re.sub(r"\(\w+ when last seen", "(… when last seen", report)
+    report = re.sub(r"; the old one [^|]*\|", "; the old one … |", report)
+    report = re.sub(r"; \d+ running jobs? cancelled after .*? so far\)", "", report)
+    states = "queued|pending|running|succeeded|failed|cancelling|cancelled"
+    lines = rf"(?:^- `[\w-]+`: (?:{states})\b.*\n)+\n"
+    report = re.sub(lines, "", report, flags=re.MULTILINE)
     return re.sub(r"\b[0-9a-f]{16,64}\b", "(digest)", report)
 
 

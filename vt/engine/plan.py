@@ -140,6 +140,33 @@ class Plan:
         return tuple(each for each in self.diagnostics if each.severity == "error")
 
 
+@dataclass(frozen=True, slots=True)
+class JobObservation:
+    """A job as the service returned it during a review. Values are redacted."""
+
+    state: str
+    """Without its prefix, like ``RUNNING``; ``RECORD_DELETED`` if there is no record of it."""
+    seconds: float = 0.0
+    """How long its code has run."""
+    cost: float | None = None
+    """USD so far; None without a price."""
+    last_line: str = ""
+    """The last line of its log, while it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """The jobs of a plan by resource name, and why there are not all."""
+
+    jobs: Mapping[str, JobObservation] = field(default_factory=dict)
+    not_observed: str = ""
+    """Why jobs could not be read; empty if all were."""
+
+
+#: Of a plan whose jobs nobody has looked at.
+NOTHING_OBSERVED: Final = Observations()
+
+
 def failed_plan(stack: str, reason: str) -> Plan:
     """The plan of a preview that printed nothing but ``reason``."""
     return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from vt.engine.stacks import StackRef
 from vt.images.registry import EMULATOR
 
+#: Settings of buildah and podman (``localcloud.containers.builders``).
+BUILDERS = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
+
 
 def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
     """Set the address of the local cloud's registry in this process, if ``ref`` lives there.
@@ -20,5 +23,5 @@ def connect(ref: StackRef, log: Callable[[str], None], *, start: bool) -> None:
     if not start:
         ref.connect_clients()
     env = ref.environment(log)
-    if address := env.get(EMULATOR):
-        os.environ[EMULATOR] = address
+    # With the registry go the settings of builders: where base images are, what RUN may read.
+    os.environ.update({name: env[name] for name in (EMULATOR, *BUILDERS) if name in env})

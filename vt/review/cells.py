@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from infra.catalog.costs import hours, usd
+from infra.customjob.protocol.waiting import format_duration
+from vt.engine.plan import JobObservation
 from vt.review.grants import IamBinding
-from vt.review.jobs import JobChange
+from vt.review.jobs import ENDED, JobChange
 from vt.review.report import DestructiveChange, ReviewReport
 
 #: In the order in which :func:`job_cells` fills them.
@@ -42,9 +44,21 @@ def action(job: JobChange) -> str:
     if job.action not in ("replace", "cancel"):
         return done
     if not job.cancels:
-        return f"{done}; the old one {job.previous_state.lower()}"
+        return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
     seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
+    if job.now:
+        seen = f" ({progress(job.now)})"
     return f"{done}; the old one is cancelled{seen}"
+
+
+def progress(now: JobObservation) -> str:
+    """What a job is doing: ``running for 3h 2m, $12.30 so far``."""
+    words = now.state.lower().replace("_", " ")
+    if not now.seconds:
+        return words
+    verb = "after" if now.state in ENDED else "for"
+    text = f"{words} {verb} {format_duration(now.seconds)}"
+    return text if now.cost is None else f"{text}, {usd(now.cost)} so far"
 
 
 def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:

@@ -20,7 +20,7 @@ from vt.status import print_line
 
 if TYPE_CHECKING:
     from infra.errors import Problem
-    from vt.engine.plan import Plan
+    from vt.engine.plan import Observations, Plan
     from vt.review.report import ReviewReport
 
 #: A digest, or its first characters.
@@ -148,10 +148,11 @@ def _review(
         )
     pack_paths = [str(Path(pack).absolute()) for pack in packs]
     plan, source = _plan(root, stack, pack_paths, offline=offline, refresh=refresh)
+    observed = _observed(root, stack, plan, offline=offline or "offline" in source)
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
-    made = report.build(plan, source=source, expected=expect, problems=problems)
+    made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
     return (made if offline else _with_origins(made, root, stack)), plan
 
 
@@ -190,6 +191,14 @@ def _plan(
     if stream.exit_code and not found.errors and not found.violations:
         found = plan.with_error(found, stream.stderr)
     return found, target.source
+
+
+def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:
+    """What the plan's jobs are doing now."""
+    from vt.engine import stacks
+    from vt.jobs.observe import observe_jobs
+
+    return observe_jobs(stacks.find_unchecked(root, stack), plan, offline=offline)
 
 
 def _load_the_rest() -> None:

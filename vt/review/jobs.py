@@ -11,7 +11,14 @@ from typing import Any, Final, Literal
 from infra.catalog import costs
 from infra.catalog.costs import JobCost
 from vt.engine.fields import FieldDifference, diff_fields
-from vt.engine.plan import JOB, Plan, Step
+from vt.engine.plan import (
+    JOB,
+    NOTHING_OBSERVED,
+    JobObservation,
+    Observations,
+    Plan,
+    Step,
+)
 
 Action = Literal["submit", "replace", "cancel", "change", "defer", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.
@@ -48,6 +55,8 @@ class JobChange:
     differences: tuple[FieldDifference, ...]
     previous_state: str
     """State of the job before, as it was last seen; empty if there was none."""
+    now: JobObservation | None = None
+    """The job before as it is now; None if it was not looked at, or there is none."""
 
     @property
     def submits(self) -> bool:
@@ -66,12 +75,14 @@ class JobChange:
     @property
     def cancels(self) -> bool:
         """Whether a job that may still run is cancelled."""
-        return self.action in ("replace", "cancel") and self.previous_state not in ENDED
+        state = self.now.state if self.now else self.previous_state
+        return self.action in ("replace", "cancel") and state not in (*ENDED, "RECORD_DELETED")
 
 
-def job_changes(plan: Plan) -> list[JobChange]:
+def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
     """All jobs of the plan by name, those that stay as they are included."""
-    found = [_job(step) for step in plan.steps if step.type == JOB and step.op in ACTIONS]
+    steps = [step for step in plan.steps if step.type == JOB and step.op in ACTIONS]
+    found = [_job(step, observed) for step in steps]
     return sorted(found, key=lambda job: job.name)
 
 
@@ -84,7 +95,7 @@ def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _job(step: Step) -> JobChange:
+def _job(step: Step, observed: Observations) -> JobChange:
     inputs = step.inputs
     message = request(inputs)
     spec = message.get("jobSpec", {})
@@ -103,6 +114,7 @@ def _job(step: Step) -> JobChange:
         differences=tuple(_differences(step)),
         # A word of the API: it stands in a report as it is.
         previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
+        now=observed.jobs.get(step.old.id) if step.old else None,
     )
 
 

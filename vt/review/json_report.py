@@ -140,6 +140,13 @@ def _job(job: JobChange) -> dict[str, Any]:
         "defaultTimeout": job.cost.default_timeout,
         "worstCaseUsd": job.cost.worst_case,
         "previousState": job.previous_state or None,
+        "now": job.now
+        and {
+            "state": job.now.state,
+            "seconds": job.now.seconds,
+            "usdSoFar": job.now.cost,
+            "lastLine": job.now.last_line or None,
+        },
         "differences": [_field(each) for each in job.differences],
     }
 

@@ -127,6 +127,7 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         yield ""
         yield f"Unchanged: {kept}."
     yield ""
+    yield from _observed(report, verbosity)
     if any(job.submits for job in changed):
         yield f"<sub>{cells.prices(report)} {costs.NOT_INCLUDED}</sub>"
         yield ""
@@ -134,6 +135,21 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
             yield from _folded(summary, _fields(job.differences, verbosity.fields))
+
+
+def _observed(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    """The jobs that exist, as they are now."""
+    seen = [(job.name, job.now) for job in report.jobs if job.now]
+    for name, now in seen[: verbosity.items]:
+        line = f"; last line: {code(now.last_line)}" if now.last_line else ""
+        yield f"- {code(name)}: {cells.progress(now)}{line}"
+    if len(seen) > verbosity.items:
+        yield f"- {len(seen) - verbosity.items} more"
+    if seen:
+        yield ""
+    if report.not_observed:
+        yield f"Jobs were not looked at: {code(report.not_observed, 400)}"
+        yield ""
 
 
 def _images(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:

@@ -6,12 +6,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from infra.errors import Problem
 from infra.plan.access import Access
 from vt.engine.fields import FieldDifference, added_fields, diff_fields
-from vt.engine.plan import JOB, Diagnostic, Plan, PolicyViolation, Step
+from vt.engine.plan import (
+    JOB,
+    NOTHING_OBSERVED,
+    Diagnostic,
+    Observations,
+    Plan,
+    PolicyViolation,
+    Step,
+)
 from vt.review import capacity, digest, grants, jobs, reachability
 from vt.review.capacity import ReservationCost
 from vt.review.grants import IamBinding
@@ -111,6 +119,8 @@ class ReviewReport:
     """How many policies checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
+    not_observed: str
+    """Why jobs that exist were not looked at; empty if all were."""
     held: tuple[IamBinding, ...] = field(repr=False)
     """All rights after the change, for the picture."""
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -166,12 +176,16 @@ class ReviewReport:
 
 
 def build(
-    plan: Plan, *, source: str, expected: str = "", problems: Iterable[Problem] = ()
+    plan: Plan,
+    *,
+    source: str,
+    expected: str = "",
+    problems: Iterable[Problem] = (),
+    observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
-    """The report of a plan.
+    """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
 
-    ``expected`` is the digest (or its first characters, eight at least) of the plan that was
-    approved. ``problems`` are what is wrong in the stack's files, if the preview failed.
+    ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
     problems, found = tuple(problems), digest.plan_digest(plan)
     access_gained, access_lost = access_changes(plan)
@@ -187,23 +201,31 @@ def build(
         errors=_errors(plan, problems),
         warnings=tuple(d for d in plan.diagnostics if d.severity == "warning"),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
-        jobs=tuple(jobs.job_changes(plan)),
+        jobs=tuple(jobs.job_changes(plan, observed)),
+        not_observed=observed.not_observed,
         reservations=tuple(capacity.reservation_costs(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
         access_gained=access_gained,
         access_lost=access_lost,
         reachability=tuple(reachability.reachability_changes(plan)),
-        destroyed=tuple(_destroyed(plan)),
-        unprotected=tuple(_protection(plan, lost=True)),
-        protected=tuple(_protection(plan, lost=False)),
         violations=plan.violations,
         packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
-        changes=tuple(_changes(plan)),
-        unchanged=sum(step.custom and not step.changes for step in plan.steps),
         held=tuple(grants.held(plan)),
+        **_resources(plan),
     )
+
+
+def _resources(plan: Plan) -> dict[str, Any]:
+    """What becomes of resources that no other part of the report has."""
+    return {
+        "destroyed": tuple(_destroyed(plan)),
+        "unprotected": tuple(_protection(plan, lost=True)),
+        "protected": tuple(_protection(plan, lost=False)),
+        "changes": tuple(_changes(plan)),
+        "unchanged": sum(step.custom and not step.changes for step in plan.steps),
+    }
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:

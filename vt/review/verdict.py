@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from infra.catalog.costs import usd
+from infra.customjob.protocol.waiting import format_duration
+from vt.engine.plan import JobObservation
 from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
 
@@ -22,6 +24,8 @@ def verdict(report: ReviewReport) -> str:
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
         parts.append(_cost(report))
+    if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
+        parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
     if report.reservations:
@@ -53,6 +57,14 @@ def _cost(report: ReviewReport) -> str:
         return "no price is known"
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
     return f"at most {usd(report.worst_case)}{more}"
+
+
+def _thrown_away(jobs: Sequence[JobObservation]) -> str:
+    """What cancelled jobs have done so far."""
+    longest = format_duration(max(job.seconds for job in jobs))
+    cost = math.fsum(job.cost or 0 for job in jobs)
+    how_long = longest if len(jobs) == 1 else f"up to {longest}"
+    return f"{_count(len(jobs), 'running job')} cancelled after {how_long} ({usd(cost)} so far)"
 
 
 def _deferred(jobs: Sequence[JobChange]) -> str:

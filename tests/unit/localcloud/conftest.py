@@ -15,6 +15,7 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from localcloud.containers.host import ContainerHost
 from localcloud.faults.jobs import JobFaults
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
@@ -125,6 +126,7 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
             record = jobs.get(job_id)
             return record and JobRun(record, home=home, store=store, jobs=jobs, storage_url=url,
                                      faults=JobFaults(faults), cancelled=cancelled,
+                                     containers=ContainerHost(home, 0),
                                      stopping=stopping)  # fmt: skip
 
         scheduler = LocalScheduler(jobs, make_run, slots)

@@ -19,6 +19,7 @@ def program(folder: Path, name: str, code: int = 0) -> Path:
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(containers, "provide_base", lambda _builder: 0)
     return tmp_path
 
 

@@ -97,7 +97,7 @@ def test_references_to_variables_are_expanded_as_in_a_container(text: str, resul
 
 def test_a_users_variable_may_use_the_ones_before_it_and_the_services() -> None:
     env = [{"name": "A", "value": "x-$(ID)"}, {"name": "B", "value": "$(A):/gcs/d"}]
-    found = environment.user_variables({"env": env}, {"ID": "7"}, FOLDERS)
+    found = environment.user_variables({"env": env}, {"ID": "7"}, FOLDERS.gcs)
     assert found == {"A": "x-7", "B": "x-7:/j/gcs/d"}
 
 

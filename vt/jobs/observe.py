@@ -1,0 +1,122 @@
+"""What the jobs of a plan are doing now, read within a bound of time, for a review."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from infra.catalog import costs
+from infra.errors import CommandError, OperatorError
+from vt.engine.plan import JOB, JobObservation, Observations, Plan
+from vt.engine.stacks import StackRef
+from vt.engine.values import redact
+from vt.jobs import view
+
+if TYPE_CHECKING:
+    from infra.customjob.google.logs import JobLogs
+    from vt.jobs.service import Jobs
+
+#: Seconds for all jobs together, however slowly the service answers.
+BOUND: Final = 20.0
+#: Connections at one time.
+THREADS: Final = 8
+#: Most characters of a log line that are kept.
+LINE_LENGTH: Final = 160
+#: Order of reading, where time may not suffice for all: what a change ends comes first.
+ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
+
+
+def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
+    """The jobs that the state has, as they are. Raises nothing: what is missing has a reason."""
+    names = _names(plan)
+    if not names:
+        return Observations()
+    if offline:
+        return Observations(not_observed="the preview was made offline")
+    found: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
+    waiting: SimpleQueue[str] = SimpleQueue()
+    for name in names:
+        waiting.put(name)
+    for _ in range(min(THREADS, len(names))):
+        threading.Thread(target=_observe, args=(ref, waiting, found), daemon=True).start()
+    return _collect(found, names, time.monotonic() + bound)
+
+
+def _names(plan: Plan) -> list[str]:
+    """Resource names of the plan's jobs that exist."""
+    steps = [step for step in plan.steps if step.type == JOB and step.old and step.old.id]
+    steps.sort(key=lambda step: ORDER.index(step.op) if step.op in ORDER else len(ORDER))
+    return list(dict.fromkeys(step.old.id for step in steps if step.old))
+
+
+def _collect(
+    found: SimpleQueue[tuple[str, JobObservation] | str], names: Sequence[str], deadline: float
+) -> Observations:
+    jobs: dict[str, JobObservation] = {}
+    reason = ""
+    for _ in names:
+        try:
+            answer = found.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            reason = reason or "no answer in time"
+            break
+        if isinstance(answer, str):
+            reason = answer
+        else:
+            jobs[answer[0]] = answer[1]
+    return Observations(jobs, reason if len(jobs) < len(names) else "")
+
+
+def _observe(ref: StackRef, waiting: SimpleQueue[str], found: SimpleQueue[Any]) -> None:
+    """Read jobs until none waits."""
+    try:
+        ref.connect_clients()
+        from infra.customjob.google import logs
+        from vt.jobs.service import Jobs
+
+        jobs, lines = Jobs(ref), logs.connect(ref.project)
+    except (CommandError, OperatorError) as error:
+        while _next(waiting):
+            found.put(str(error))
+        return
+    while name := _next(waiting):
+        try:
+            found.put((name, _observation(jobs, lines, name)))
+        except (CommandError, OperatorError) as error:
+            found.put(str(error))
+
+
+def _next(waiting: SimpleQueue[str]) -> str:
+    try:
+        return waiting.get_nowait()
+    except Empty:
+        return ""
+
+
+def _observation(jobs: Jobs, lines: JobLogs, name: str) -> JobObservation:
+    job = jobs.get_if_exists(name)
+    if job is None:
+        return JobObservation("RECORD_DELETED")
+    began: Any = job.start_time
+    ended: Any = job.end_time or datetime.now(UTC)
+    seconds = (ended - began).total_seconds() if began else 0.0
+    hourly = costs.of_job(view.message(job), jobs.ref.region).hourly
+    return JobObservation(
+        state=view.state(job),
+        seconds=seconds,
+        cost=None if hourly is None else hourly * seconds / 3600,
+        last_line="" if view.has_ended(job) else _last_line(lines, view.job_id(job)),
+    )
+
+
+def _last_line(lines: JobLogs, job_id: str) -> str:
+    """The last line of its log; empty if it has none, or nobody may read it."""
+    try:
+        found = lines.tail(job_id, 1)
+    except OperatorError:
+        return ""
+    return str(redact(found[-1].text))[:LINE_LENGTH] if found else ""
