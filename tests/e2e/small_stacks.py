@@ -15,6 +15,8 @@ from tests.conftest import Checkout
 
 REGION = "us-central1"
 MACHINE = {"machineType": "n1-standard-4"}
+#: Of a project that is not local, so its command runs on this machine, without a container engine.
+IMAGE = f"us-docker.pkg.dev/acme-images/training/shell@sha256:{'0' * 64}"
 
 
 def job_file(**spec: Any) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class SmallStack:
             "vertex-training:projectNumber": self.number,
             "vertex-training:buckets": {"artifacts": {"forceDestroy": True}},
             "vertex-training:serviceAccounts": {"trainer": {"writes": ["artifacts"]}},
-            "vertex-training:images": {"busy": {"digest": f"sha256:{'0' * 64}"}},
+            "vertex-training:images": {"busy": {"uri": IMAGE}},
             "vertex-training:jobs": {key: {"file": f"jobs/{self.name}-{key}.yaml"} for key in jobs},
         }
         config |= {f"vertex-training:{key}": value for key, value in sections.items()}
