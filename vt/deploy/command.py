@@ -99,7 +99,7 @@ def deploy(
             _stop(stack, reasons)
         print_line(f"vt deploy: the plan of {stack} is the approved one")
         os.chdir(ref.root)
-        command = sources.up_command(stack, inputs)
+        command = sources.up_command(ref.root, stack, inputs)
         os.execve(command[0], command, env)
 
 

@@ -60,10 +60,17 @@ class PlanInputs:
         return [*pack, *(["--refresh"] if self.refresh else [])]
 
 
+def engine_plan(root: Path, stack: str) -> Path:
+    """The file of the engine's plan that a deployment is held to, in a folder of this user."""
+    folder = root / ".build" / "plans"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{stack}.json"
+
+
 def review(root: Path, stack: str, inputs: PlanInputs) -> str:
     """Review the stack anew, as it is now, and return the digest of the plan.
 
-    The output of the review goes to stderr.
+    The output of the review goes to stderr, and the engine's plan to ``engine_plan``.
 
     Raises:
         CommandError: there is no plan, or policies or limits forbid it.
@@ -72,6 +79,9 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
         file = Path(folder) / "report.json"
         command = [sys.executable, "-m", "vt.cli", "review", "--stack", stack]
         command += ["--format", "json", "--output", str(file)]
+        plan = engine_plan(root, stack)
+        plan.unlink(missing_ok=True)  # an older one must never be deployed
+        command += ["--save-plan", str(plan)]
         command += inputs.options()
         code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
         if code != REVIEWED:
@@ -117,10 +127,12 @@ def approvable_digest_in(report: str) -> str:
     return found
 
 
-def up_command(stack: str, inputs: PlanInputs) -> list[str]:
+def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
     """The command that deploys. It takes the place of this process, so signals reach it.
 
-    It shows no preview: the review before it was one.
+    It shows no preview: the review before it was one. The engine stops at the first step that the
+    plan of that review does not have.
     """
     command = [sys.executable, "-m", "vt.cli", "up", "--stack", stack]
-    return [*command, "--yes", "--skip-preview", "--non-interactive", *inputs.options()]
+    command += ["--yes", "--skip-preview", "--non-interactive", *inputs.options()]
+    return [*command, "--plan", str(engine_plan(root, stack))]

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from infra.errors import CommandError, PreviewError
@@ -33,15 +34,19 @@ def stream_events(
     *,
     policy_packs: Sequence[str] = (),
     refresh: bool = False,
+    save_plan: Path | None = None,
     on_event: Callable[[int], None] = lambda _: None,
 ) -> EventStream:
     """Preview ``stack``. Calls ``on_event`` with the number of events so far.
+
+    ``save_plan`` is a file for the engine's plan, which ``pulumi up --plan`` is held to.
 
     Raises:
         PreviewError: no event came, or there is no pulumi.
     """
     options = [word for pack in policy_packs for word in ("--policy-pack", pack)]
     options += ["--refresh"] if refresh else []
+    options += ["--save-plan", str(save_plan)] if save_plan else []
     try:
         command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
     except CommandError as error:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -34,6 +35,16 @@ class Format(StrEnum):
     HTML = "html"
     JSON = "json"
     PLAN = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewOptions:
+    """How a stack is previewed."""
+
+    policy_packs: tuple[str, ...] = ()
+    offline: bool = False
+    refresh: bool = False
+    save_plan: Path | None = None
 
 
 Stack = Annotated[
@@ -76,6 +87,10 @@ Refresh = Annotated[
         "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
     ),
 ]
+SavePlan = Annotated[
+    Path | None,
+    typer.Option("--save-plan", help="Write the engine's plan here, for `vt up --plan FILE`."),
+]
 
 
 def review(
@@ -86,6 +101,7 @@ def review(
     expect: Expect = "",
     offline: Offline = False,
     refresh: Refresh = False,
+    save_plan: SavePlan = None,
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
@@ -98,7 +114,8 @@ def review(
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         formats = _formats(output or [], format_)
-        report, plan = _review(stack, policy_pack or [], expect, offline=offline, refresh=refresh)
+        how = PreviewOptions(tuple(policy_pack or ()), offline, refresh, save_plan)
+        report, plan = _review(stack, expect, how)
         for file, its_format in formats.items():
             file.write_text(_render(report, plan, its_format), encoding="utf-8")
     except (CommandError, UnknownStackError) as reason:
@@ -132,9 +149,7 @@ def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
     return {file: Format(file.suffix[1:]) for file in files}
 
 
-def _review(
-    stack: str, packs: list[str], expect: str, *, offline: bool, refresh: bool
-) -> tuple[ReviewReport, Plan]:
+def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
     from infra.settings import project_files
     from vt.engine import paths
 
@@ -146,14 +161,13 @@ def _review(
         raise CommandError(
             f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
         )
-    pack_paths = [str(Path(pack).absolute()) for pack in packs]
-    plan, source = _plan(root, stack, pack_paths, offline=offline, refresh=refresh)
-    observed = _observed(root, stack, plan, offline=offline or "offline" in source)
+    plan, source = _plan(root, stack, how)
+    observed = _observed(root, stack, plan, offline=how.offline or "offline" in source)
     problems = () if plan.succeeded else _problems(root, stack)
     from vt.review import report  # loaded by now, beside the preview
 
     made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
-    return (made if offline else _with_origins(made, root, stack)), plan
+    return (made if how.offline else _with_origins(made, root, stack)), plan
 
 
 def _with_origins(report: ReviewReport, root: Path, stack: str) -> ReviewReport:
@@ -168,22 +182,22 @@ def _with_origins(report: ReviewReport, root: Path, stack: str) -> ReviewReport:
     return dataclasses.replace(report, origins=origins)
 
 
-def _plan(
-    root: Path, stack: str, packs: list[str], *, offline: bool, refresh: bool
-) -> tuple[Plan, str]:
+def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     """The plan, and the state that it begins with, in words."""
     from vt.engine import events, plan, stacks
     from vt.engine.preview import stream_events
     from vt.engine.pulumi_cli import PulumiCli
 
     ref = stacks.find_unchecked(root, stack)
-    target = ref.preview_target(offline=offline, refresh=refresh)
+    target = ref.preview_target(offline=how.offline, refresh=how.refresh)
+    save = how.save_plan.absolute() if how.save_plan else None
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
         with _progress(stack) as on_event:
             stream = stream_events(
                 PulumiCli(root, target.env), stack,
-                policy_packs=packs, refresh=refresh, on_event=on_event,
+                policy_packs=[str(Path(pack).absolute()) for pack in how.policy_packs],
+                refresh=how.refresh, save_plan=save, on_event=on_event,
             )  # fmt: skip
         found = events.parse(stream.lines, stack)
     except (PreviewError, EventParseError) as failed:

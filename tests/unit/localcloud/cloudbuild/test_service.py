@@ -173,7 +173,8 @@ def test_a_build_that_takes_too_long_is_ended(builds: Builds) -> None:
 def test_a_build_that_waits_too_long_expires(make_builds: Callable[..., Builds]) -> None:
     builds = make_builds(slots=1)
     first = start(builds, "SLEEP 60\n")
-    wait_until(lambda: "WORKING" in builds.states())
+    # Not before it has fetched its source: the second build writes the same object anew.
+    wait_until(lambda: list(builds.cloud.home.children.glob("*.json")))
     second = start(builds, queue_ttl="1s")
     assert ended(builds, second).status.name == "EXPIRED"
     builds.client.cancel_build({"name": first.name, "project_id": PROJECT, "id": first.id})

@@ -39,8 +39,19 @@ def test_the_stack_is_reviewed_with_the_options_of_the_deployment(started, tmp_p
     file = command[command.index("--output") + 1]
     assert command == [
         *(sys.executable, "-m", "vt.cli", "review", "--stack", "dev"),
-        *("--format", "json", "--output", file, "--refresh"),
+        *("--format", "json", "--output", file),
+        *("--save-plan", str(tmp_path / ".build/plans/dev.json"), "--refresh"),
     ]
+
+
+def test_what_is_deployed_is_held_to_the_plan_of_that_review_and_no_older_one(started, tmp_path):
+    plan = sources.engine_plan(tmp_path, "dev")
+    plan.write_text("older")
+    sources.review(tmp_path, "dev", options())
+    assert not plan.exists()
+    assert plan.parent.stat().st_mode & 0o077 == 0
+    command = sources.up_command(tmp_path, "dev", sources.PlanInputs())
+    assert command[-2:] == ["--plan", str(plan)]
 
 
 def test_a_review_that_ended_otherwise_is_no_plan(started, tmp_path):

@@ -1,0 +1,65 @@
+"""What the engine's plan holds: `pulumi up --plan FILE` after the program or the state changed.
+
+The table in docs/deployments.md is this file.
+"""
+
+import json
+
+import pytest
+
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+BUCKETS = {"artifacts": {"forceDestroy": True}, "data": {"forceDestroy": True}}
+READS = {"trainer": {"writes": ["artifacts"], "reads": ["data"]}}
+SECTIONS = {"buckets": BUCKETS, "serviceAccounts": READS}
+HELD = {
+    "a job that is edited": {"jobs": {"x": job_file(scheduling={"timeout": "901s"})}},
+    "a job that is added": {"jobs": {"x": job_file(), "y": job_file()}},
+    "a bucket that is added": {"buckets": BUCKETS | {"more": {"forceDestroy": True}}},
+    "a setting of a bucket": {
+        "buckets": BUCKETS | {"data": {"forceDestroy": True, "keepNoncurrentDays": 3}}
+    },
+    "a right that is added": {"serviceAccounts": READS | {"trainer": {"writes": [*BUCKETS]}}},
+    "a job that is removed": {"jobs": {}},
+    "a bucket and its rights that are removed": {
+        "buckets": {"artifacts": {"forceDestroy": True}},
+        "serviceAccounts": {"trainer": {"writes": ["artifacts"]}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    """A stack that is up, with a running job and the plan of a preview without changes."""
+    with running_checkout(tmp_path_factory.mktemp("plan")) as copied:
+        made = SmallStack(copied, "planned")
+        write(made)
+        made.up()
+        made.pulumi(f"preview --save-plan {plan_of(made)}")
+        yield made
+
+
+def write(stack, jobs=None, **sections):
+    stack.write({"x": job_file()} if jobs is None else jobs, **SECTIONS | sections)
+
+
+def plan_of(stack):
+    return stack.checkout.path / "plan.json"
+
+
+def state_of(stack):
+    exported = json.loads(stack.checkout.shell(f"pulumi stack export -s {stack.name}").stdout)
+    return {r["urn"]: r.get("inputs") for r in exported["deployment"]["resources"]}
+
+
+@pytest.mark.parametrize("change", HELD)
+def test_the_plan_holds(stack, change):
+    before = state_of(stack)
+    write(stack, **HELD[change])
+    told = stack.pulumi(f"up -y --skip-preview --plan {plan_of(stack)}", expect=None)
+    write(stack)
+    assert "violates plan" in told or "not allowed by the plan" in told, told
+    assert state_of(stack) == before, told
