@@ -31,8 +31,6 @@ config:
     artifacts: {forceDestroy: true, keepNoncurrentDays: 7}
   vertex-training:serviceAccounts:
     trainer: {reads: [data], writes: [artifacts]}
-  vertex-training:images:
-    trainer: {digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
   vertex-training:jobs:
     train: {file: jobs/train.yaml}
     check: {file: jobs/check.yaml}
@@ -46,10 +44,10 @@ workerPoolSpecs:
   - machineSpec: {machineType: n1-standard-4}
     replicaCount: 1
     containerSpec:
-      imageUri: ${images.trainer}
+      imageUri: IMAGE
       command: ["true"]
       args: ["--epochs=10"]
-"""
+""".replace("IMAGE", f"docker.io/acme/trainer@sha256:{'a' * 64}")
 
 
 @dataclass(frozen=True)
