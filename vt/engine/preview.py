@@ -44,9 +44,7 @@ def stream_events(
     Raises:
         PreviewError: no event came, or there is no pulumi.
     """
-    options = [word for pack in policy_packs for word in ("--policy-pack", pack)]
-    options += ["--refresh"] if refresh else []
-    options += ["--save-plan", str(save_plan)] if save_plan else []
+    options = _options(policy_packs, refresh=refresh, save_plan=save_plan)
     try:
         command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
     except CommandError as error:
@@ -71,6 +69,12 @@ def stream_events(
     if not lines:
         raise PreviewError(redact(message) or f"pulumi preview ended with exit code {exit_code}")
     return EventStream(tuple(lines), exit_code, message)
+
+
+def _options(packs: Sequence[str], *, refresh: bool, save_plan: Path | None) -> list[str]:
+    options = [word for pack in packs for word in ("--policy-pack", pack)]
+    options += ["--refresh"] if refresh else []
+    return [*options, "--save-plan", str(save_plan)] if save_plan else options
 
 
 def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
