@@ -44,18 +44,17 @@ def stream_events(
     Raises:
         PreviewError: no event came, or there is no pulumi.
     """
-    options = _options(policy_packs, refresh=refresh, save_plan=save_plan)
     try:
         command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
     except CommandError as error:
         raise PreviewError(str(error)) from None
+    command += _options(policy_packs, refresh=refresh, save_plan=save_plan)
     lines: list[str] = []
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
         subprocess.Popen(
-            [*command, *options],
-            cwd=pulumi.root, env={**pulumi.env, STREAMING: "true"}, stdout=subprocess.PIPE,
-            stderr=stderr, text=True, encoding="utf-8", errors="replace",
+            command, cwd=pulumi.root, env={**pulumi.env, STREAMING: "true"},
+            stdout=subprocess.PIPE, stderr=stderr, text=True, encoding="utf-8", errors="replace",
         ) as process,
     ):  # fmt: skip
         assert process.stdout is not None  # a pipe was asked for

@@ -153,6 +153,7 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
     assert [program, *words[1:]] == [
         sys.executable, "-m", "vt.cli", "up", "--stack", "dev", "--yes", "--skip-preview",
         "--non-interactive", "--policy-pack", "p", "--refresh",
+        "--plan", str(sources.engine_plan(repo, "dev")),
     ]  # fmt: skip
     assert env["PULUMI_BACKEND_URL"] == "gs://nowhere"
 
