@@ -174,7 +174,8 @@ def test_a_build_that_waits_too_long_expires(make_builds: Callable[..., Builds])
     builds = make_builds(slots=1)
     first = start(builds, "SLEEP 60\n")
     # Not before it has fetched its source: the second build writes the same object anew.
-    wait_until(lambda: list(builds.cloud.home.children.glob("*.json")))
+    written = builds.cloud_build.builds.log(first.id)
+    wait_until(lambda: written.exists() and "SLEEP" in written.read_text())
     second = start(builds, queue_ttl="1s")
     assert ended(builds, second).status.name == "EXPIRED"
     builds.client.cancel_build({"name": first.name, "project_id": PROJECT, "id": first.id})
