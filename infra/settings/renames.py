@@ -84,7 +84,7 @@ def with_new_keys(settings: Settings, references: Mapping[str, Any]) -> dict[str
 
     ``settings`` are the stack file's.
     """
-    new = {
+    new: dict[tuple[str, ...], str] = {
         (*section, first): key
         for section in SECTIONS
         for key, first in first_keys(settings, section).items()
