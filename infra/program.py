@@ -106,6 +106,8 @@ def export_outputs(
     export("buckets", stack.by_new_keys(("buckets",), urls))
     export("registry", registry.url)
     export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
+    # A review compares them with those of the files.
+    export("limits", limits_by_section(stack.declared))
 
 
 def declare_identities(
@@ -273,6 +275,18 @@ def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobReq
         for request in requests.values()
         if staging in request.body
     }
+
+
+def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
+    """The limits that are set, as the stack file has them, by their section."""
+    sections = {"limits": settings.limits} | {
+        f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
+    }
+    found = {
+        name: limits.model_dump(by_alias=True, exclude_defaults=True)
+        for name, limits in sections.items()
+    }
+    return {name: limits for name, limits in found.items() if limits}
 
 
 def account_of(request: JobRequest) -> str:
