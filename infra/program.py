@@ -147,6 +147,7 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
         names=settings.names,
         labels=settings.labels,
         settings=settings.registry,
+        pinned=stack.pinned_digests,
         after=apis.on("artifactregistry"),
     )
     if settings.builds_images:
