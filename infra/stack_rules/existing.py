@@ -75,14 +75,14 @@ def _twice(
         "secrets": (),
     }[section]
     seen = {name_of(key): "the stack itself" for key in owned}
-    by_default: dict[str, str] = {}
-    for key, entry in entries.items():
-        if not (entry.existing or entry.name):
-            by_default[name_of(renames.first_key(key, entry))] = key
+    first = {key: renames.first_key(key, entry) for key, entry in entries.items()}
+    given = {first[key] for key, entry in entries.items() if entry.existing or entry.name}
+    # Two with one first key are a mistake of their own: infra.stack_rules.renames.
+    by_default = {name_of(first[key]): key for key in entries if first[key] not in given}
     for key, entry in entries.items():
         if not (entry.existing or entry.name):
             continue
-        name = name_of(renames.first_key(key, entry))
+        name = name_of(first[key])
         path: Path = (section, key, "existing" if entry.existing else "name")
         if other := seen.get(name) or by_default.get(name):
             yield Problem(f"is the name of {other}, too", name, "one of them", path)
