@@ -1,7 +1,12 @@
-"""Log of one replica: what its process wrote, and the runner's own lines between."""
+"""Log of one replica: what its process wrote, and the runner's own lines between.
+
+Beside ``NAME.log``, ``NAME.times`` says when the log had which length, so that the lines of several
+replicas can be put in order: the process writes into the file by itself, without times.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +18,7 @@ class JobLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._stamped = 0
 
     def append(self, text: str) -> None:
         """Append lines of the runner, marked to distinguish them from the program's."""
@@ -20,7 +26,50 @@ class JobLog:
         lines = "".join(f"[local {time}] {line}\n" for line in text.splitlines())
         with self.path.open("a", encoding="utf-8") as log:
             log.write(lines)
+        self.stamp()
 
     def open(self) -> BinaryIO:
         """For a process to write to."""
         return self.path.open("ab")
+
+    def stamp(self) -> None:
+        """Note the time, if the log has grown since it was last noted."""
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError:
+            return
+        if size > self._stamped:
+            self._stamped = size
+            with times_file(self.path).open("a", encoding="ascii") as times:
+                times.write(f"{size} {datetime.now(UTC).isoformat()}\n")
+
+
+class LogTimes:
+    """When the lines of a log were written, to the half second."""
+
+    def __init__(self, path: Path) -> None:
+        self._sizes: list[int] = []
+        self._times: list[datetime] = []
+        try:
+            lines = times_file(path).read_text(encoding="ascii").splitlines()
+        except FileNotFoundError:
+            return
+        for line in lines:
+            size, _, time = line.partition(" ")
+            self._sizes.append(int(size))
+            self._times.append(datetime.fromisoformat(time))
+
+    def covers(self, end: int) -> bool:
+        """Whether a line that ends at this offset has been noted."""
+        return bool(self._sizes) and self._sizes[-1] >= end
+
+    def of(self, end: int) -> datetime | None:
+        """When the line that ends at this offset was there; None if it was never noted."""
+        if not self._times:
+            return None
+        return self._times[min(bisect_left(self._sizes, end), len(self._times) - 1)]
+
+
+def times_file(log: Path) -> Path:
+    """The file with the times of a log."""
+    return log.with_suffix(".times")
