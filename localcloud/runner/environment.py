@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-from localcloud.runner.gang.cluster import Placement
 
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
@@ -33,6 +31,26 @@ _TENSORFLOW_ROLES: Final = {
 }
 #: ``task.cloud`` is there on the service, and names something internal.
 _TASK_CLOUD: Final = "local"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a replica runs: its pool and index, and the addresses of all pools."""
+
+    pool: int
+    index: int
+    cluster: Mapping[str, Sequence[str]]
+    """Pool -> entries ``HOST:PORT``."""
+
+    @property
+    def name(self) -> str:
+        """``workerpool0-0``, as in logs and messages."""
+        return f"workerpool{self.pool}-{self.index}"
+
+    @property
+    def alone(self) -> bool:
+        """The only replica of its job: the service sets no TF_CONFIG."""
+        return sum(map(len, self.cluster.values())) == 1
 
 
 @dataclass(frozen=True)

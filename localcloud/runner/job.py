@@ -28,8 +28,9 @@ from localcloud.home import Home, make_private
 from localcloud.inventory.store import Store
 from localcloud.rpc_code import RpcCode
 from localcloud.runner import environment, machines, replica
+from localcloud.runner.environment import Placement
 from localcloud.runner.gang import cluster, hosts
-from localcloud.runner.gang.cluster import Placement, Replica
+from localcloud.runner.gang.cluster import Replica
 from localcloud.runner.gang.hosts import Host
 from localcloud.runner.gang.life_cycle import Action, Decision, LifeCycle
 from localcloud.runner.gang.running import Gang, Member

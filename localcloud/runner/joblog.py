@@ -6,10 +6,11 @@ replicas can be put in order: the process writes into the file by itself, withou
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
+
+from localcloud.vertex.log_times import times_file
 
 
 class JobLog:
@@ -42,34 +43,3 @@ class JobLog:
             self._stamped = size
             with times_file(self.path).open("a", encoding="ascii") as times:
                 times.write(f"{size} {datetime.now(UTC).isoformat()}\n")
-
-
-class LogTimes:
-    """When the lines of a log were written, to the half second."""
-
-    def __init__(self, path: Path) -> None:
-        self._sizes: list[int] = []
-        self._times: list[datetime] = []
-        try:
-            lines = times_file(path).read_text(encoding="ascii").splitlines()
-        except FileNotFoundError:
-            return
-        for line in lines:
-            size, _, time = line.partition(" ")
-            self._sizes.append(int(size))
-            self._times.append(datetime.fromisoformat(time))
-
-    def covers(self, end: int) -> bool:
-        """Whether a line that ends at this offset has been noted."""
-        return bool(self._sizes) and self._sizes[-1] >= end
-
-    def of(self, end: int) -> datetime | None:
-        """When the line that ends at this offset was there; None if it was never noted."""
-        if not self._times:
-            return None
-        return self._times[min(bisect_left(self._sizes, end), len(self._times) - 1)]
-
-
-def times_file(log: Path) -> Path:
-    """The file with the times of a log."""
-    return log.with_suffix(".times")

@@ -20,8 +20,8 @@ from google.cloud.logging_v2 import types
 from localcloud.errors import ApiError
 from localcloud.home import Home
 from localcloud.inventory.store import Store, project_number
-from localcloud.runner.joblog import LogTimes
 from localcloud.vertex.api_errors import invalid_argument
+from localcloud.vertex.log_times import LogTimes
 from localcloud.vertex.records import JobRecord, JobTable
 
 API: Final = "logging.googleapis.com"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from localcloud.errors import StartRefusedError
 from localcloud.rpc_code import RpcCode
+from localcloud.runner.environment import Placement
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
 PORT: Final = 2222
@@ -43,26 +44,6 @@ class Replica:
     def task(self) -> Mapping[str, Any]:
         """Its ``containerSpec`` or ``pythonPackageSpec``."""
         return self.spec.get("containerSpec") or self.spec.get("pythonPackageSpec") or {}
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where a replica runs: its pool and index, and the addresses of all pools."""
-
-    pool: int
-    index: int
-    cluster: Mapping[str, Sequence[str]]
-    """Pool -> entries ``HOST:PORT``."""
-
-    @property
-    def name(self) -> str:
-        """``workerpool0-0``, as in logs and messages."""
-        return f"workerpool{self.pool}-{self.index}"
-
-    @property
-    def alone(self) -> bool:
-        """The only replica of its job: the service sets no TF_CONFIG."""
-        return sum(map(len, self.cluster.values())) == 1
 
 
 def replicas(spec: Mapping[str, Any]) -> list[Replica]:

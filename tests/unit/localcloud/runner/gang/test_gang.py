@@ -16,7 +16,7 @@ from localcloud import processes
 from localcloud.faults.model import Fault
 from localcloud.faults.table import FaultTable
 from localcloud.runner.gang import hosts
-from localcloud.runner.joblog import LogTimes
+from localcloud.vertex.log_times import LogTimes
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 JobState = vertex.JobState
