@@ -36,7 +36,7 @@ def stand_ins(dockerfile: Path) -> Mapping[str, str]:
 def _is_base(name: str, base: str) -> bool:
     tagged, _, digest = name.partition("@")
     found = _HUB.match(tagged)
-    return bool(digest and found) and f"docker.io/library/{found['name']}" == base
+    return found is not None and bool(digest) and f"docker.io/library/{found['name']}" == base
 
 
 def options(found: Mapping[str, str]) -> list[str]:
