@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from google.auth.credentials import AnonymousCredentials
 
 from localcloud.containers import mirror
 from vt.images.engines import stand_in_bases
 from vt.images.engines.commands import CommandEngine
-from vt.images.registry import Registry
+from vt.images.registry import registry_of
 
 DIGEST = f"sha256:{'a' * 64}"
 BASE = f"python:3.11-slim-bookworm@{DIGEST}"
@@ -61,20 +62,22 @@ def test_without_a_stand_in_or_a_dockerfile_nothing_is_replaced(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("engine", "base", "replaced"),
+    ("engine", "project", "replaced"),
     [
-        ("buildah", "http://127.0.0.1:1", True),
-        ("podman", "http://127.0.0.1:1", True),
-        ("docker", "http://127.0.0.1:1", False),
-        ("buildah", "https://us-central1-docker.pkg.dev", False),
+        ("buildah", "local-one", True),
+        ("podman", "local-one", True),
+        ("docker", "local-one", False),
+        ("buildah", "acme-ml-dev", False),
     ],
 )
 def test_an_image_for_googles_registry_is_never_built_on_a_stand_in(
-    tmp_path, made, engine, base, replaced
+    tmp_path, made, monkeypatch, engine, project, replaced
 ):
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", "127.0.0.1:1")
+    monkeypatch.setattr("google.auth.default", lambda scopes: (AnonymousCredentials(), None))
     file = write(tmp_path, f"FROM {BASE}\n")
-    registry = Registry(base, None)
-    found = CommandEngine(engine, f"/bin/{engine}")._stand_ins(file, registry)
+    at, _ = registry_of(f"us-central1-docker.pkg.dev/{project}/training-one/train")
+    found = CommandEngine(engine, f"/bin/{engine}")._stand_ins(file, at)
     assert bool(found) is replaced
 
 
