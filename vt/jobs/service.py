@@ -65,9 +65,9 @@ class Jobs:
         """
         if wanted.isdecimal() or wanted.startswith("projects/"):
             return self.get(wanted if "/" in wanted else f"{self.ref.parent}/customJobs/{wanted}")
-        own = self.list()
+        own, name = self.list(), self.ref.first_key_of_job(wanted)
         for job in own:
-            if own_labels(job.labels).get(JOB_LABEL) == wanted:
+            if own_labels(job.labels).get(JOB_LABEL) == name:
                 return job
         known = {own_labels(job.labels).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
