@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from localcloud.home import Home, Ports
+from typing import Final
 
 #: The variable of gcloud's project.
 PROJECT: Final = "CLOUDSDK_CORE_PROJECT"
@@ -39,17 +36,17 @@ def is_removed(name: str) -> bool:
     return name.startswith(_REMOVED)
 
 
-def environment(home: Home, ports: Ports) -> dict[str, str]:
-    """Variables of the two programs; they find the settings that ``write_settings`` wrote."""
+def environment(folder: Path, storage_port: int) -> dict[str, str]:
+    """Variables of the two programs, whose settings ``write_settings`` wrote into ``folder``."""
     return {
-        "CLOUDSDK_CONFIG": str(home.cloud_sdk),
-        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"http://127.0.0.1:{ports.storage}/storage/v1/",
+        "CLOUDSDK_CONFIG": str(folder),
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"http://127.0.0.1:{storage_port}/storage/v1/",
         "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
         "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
         "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
         # gsutil hands commands to gcloud only if both have the same credentials: none.
         "CLOUDSDK_CORE_PASS_CREDENTIALS_TO_GSUTIL": "1",
-        "BOTO_CONFIG": str(_boto(home)),
+        "BOTO_CONFIG": str(_boto(folder)),
     }
 
 
@@ -59,11 +56,11 @@ def defaults(config: Mapping[str, object]) -> dict[str, str]:
     return {name: str(config[key]) for name, key in names.items() if config.get(key)}
 
 
-def write_settings(home: Home) -> None:
+def write_settings(folder: Path) -> None:
     """Write what the programs read from files."""
-    home.cloud_sdk.mkdir(0o700, parents=True, exist_ok=True)
-    _boto(home).write_text(_BOTO.format(state=home.cloud_sdk / "gsutil"))
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    _boto(folder).write_text(_BOTO.format(state=folder / "gsutil"))
 
 
-def _boto(home: Home) -> Path:
-    return home.cloud_sdk / "boto.cfg"
+def _boto(folder: Path) -> Path:
+    return folder / "boto.cfg"

@@ -64,7 +64,7 @@ def enter(home: Home, command: str | None, report: Callable[[str], None], umask:
 
     info = lifecycle.start(home, report)
     env = environment(home, info.ports) | _stack_defaults(home)
-    cloud_sdk.write_settings(home)
+    cloud_sdk.write_settings(home.cloud_sdk)
     _select_local(home, env)
     sys.stdout.flush()
     os.umask(umask)
