@@ -27,6 +27,14 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Job files, folders of them, or - for standard input. Without any: all jobs of "
+        "the stack, or jobs/*.yaml.",
+        metavar="FILES",
+    ),
+]
 AskRegistries = Annotated[
     bool,
     typer.Option(
@@ -37,14 +45,7 @@ AskRegistries = Annotated[
 
 
 def check(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Job files, folders of them, or - for standard input. Without any: all jobs of "
-            "the stack, or jobs/*.yaml.",
-            metavar="FILES",
-        ),
-    ] = None,
+    files: Files = None,
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
     ] = "",
