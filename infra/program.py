@@ -26,7 +26,7 @@ from pulumi import export
 from infra.catalog import costs
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
-from infra.components.iam import JobGrants
+from infra.components.iam import ExtraGrants, JobGrants
 from infra.components.identities import TrainingAccount
 from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
@@ -91,6 +91,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *declare_capacity(stack, apis),
         *declare_job_grants(stack, requests, apis),
         *identities.values(),
+        *declare_extra_grants(stack, [storage, registry, secrets, *identities.values()]),
     ]
     training = declare_training(stack, requests, needed)
     export_outputs(stack, storage, registry, identities)
@@ -240,6 +241,12 @@ def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
             after=[*apis.on("compute"), apis.agent],
         )
     ]
+
+
+def declare_extra_grants(stack: Stack, after: Sequence[pulumi.Resource]) -> list[ExtraGrants]:
+    """Grants that the stack file asks for by name; nothing where it asks for none."""
+    ours = [grant for grant in stack.extra_grants if grant.ours]
+    return [ExtraGrants("extra", grants=ours, after=after)] if ours else []
 
 
 def declare_job_grants(

@@ -19,7 +19,7 @@ from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest,
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
 from infra.images import pinned, pins
-from infra.plan import existing_grants, external_grants, packages
+from infra.plan import existing_grants, external_grants, extra_grants, packages
 from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.job_grants import job_grants
@@ -46,6 +46,7 @@ from infra.stack_rules import (
     reservations,
     teams,
 )
+from infra.stack_rules import extra_grants as extra_grant_rules
 from infra.stack_rules import renames as rename_rules
 
 #: How the training project's stack files are read.
@@ -86,6 +87,11 @@ class Stack:
     def reservation_grants(self) -> Sequence[GrantRequest]:
         """Grants that the reservations need."""
         return reservation_grants(self.declared, self.reservations)
+
+    @functools.cached_property
+    def extra_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the stack file asks for by name."""
+        return extra_grants.extra_grants(self.declared)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
@@ -182,6 +188,7 @@ class Stack:
         """What other teams must do before jobs can run; empty if there is nothing."""
         grants = [
             *existing_grants.existing_grants(self.declared),
+            *self.extra_grants,
             *self.network_grants,
             *self.reservation_grants,
             *self.job_grants(requests),
@@ -240,6 +247,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *names.problems(settings),
         *rename_rules.problems(settings),
         *existing.problems(settings),
+        *extra_grant_rules.problems(settings),
         *teams.problems(settings),
         *files.problems(settings, root),
         *network.problems(settings),

@@ -46,7 +46,7 @@ class Secrets(pulumi.ComponentResource):
                     )
                 ),
                 annotations={"description": secret.description} if secret.description else None,
-                labels=names.labels(labels[secret.team]),
+                labels=names.labels({**labels[secret.team], **secret.labels}),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after),
             )
             for key, secret in secrets.items()

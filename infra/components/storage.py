@@ -72,7 +72,7 @@ class Storage(pulumi.ComponentResource):
             ),
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
-            labels=self._names.labels(self._labels[bucket.team]),
+            labels=self._names.labels({**self._labels[bucket.team], **bucket.labels}),
             opts=pulumi.ResourceOptions(
                 parent=self, depends_on=self._after, protect=bucket.protect
             ),
