@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.plan.encryption import KeyUser
 from infra.plan.grants import (
     ON_ACCOUNT,
     ON_BUCKET,
@@ -49,6 +50,42 @@ class ExtraGrants(pulumi.ComponentResource):
         """``after``: what they are on."""
         super().__init__("vertextraining:iam:ExtraGrants", name, None, opts)
         make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=after))
+        self.register_outputs({})
+
+
+class KeyAccess(pulumi.ComponentResource):
+    """Who may encrypt with the stack's own key. What is encrypted with it waits for this.
+
+    Makes no key: neither a key nor its ring can ever be deleted.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        project: str,
+        users: Sequence[KeyUser],
+        grants: Sequence[GrantRequest],
+        api_of: Callable[[str], Sequence[pulumi.Resource]],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``api_of``: the API of a service, which must be enabled.
+
+        Owns the agents, too: a service makes its own on first use, and a grant to one that is not
+        there fails.
+        """
+        super().__init__("vertextraining:encryption:KeyAccess", name, None, opts)
+        agents = [
+            gcp.projects.ServiceIdentity(
+                f"{name}-{user.service}-agent",
+                project=project,
+                service=f"{user.service}.googleapis.com",
+                opts=pulumi.ResourceOptions(parent=self, depends_on=api_of(user.service)),
+            )
+            for user in users
+        ]
+        waits = [*agents, *api_of("cloudkms")]
+        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=waits))
         self.register_outputs({})
 
 

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from infra.naming import Names, is_local
 from infra.settings.drift import DriftSettings
+from infra.settings.encryption import Covered, Encryption
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
@@ -257,6 +258,8 @@ class Settings(Section):
     network: Network = Network()
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
+    encryption: Encryption | None = None
+    """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: Limits = Limits()
     drift: DriftSettings = DriftSettings()
     on_change: Literal["cancel", "finish"] = "cancel"
@@ -319,6 +322,11 @@ class Settings(Section):
     def builds_images(self) -> bool:
         """Whether an image of the stack is built from a folder of the checkout."""
         return any(image.context for image in self.images.values())
+
+    def key_for(self, what: Covered) -> str | None:
+        """The key that encrypts this part of the stack; None if it is Google's."""
+        given = self.encryption
+        return given.key if given and what in given.covers else None
 
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""
