@@ -146,6 +146,13 @@ class Names:
         """
         return f"service-{self.number}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
 
+    def service_agent(self, domain: str) -> str:
+        """The address of a service's own account, like ``gcp-sa-secretmanager``.
+
+        https://docs.cloud.google.com/iam/docs/service-agents
+        """
+        return f"service-{self.number}@{domain}.iam.gserviceaccount.com"
+
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Labels of every resource that can carry some; entries of ``extra`` win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}

@@ -26,7 +26,7 @@ from pulumi import export
 from infra.catalog import costs
 from infra.components.apis import Apis
 from infra.components.capacity import Capacity
-from infra.components.iam import JobGrants
+from infra.components.iam import ExtraGrants, JobGrants, KeyAccess
 from infra.components.identities import TrainingAccount
 from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
@@ -40,7 +40,7 @@ from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
 from infra.errors import ConfigError
 from infra.naming import CONTROL, STAGING
-from infra.plan import existing_grants
+from infra.plan import encryption, existing_grants
 from infra.settings.model import Settings
 from infra.stack import Stack
 
@@ -64,19 +64,18 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     outputs = {key: request.submission.job for key, request in requests.items()}
     requests = {request.submission.job: request for request in requests.values()}
     settings = stack.declared
-    names, labels = settings.names, settings.labels_by_team
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
+    key = declare_key_access(stack, apis)
     storage = Storage(
-        "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
+        "storage",
+        names=settings.names,
+        labels=settings.labels_by_team,
+        buckets=settings.buckets,
+        key=settings.key_for("buckets"),
+        after=[*apis.on("storage"), *key],
     )
-    registry = declare_registry(stack, apis, storage)
-    secrets = Secrets(
-        "secrets",
-        names=names,
-        labels=labels,
-        secrets=settings.secrets,
-        after=apis.on("secretmanager") if settings.secrets else [],
-    )
+    registry = declare_registry(stack, apis, storage, key)
+    secrets = declare_secrets(stack, apis, key)
     identities = declare_identities(stack, requests, apis, storage, secrets)
     uploaded = Packages(
         "packages",
@@ -91,6 +90,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *declare_capacity(stack, apis),
         *declare_job_grants(stack, requests, apis),
         *identities.values(),
+        *declare_extra_grants(stack, [storage, registry, secrets, *identities.values()]),
     ]
     training = declare_training(stack, requests, needed)
     export_outputs(stack, storage, registry, identities)
@@ -114,6 +114,34 @@ def export_outputs(
     export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
     # A review compares them with those of the files.
     export("limits", limits_by_section(stack.declared))
+
+
+def declare_key_access(stack: Stack, apis: Apis) -> list[KeyAccess]:
+    """Who may encrypt with the stack's own key; nothing where it has none."""
+    if stack.declared.encryption is None:
+        return []
+    return [
+        KeyAccess(
+            "encryption",
+            project=stack.declared.project,
+            users=encryption.key_users(stack.declared),
+            grants=stack.encryption_grants,
+            api_of=apis.on,
+        )
+    ]
+
+
+def declare_secrets(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Secrets:
+    """The secrets, encrypted with the stack's own key if ``key`` is there to wait for."""
+    settings = stack.declared
+    return Secrets(
+        "secrets",
+        names=settings.names,
+        labels=settings.labels_by_team,
+        secrets=settings.secrets,
+        key=settings.key_for("secrets"),
+        after=[*(apis.on("secretmanager") if settings.secrets else []), *key],
+    )
 
 
 def declare_identities(
@@ -143,7 +171,9 @@ def declare_identities(
     }
 
 
-def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
+def declare_registry(
+    stack: Stack, apis: Apis, storage: Storage, key: Sequence[pulumi.Resource]
+) -> Registry:
     """The repository of images and, where the stack builds some, the account that builds them.
 
     No job waits for that account.
@@ -155,7 +185,8 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
         labels=settings.labels,
         settings=settings.registry,
         pinned=stack.pinned_digests,
-        after=apis.on("artifactregistry"),
+        key=settings.key_for("registry"),
+        after=[*apis.on("artifactregistry"), *key],
     )
     if settings.builds_images:
         ImageBuilds(
@@ -199,6 +230,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
         "scanning": bool(settings.registry.scanning),
         "peering": network.mode == "peering",
         "dnsPeering": bool(network.dns_peering),
+        "encryption": settings.encryption is not None,
     }
     return [section for section, used in wanted.items() if used]
 
@@ -240,6 +272,12 @@ def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
             after=[*apis.on("compute"), apis.agent],
         )
     ]
+
+
+def declare_extra_grants(stack: Stack, after: Sequence[pulumi.Resource]) -> list[ExtraGrants]:
+    """Grants that the stack file asks for by name; nothing where it asks for none."""
+    ours = [grant for grant in stack.extra_grants if grant.ours]
+    return [ExtraGrants("extra", grants=ours, after=after)] if ours else []
 
 
 def declare_job_grants(

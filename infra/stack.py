@@ -19,7 +19,7 @@ from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest,
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
 from infra.images import pinned, pins
-from infra.plan import existing_grants, external_grants, packages
+from infra.plan import encryption, existing_grants, external_grants, extra_grants, packages
 from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.job_grants import job_grants
@@ -46,6 +46,8 @@ from infra.stack_rules import (
     reservations,
     teams,
 )
+from infra.stack_rules import encryption as encryption_rules
+from infra.stack_rules import extra_grants as extra_grant_rules
 from infra.stack_rules import renames as rename_rules
 
 #: How the training project's stack files are read.
@@ -88,6 +90,16 @@ class Stack:
         return reservation_grants(self.declared, self.reservations)
 
     @functools.cached_property
+    def extra_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the stack file asks for by name."""
+        return extra_grants.extra_grants(self.declared)
+
+    @functools.cached_property
+    def encryption_grants(self) -> Sequence[GrantRequest]:
+        """Grants of services on the stack's own key."""
+        return encryption.encryption_grants(self.declared)
+
+    @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """What ``${kind.name}`` stands for in a job file."""
         table = reference_table(self.declared, self.network, self.reservations, self.packages)
@@ -101,6 +113,7 @@ class Stack:
             Context.of(facts),
             limits=job_limits(self.declared),
             account_limits=account_limits(self.declared),
+            encryption_key=self.declared.key_for("jobs") or "",
         )
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,6 +195,8 @@ class Stack:
         """What other teams must do before jobs can run; empty if there is nothing."""
         grants = [
             *existing_grants.existing_grants(self.declared),
+            *self.extra_grants,
+            *self.encryption_grants,
             *self.network_grants,
             *self.reservation_grants,
             *self.job_grants(requests),
@@ -240,6 +255,8 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *names.problems(settings),
         *rename_rules.problems(settings),
         *existing.problems(settings),
+        *extra_grant_rules.problems(settings),
+        *encryption_rules.problems(settings),
         *teams.problems(settings),
         *files.problems(settings, root),
         *network.problems(settings),

@@ -33,10 +33,11 @@ class Registry(pulumi.ComponentResource):
         labels: Mapping[str, str],
         settings: RegistrySettings,
         pinned: Sequence[str] = (),
+        key: str | None = None,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``pinned``: digests in it that no clean-up may delete."""
+        """``pinned``: digests in it that no clean-up may delete; ``key`` encrypts its images."""
         super().__init__("vertextraining:registry:Registry", name, None, opts)
         repository = gcp.artifactregistry.Repository(
             f"{name}-docker",
@@ -49,6 +50,7 @@ class Registry(pulumi.ComponentResource):
                 immutable_tags=settings.immutable_tags
             ),
             cleanup_policies=[_cleanup(each) for each in cleanup.declared(settings, pinned)],
+            kms_key_name=key,
             vulnerability_scanning_config=_scanning(settings),
             labels=names.labels(labels),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),

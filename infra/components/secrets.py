@@ -29,24 +29,21 @@ class Secrets(pulumi.ComponentResource):
         names: Names,
         labels: Mapping[str | None, Mapping[str, str]],
         secrets: Mapping[str, Secret],
+        key: str | None = None,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``labels`` are by team; None has those of what no team owns."""
+        """``labels`` are by team; None has those of what no team owns. ``key`` encrypts values."""
         super().__init__("vertextraining:secrets:Secrets", name, None, opts)
-        replica = gcp.secretmanager.SecretReplicationUserManagedReplicaArgs(location=names.region)
+        replication = _replication(names.region, key)
         made = {
             key: gcp.secretmanager.Secret(
                 f"{name}-{key}",
                 project=names.project,
                 secret_id=names.secret_id(key),
-                replication=gcp.secretmanager.SecretReplicationArgs(
-                    user_managed=gcp.secretmanager.SecretReplicationUserManagedArgs(
-                        replicas=[replica]
-                    )
-                ),
+                replication=replication,
                 annotations={"description": secret.description} if secret.description else None,
-                labels=names.labels(labels[secret.team]),
+                labels=names.labels({**labels[secret.team], **secret.labels}),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after),
             )
             for key, secret in secrets.items()
@@ -60,3 +57,19 @@ class Secrets(pulumi.ComponentResource):
             for key in secrets
         }
         self.register_outputs({"secrets": self.paths})
+
+
+def _replication(region: str, key: str | None) -> gcp.secretmanager.SecretReplicationArgs:
+    """In the stack's region only, encrypted with ``key`` or with Google's."""
+    managed = gcp.secretmanager
+    encryption = (
+        managed.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs(kms_key_name=key)
+        if key
+        else None
+    )
+    replica = managed.SecretReplicationUserManagedReplicaArgs(
+        location=region, customer_managed_encryption=encryption
+    )
+    return managed.SecretReplicationArgs(
+        user_managed=managed.SecretReplicationUserManagedArgs(replicas=[replica])
+    )

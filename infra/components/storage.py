@@ -34,15 +34,18 @@ class Storage(pulumi.ComponentResource):
         names: Names,
         labels: Mapping[str | None, Mapping[str, str]],
         buckets: Mapping[str, Bucket],
+        key: str | None = None,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``labels`` are by team; None has those of what no team owns.
 
-        Paths of files start at the checkout; ``after`` are APIs that must be enabled.
+        ``key`` encrypts all of them. Paths of files start at the checkout; ``after`` are APIs that
+        must be enabled.
         """
         super().__init__("vertextraining:storage:Storage", name, None, opts)
         self._name, self._names, self._labels, self._after = name, names, labels, after
+        self._key = key
         self.buckets = {
             key: self._bucket(key, bucket)
             for key, bucket in {**own(names), **buckets}.items()
@@ -70,9 +73,12 @@ class Storage(pulumi.ComponentResource):
             soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
                 retention_duration_seconds=bucket.soft_delete_days * DAY
             ),
+            encryption=gcp.storage.BucketEncryptionArgs(default_kms_key_name=self._key)
+            if self._key
+            else None,
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
-            labels=self._names.labels(self._labels[bucket.team]),
+            labels=self._names.labels({**self._labels[bucket.team], **bucket.labels}),
             opts=pulumi.ResourceOptions(
                 parent=self, depends_on=self._after, protect=bucket.protect
             ),

@@ -42,12 +42,12 @@ def existing_grants(settings: Settings) -> list[GrantRequest]:
             ours=False,
             resource=resource,
         )
-        for section, key, type_, role, member, resource in _wanted(settings)
+        for section, key, type_, role, member, resource in wanted(settings)
         if (section, key) in owners
     ]
 
 
-def _wanted(settings: Settings) -> Iterator[tuple[str, str, str, str, str, str]]:
+def wanted(settings: Settings) -> Iterator[tuple[str, str, str, str, str, str]]:
     """(section, key, type, role, member, resource) of all grants on what the stack file names."""
     names = settings.names
     for key, account in settings.service_accounts.items():

@@ -107,5 +107,5 @@ def _on(grant: GrantRequest) -> str:
 
 
 def _reasons(grants: Sequence[GrantRequest]) -> list[str]:
-    why = {grant.role: reason(grant.type, grant.role) for grant in grants}
+    why = {g.role: reason(g.type, g.role) or "the stack file asks for it" for g in grants}
     return [f"{role}: {text}" for role, text in why.items()]

@@ -98,7 +98,7 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
     ),
     AllowedGrant(
         ON_KEY, USE_KEY,
-        "the service agent encrypts the disks of jobs with this key",
+        "service agents encrypt the disks of jobs, and what the stack stores, with this key",
         GUIDES + "general/cmek",
     ),
     AllowedGrant(

@@ -8,6 +8,7 @@
 ``limits``         the section ``limits``
 ``teams``          the section ``teams``
 ``drift``          the section ``drift``
+``encryption``     the section ``encryption``
 ``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings; refuses unknown keys and encrypted values
 ``partial``        as much of a wrong config as is valid, so that rules judge the rest

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from infra.naming import Names, is_local
 from infra.settings.drift import DriftSettings
+from infra.settings.encryption import Covered, Encryption
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
@@ -59,6 +60,13 @@ SecretPath = Annotated[
         "projects/PROJECT/secrets/SECRET, with the project's id",
     ),
 ]
+Role = Annotated[
+    str,
+    form(
+        r"(?:(?:projects|organizations)/[a-z0-9-]+/)?roles/[A-Za-z0-9_.]+",
+        "roles/storage.objectViewer or projects/PROJECT/roles/NAME",
+    ),
+]
 BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
 
 
@@ -71,6 +79,10 @@ class Bucket(NamedSection):
     """A bucket that is there: only grants on it are the stack's."""
     project: ProjectId | None = None
     """Project that owns an existing bucket; the stack's own without it."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on it, beside what follows from the accounts."""
+    labels: dict[str, str] = {}
+    """Labels of its own, beside the stack's and the team's."""
     objects: dict[str, str] = {}
     """Objects kept in the bucket: object name -> file in the checkout."""
     versioning: bool = True
@@ -103,6 +115,10 @@ class ServiceAccount(NamedSection):
     """The part of its address before the ``@``; ``KEY-STACK`` without it."""
     existing: AccountEmail | None = None
     """The address of an account that is there: only its grants are the stack's."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on the account itself, beside the submitters."""
+    roles: dict[ProjectId, list[Role]] = {}
+    """Project -> roles of the account there. The owners of other projects grant theirs."""
     reads: list[str] = []
     """Buckets whose objects it may read."""
     writes: list[str] = []
@@ -125,6 +141,10 @@ class Secret(NamedSection):
     """Its id in the cloud; ``KEY-STACK`` without it."""
     existing: SecretPath | None = None
     """A secret that is there: only grants on it are the stack's."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on it, beside what follows from the accounts."""
+    labels: dict[str, str] = {}
+    """Labels of its own, beside the stack's and the team's."""
     description: str = ""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
@@ -175,6 +195,8 @@ class Image(Section):
 class Registry(Section):
     """The stack's Docker repository."""
 
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on it, beside the builders."""
     immutable_tags: bool = False
     """Whether a tag, once pushed, can never be moved."""
     keep_versions: int = Field(default=10, ge=1)
@@ -236,6 +258,8 @@ class Settings(Section):
     network: Network = Network()
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
+    encryption: Encryption | None = None
+    """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: Limits = Limits()
     drift: DriftSettings = DriftSettings()
     on_change: Literal["cancel", "finish"] = "cancel"
@@ -298,6 +322,11 @@ class Settings(Section):
     def builds_images(self) -> bool:
         """Whether an image of the stack is built from a folder of the checkout."""
         return any(image.context for image in self.images.values())
+
+    def key_for(self, what: Covered) -> str | None:
+        """The key that encrypts this part of the stack; None if it is Google's."""
+        given = self.encryption
+        return given.key if given and what in given.covers else None
 
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from infra import naming
 from infra.customjob.protocol.ports import JOB_LABELS
@@ -33,6 +33,10 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
                 hint = f"write {kinds} or a principal of workload identity"
                 yield Problem("not an IAM member", member, hint, (*path, index))
+    sections = {"buckets": settings.buckets, "secrets": settings.secrets}
+    for section, entries in sections.items():
+        for key, entry in entries.items():
+            yield from _own_labels(entry.labels, (section, key, "labels"))
     yield from _image_builds(settings)
     yield from _unknown_keys(settings)
 
@@ -51,6 +55,14 @@ def _labels(settings: Settings) -> Iterator[Problem]:
     if (count := len(settings.labels)) > most:
         hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
         yield Problem("too many labels", str(count), hint, ("labels",))
+
+
+def _own_labels(labels: Mapping[str, str], path: Path) -> Iterator[Problem]:
+    for key, value in labels.items():
+        if key in naming.OWN_LABELS:
+            yield Problem("the stack sets this label itself", value, "remove it", (*path, key))
+        elif problem := naming.label_problem(key, value):
+            yield Problem(problem, value, path=(*path, key))
 
 
 def _image_builds(settings: Settings) -> Iterator[Problem]:

@@ -136,6 +136,8 @@ def check_job_file(
     message = builder.build_message()
     if message is not None:
         message.setdefault("displayName", f"{submission.stack}-{submission.job}")
+        if context.encryption_key:
+            message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
     job = None if message is None else Job(message, context, tuple(builder.unreadable))
     found = [*parsed.problems, *_problems(parsed, builder, job)]
     facts = JobFacts() if job is None else job_facts_of(job)

@@ -129,6 +129,8 @@ class Context:
     limits: JobLimits | None = None
     account_limits: Mapping[str, JobLimits] = field(default_factory=dict)
     """Further limits of jobs that run as an account, by its address."""
+    encryption_key: str = ""
+    """The key of jobs that name none."""
     today: datetime.date | None = None
     """The day to compare ends of availability with; None means today."""
 
