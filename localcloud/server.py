@@ -31,6 +31,7 @@ from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator
 
 if TYPE_CHECKING:
+    from localcloud.access.gate import HttpServer
     from localcloud.containers.front import RegistryFront
     from localcloud.containers.host import ContainerHost
     from localcloud.inventory.store import Store
@@ -121,7 +122,7 @@ def _serve(
         also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
         hook = CallFaults(faults, jobs, stop)
         service = JobService(store, jobs, scheduler, containers.refusal)
-        server, bound = serve(service, port, [hook], also, home.sockets)
+        server, bound = serve(service, port, [hook], also, home.sockets, _rest)
         containers.wait_ready()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
@@ -130,6 +131,13 @@ def _serve(
     finally:
         registry.stop()
     print("stopped")
+
+
+def _rest(server: Path, port: int) -> HttpServer:
+    """What answers REST at the port of the job service."""
+    from localcloud.rest.front import RestFront
+
+    return RestFront(server, port).serve
 
 
 def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
