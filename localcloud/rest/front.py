@@ -79,7 +79,8 @@ class RestFront:
         method = METHODS[rule.method]
         pairs = parse_qsl(query, keep_blank_values=True)
         request = transcoding.request_message(rule, fields, pairs, body, method.request())
-        call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method}")
+        # Without serializers, a call takes and returns bytes.
+        call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method}", None, None)
         sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS)
         response = method.response()
         response.ParseFromString(sent)

@@ -12,8 +12,10 @@ from google.protobuf import empty_pb2
 from google.protobuf.message import Message
 
 from infra.customjob.google import vertex_api
+from localcloud.pipelines.service import pipeline_service, training_pipeline
 
 _JOBS: Final = "google.cloud.aiplatform.v1.JobService"
+_PIPELINES: Final = "google.cloud.aiplatform.v1.PipelineService"
 _OPERATIONS: Final = "google.longrunning.Operations"
 
 
@@ -42,6 +44,19 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     f"{_JOBS}/CancelCustomJob": _plus(vertex_api.CancelCustomJobRequest, empty_pb2.Empty),
     f"{_JOBS}/DeleteCustomJob": _plus(vertex_api.DeleteCustomJobRequest, operations_pb2.Operation),
+    f"{_PIPELINES}/CreateTrainingPipeline": _plus(
+        pipeline_service.CreateTrainingPipelineRequest, training_pipeline.TrainingPipeline
+    ),
+    f"{_PIPELINES}/GetTrainingPipeline": _plus(
+        pipeline_service.GetTrainingPipelineRequest, training_pipeline.TrainingPipeline
+    ),
+    f"{_PIPELINES}/ListTrainingPipelines": _plus(
+        pipeline_service.ListTrainingPipelinesRequest,
+        pipeline_service.ListTrainingPipelinesResponse,
+    ),
+    f"{_PIPELINES}/CancelTrainingPipeline": _plus(
+        pipeline_service.CancelTrainingPipelineRequest, empty_pb2.Empty
+    ),
     f"{_OPERATIONS}/GetOperation": Method(
         operations_pb2.GetOperationRequest, operations_pb2.Operation
     ),

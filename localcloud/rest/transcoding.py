@@ -34,12 +34,13 @@ def request_message(
     message: _M,
 ) -> _M:
     """Fill ``message``, the method's empty request. Raises RefusedRequestError (400)."""
-    _parse(_of_body(rule, body, message.DESCRIPTOR), message)
+    descriptor: Any = message.DESCRIPTOR
+    _parse(_of_body(rule, body, descriptor), message)
     taken = {*rule.fields, *([rule.body] if rule.body else [])}
     parameters: dict[str, Any] = {}
     for key, value in query:
         if key.removeprefix("$").removeprefix(".") not in _SYSTEM:
-            _add(parameters, key, value, message.DESCRIPTOR, taken)
+            _add(parameters, key, value, descriptor, taken)
     _parse(parameters, message)
     for path, value in path_fields.items():
         target: Any = message

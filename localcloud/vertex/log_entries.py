@@ -1,7 +1,8 @@
 """Cloud Logging's ``ListLogEntries`` over the log files of jobs: what the official client asks for.
 
-Processes write their logs by themselves and say no time, so an entry's timestamp is made: the
-job's creation and a millisecond a line. It orders the lines of a replica, and nothing else.
+Processes write their logs by themselves and say no time. An entry's timestamp is when the runner
+saw that the log had grown, twice a second; so the lines of several replicas are in order to the
+half second. Lines of a log without such notes are a millisecond apart, from the job's creation.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from localcloud.errors import ApiError, FilterError
 from localcloud.home import Home
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex.api_errors import invalid_argument
+from localcloud.vertex.log_times import LogTimes
 from localcloud.vertex.records import JobRecord, JobTable
 
 API: Final = "logging.googleapis.com"
@@ -101,8 +103,8 @@ class LogService:
         wanted = query.equal.get("resource.labels.task_name")
         for file in sorted((self.home.jobs / job.job_id / "logs").glob("*.log")):
             if wanted in (None, file.stem):
-                entries = _of_replica(job, file.stem, file.read_bytes())
-                yield from filter(query.test, entries)
+                data, times = file.read_bytes(), LogTimes(file)
+                yield from filter(query.test, _of_replica(job, file.stem, data, times))
 
 
 def _fields(entry: types.LogEntry) -> Callable[[str], str]:
@@ -128,20 +130,24 @@ def _fields(entry: types.LogEntry) -> Callable[[str], str]:
     return read
 
 
-def _of_replica(job: JobRecord, replica: str, data: bytes) -> Iterator[types.LogEntry]:
+def _of_replica(
+    job: JobRecord, replica: str, data: bytes, times: LogTimes
+) -> Iterator[types.LogEntry]:
     created = datetime.fromisoformat(job.create_time)
     labels = {"job_id": job.job_id, "project_id": job.project, "task_name": replica}
     resource = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=labels)
-    text = data.decode(errors="replace")
-    lines = text.split("\n")
+    lines = data.split(b"\n")
     if not lines[-1] or not job.state.terminal:
         lines.pop()  # nothing, or a line that is still being written
+    end = 0
     for number, line in enumerate(lines):
+        end += len(line) + 1
+        time = times.of(end) or created + timedelta(milliseconds=number)
         yield types.LogEntry(
             log_name=f"projects/{job.project}/logs/{replica}",
             resource=resource,
-            text_payload=line,
-            timestamp=created + timedelta(milliseconds=number),
+            text_payload=line.decode(errors="replace"),
+            timestamp=time,
             insert_id=f"{job.job_id}-{replica}-{number:09}",
             severity="INFO",
         )

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from infra.naming import local_project_number
-from localcloud.inventory.store import ACCOUNT, SERVICE, Store
+from localcloud import lifecycle
+from localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from localcloud.runner.gcsfuse import storage_client
 from tests.clients.conftest import Shell
 
 pytestmark = pytest.mark.timeout(600)
@@ -42,6 +44,11 @@ job = aiplatform.CustomJob(display_name="sdk", worker_pool_specs=worker_pool_spe
                            staging_bucket="gs://box")
 job.submit(service_account="{TRAINER}")
 print(job.resource_name)
+pipeline = aiplatform.CustomContainerTrainingJob(
+    display_name="pipeline", container_uri="python:3.11", staging_bucket="gs://trained",
+    command=["sh", "-c", "echo $AIP_MODEL_DIR; echo made > /gcs/trained/run/made.txt"])
+pipeline.run(replica_count=1, machine_type="n1-standard-4", base_output_dir="gs://trained/run")
+print(pipeline.state.name)
 """
 
 
@@ -52,6 +59,10 @@ def project(shell: Shell) -> None:
     store = Store(shell.home.database)
     for api in ("aiplatform", "logging"):
         store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
+    store.put(BUCKET, "trained", PROJECT, {}, {"name": "trained", "project": PROJECT})
+    info = lifecycle.running(shell.home)
+    assert info is not None
+    storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket("trained")
     store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
     (shell.folder / "vertex_job.yaml").write_text(CONFIG)
     (shell.folder / "submit.py").write_text(SUBMIT)
@@ -92,8 +103,13 @@ def test_gcloud_asks_no_other_cloud_for_what_is_not_here(shell: Shell, gcloud: s
     assert "there is no method of the local cloud at GET" in done.stderr
 
 
-def test_the_sdk_submits_a_job_by_the_documented_line(shell: Shell) -> None:
-    name = shell.run("python submit.py").stdout.splitlines()[-1]
+def test_the_sdk_runs_a_job_and_a_training_pipeline_by_the_documented_line(shell: Shell) -> None:
+    info = lifecycle.running(shell.home)
+    assert info is not None
+    *_, name, state = shell.run("python submit.py").stdout.splitlines()
+    assert state == "PIPELINE_STATE_SUCCEEDED"
+    storage = storage_client(f"http://127.0.0.1:{info.storage_port}")
+    assert storage.bucket("trained").blob("run/made.txt").download_as_bytes() == b"made\n"
     number = local_project_number(PROJECT)
     assert re.fullmatch(rf"projects/{number}/locations/us-central1/customJobs/\d+", name)
     page = Path(__file__).parents[2] / "docs" / "local-stack.md"

@@ -24,6 +24,10 @@ CLIENT: Final = "google.cloud.aiplatform_v1"
 #: Module and class of the REST transport of each service.
 TRANSPORTS: Final = {
     "google.cloud.aiplatform.v1.JobService": ("job_service", "_BaseJobServiceRestTransport"),
+    "google.cloud.aiplatform.v1.PipelineService": (
+        "pipeline_service",
+        "_BasePipelineServiceRestTransport",
+    ),
 }
 #: Of operations, the paths of Vertex AI: the transport lists those of every service it knows.
 OPERATION: Final = "{name=projects/*/locations/*/operations/*}"
