@@ -59,7 +59,7 @@ def _labels(settings: Settings) -> Iterator[Problem]:
 
 def _own_labels(labels: Mapping[str, str], path: Path) -> Iterator[Problem]:
     for key, value in labels.items():
-        if key in naming.OWN_LABELS:
+        if naming.is_own_label(key):
             yield Problem("the stack sets this label itself", value, "remove it", (*path, key))
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=(*path, key))

@@ -71,9 +71,11 @@ def test_what_is_no_role_is_refused(role):
 
 def test_a_label_of_ones_own_is_judged_like_the_stacks():
     labels = {"stack": "x", "Team": "y", "data-class": "internal"}
-    found = refused(buckets={"data": {"labels": labels}}, secrets={"key": {"labels": {"job": "x"}}})
+    found = refused(
+        buckets={"data": {"labels": labels}}, secrets={"key": {"labels": {"vt-job": "x"}}}
+    )
     assert [path for path, _ in found] == [
         "buckets.data.labels.stack",
         "buckets.data.labels.Team",
-        "secrets.key.labels.job",
+        "secrets.key.labels.vt-job",
     ]
