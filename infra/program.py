@@ -56,8 +56,13 @@ def deploy(stack: Stack) -> None:
 
 
 def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Every component, in order, and the stack's outputs."""
-    settings = stack.settings
+    """Every component, in order, and the stack's outputs.
+
+    ``requests`` are by the keys of the stack file, as outputs are. Resources go by first keys.
+    """
+    outputs = {key: request.submission.job for key, request in requests.items()}
+    requests = {request.submission.job: request for request in requests.values()}
+    settings = stack.declared
     names, labels = settings.names, settings.labels_by_team
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     storage = Storage(
@@ -87,10 +92,22 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *identities.values(),
     ]
     training = declare_training(stack, requests, needed)
-    export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
+    export_outputs(stack, storage, registry, identities)
+    jobs = {key: summary(training.jobs[job], requests[job]) for key, job in outputs.items()}
+    export("jobs", jobs)
+
+
+def export_outputs(
+    stack: Stack, storage: Storage, registry: Registry, identities: Mapping[str, TrainingAccount]
+) -> None:
+    """Outputs of what jobs use, by the keys of the stack file."""
+    urls = {key: bucket.url for key, bucket in storage.buckets.items()}
+    emails = {key: account.email for key, account in identities.items()}
+    export("buckets", stack.by_new_keys(("buckets",), urls))
     export("registry", registry.url)
-    export("serviceAccounts", {key: account.email for key, account in identities.items()})
-    export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
+    export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
+    # A review compares them with those of the files.
+    export("limits", limits_by_section(stack.declared))
 
 
 def declare_identities(
@@ -101,7 +118,7 @@ def declare_identities(
     secrets: Secrets,
 ) -> dict[str, TrainingAccount]:
     """The accounts that jobs run as, by key."""
-    settings = stack.settings
+    settings = stack.declared
     fetching = accounts_fetching_packages(settings, requests)
     return {
         key: TrainingAccount(
@@ -124,12 +141,13 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
 
     No job waits for that account.
     """
-    settings = stack.settings
+    settings = stack.declared
     registry = Registry(
         "registry",
         names=settings.names,
         labels=settings.labels,
         settings=settings.registry,
+        pinned=stack.pinned_digests,
         after=apis.on("artifactregistry"),
     )
     if settings.builds_images:
@@ -148,7 +166,7 @@ def declare_training(
     stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
 ) -> Training:
     """The jobs, which need all of ``after``."""
-    settings, names = stack.settings, stack.settings.names
+    settings, names = stack.declared, stack.declared.names
     return Training(
         "training",
         requests=requests,
@@ -180,7 +198,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
 
 def declare_network(stack: Stack, apis: Apis) -> list[Network]:
     """The network, in the project of its owner; nothing where jobs use none."""
-    settings, plan, host = stack.settings, stack.network, stack.settings.shared_vpc
+    settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
     if plan is None:
         return []
     peering = plan.mode == "peering"
@@ -258,6 +276,18 @@ def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobReq
         for request in requests.values()
         if staging in request.body
     }
+
+
+def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
+    """The limits that are set, as the stack file has them, by their section."""
+    sections = {"limits": settings.limits} | {
+        f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
+    }
+    found = {
+        name: limits.model_dump(by_alias=True, exclude_defaults=True)
+        for name, limits in sections.items()
+    }
+    return {name: limits for name, limits in found.items() if limits}
 
 
 def account_of(request: JobRequest) -> str:
