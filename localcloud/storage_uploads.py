@@ -1,9 +1,9 @@
 """Resumable uploads, as Cloud Storage takes them.
 
-Source: docs.cloud.google.com/storage/docs/performing-resumable-uploads. The emulator takes a client's
-question for what has arrived for the end of the upload, and keeps that much as the object; it also
-ignores preconditions of such uploads. So their sessions are kept here, in files, and outlive the
-server. The emulator gets what arrived whole as one insertion.
+Source: docs.cloud.google.com/storage/docs/performing-resumable-uploads. The emulator takes a
+client's question for what has arrived for the end of the upload, and keeps that much as the object;
+it also ignores preconditions of such uploads. So their sessions are kept here, in files, and
+outlive the server. The emulator gets what arrived whole as one insertion.
 """
 
 from __future__ import annotations
