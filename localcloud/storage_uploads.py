@@ -32,7 +32,7 @@ UNIT: Final = 256 << 10
 #: A session's life.
 _LIFE_SECONDS: Final = 7 * 24 * 3600
 _INSERT: Final = re.compile(r"/(?:resumable/)?upload/storage/v1/b/([^/]+)/o/?")
-_ID: Final = re.compile(r"local-[0-9a-f]{32}")
+_ID: Final = re.compile(r"upload-[0-9a-f]{32}")
 _RANGE: Final = re.compile(r"bytes (?:(\d{1,15})-(\d{1,15})|\*)/(?:(\d{1,15})|\*)")
 _BLOCK: Final = 1 << 20
 _JSON: Final = ("Content-Type", "application/json; charset=UTF-8")
@@ -83,7 +83,7 @@ class UploadSessions:
     def remove_expired(self) -> None:
         """Remove what was left behind a week ago or earlier."""
         oldest = time.time() - _LIFE_SECONDS
-        for path in self.folder.glob("local-*"):
+        for path in self.folder.glob("upload-*"):
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)
 
@@ -104,7 +104,7 @@ class UploadSessions:
         pairs = _pairs(request)
         kind = request.headers.get("x-upload-content-type", "")
         metadata = _metadata(request.body or b"", kind)
-        identity = f"local-{secrets.token_hex(16)}"
+        identity = f"upload-{secrets.token_hex(16)}"
         record = {"target": request.target, "metadata": metadata, "answer": None}
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open_private(self._part(identity), "wb"):

@@ -158,7 +158,7 @@ def test_an_empty_object_can_be_uploaded(bucket: storage.Bucket) -> None:
 
 def test_the_id_of_an_upload_names_no_other_file(bucket: storage.Bucket, home: Home) -> None:
     url = urlsplit(begin(bucket))
-    for identity in ("local-../../x", "local-" + "0" * 32, "..%2f..%2fcloud"):
+    for identity in ("upload-../../x", "upload-" + "0" * 32, "..%2f..%2fcloud"):
         query = f"uploadType=resumable&name=big&upload_id={identity}"
         answer = requests.put(url._replace(query=query).geturl(), b"x", timeout=60)
         assert answer.status_code in (400, 404), identity
