@@ -45,6 +45,13 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option(help="Pattern of names to leave out, such as '*.tmp'. Repeatable."),
 ]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Take the files that links point to.")
+]
+Delete = Annotated[
+    bool, typer.Option("--delete", help="Delete objects that the folder lacks; asks first.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="With --delete: do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 
 
@@ -91,13 +98,9 @@ def push(
     folder: Annotated[Path, typer.Argument(help="A folder, or one file.")],
     stack: Stack = None,
     exclude: Exclude = None,
-    follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Take the files that links point to.")
-    ] = False,
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete objects that the folder lacks; asks first.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --delete: do not ask.")] = False,
+    follow_links: FollowLinks = False,
+    delete: Delete = False,
+    yes: Yes = False,
     dry_run: DryRun = False,
 ) -> None:
     """Send the files of a folder that a bucket lacks or has otherwise.
@@ -126,7 +129,7 @@ def push(
             upload.push(client, place, sent, advance)
         if gone:
             _confirm(gone, place, yes=yes)
-            upload.delete(client, place, gone)
+            upload.delete(client, place, [remote[name] for name in gone])
         _report("sent", sent, compared, f", deleted {len(gone)}" if gone else "")
 
 
@@ -166,11 +169,8 @@ def pull(
         with progress(f"from {place}", sum(pair.size for pair in fetched)) as advance:
             download.pull(client, place, folder, fetched, advance)
         _report("fetched", fetched, compared)
-        kept = () if replace else compared.of("changed")
-        if kept:
-            names = ", ".join(pair.name for pair in kept[:5]) + (", …" if len(kept) > 5 else "")
-            print_line(f"vt: {len(kept)} differ and are kept: {names}. Hint: --replace")
-            raise typer.Exit(1)
+        if not replace:
+            _tell_kept(compared.of("changed"))
 
 
 @data.command("ls")
@@ -231,6 +231,14 @@ def _report(verb: str, pairs: tuple[Pair, ...], compared: Comparison, more: str 
 
     size = in_units(sum(pair.size for pair in pairs))
     print(f"{verb} {len(pairs)} files, {size}; {len(compared.of('same'))} are the same{more}")
+
+
+def _tell_kept(pairs: tuple[Pair, ...]) -> None:
+    """Name the files that differ and were not replaced, and end with exit code 1."""
+    if pairs:
+        names = ", ".join(pair.name for pair in pairs[:5]) + (", …" if len(pairs) > 5 else "")
+        print_line(f"vt: {len(pairs)} differ and are kept: {names}. Hint: --replace")
+        raise typer.Exit(1)
 
 
 def _confirm(

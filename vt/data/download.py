@@ -32,25 +32,18 @@ def pull(
     Raises:
         CommandError: an object was not fetched. All others were tried, and whole files stay.
     """
-    from google.cloud.storage import transfer_manager
-
     chosen = list(pairs)
     bucket = client.bucket(place.bucket)
     partial = folder / files.PARTIAL
     partial.mkdir(mode=0o700, parents=True, exist_ok=True)
     failed: list[tuple[Pair, Exception]] = []
     for batch in batches([pair for pair in chosen if pair.size < LARGE]):
-        results: list[Any] = transfer_manager.download_many(
-            [(_blob(bucket, place, pair), str(_part(partial, pair))) for pair in batch],
-            worker_type=transfer_manager.THREAD,
-            max_workers=WORKERS,
-            download_kwargs={"raw_download": True, "timeout": TIMEOUT},
-        )
-        for pair, result in zip(batch, results, strict=True):
-            if isinstance(result, Exception):
-                failed.append((pair, result))
-            else:
+        blobs = [_blob(bucket, place, pair) for pair in batch]
+        for pair, error in zip(batch, _fetch_many(blobs, partial, batch), strict=True):
+            if error is None:
                 _finish(partial, folder, pair)
+            else:
+                failed.append((pair, error))
         advance(sum(pair.size for pair in batch))
     for pair in chosen:
         if pair.size >= LARGE:
@@ -73,6 +66,21 @@ def _part(partial: Path, pair: Pair) -> Path:
     generation = pair.object.generation if pair.object else 0
     name = hashlib.sha256(pair.name.encode()).hexdigest()[:32]
     return partial / f"{name}.{generation}"
+
+
+def _fetch_many(
+    blobs: list[storage.Blob], partial: Path, pairs: list[Pair]
+) -> list[Exception | None]:
+    """Fetch these objects into their parts; what went wrong with each."""
+    from google.cloud.storage import transfer_manager
+
+    results: list[Any] = transfer_manager.download_many(
+        [(blob, str(_part(partial, pair))) for blob, pair in zip(blobs, pairs, strict=True)],
+        worker_type=transfer_manager.THREAD,
+        max_workers=WORKERS,
+        download_kwargs={"raw_download": True, "timeout": TIMEOUT},
+    )
+    return [result if isinstance(result, Exception) else None for result in results]
 
 
 def _fetch_large(blob: storage.Blob, partial: Path, pair: Pair, advance: Advance) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from infra.errors import CommandError
 from vt.data import sessions
 from vt.data.cloud import TIMEOUT, explained, plain_errors
-from vt.data.comparison import Pair
+from vt.data.comparison import Pair, RemoteObject
 from vt.data.places import Place
 from vt.data.progress import Advance
 
@@ -60,16 +60,18 @@ def push(client: storage.Client, place: Place, pairs: Iterable[Pair], advance: A
     return len(chosen)
 
 
-def delete(client: storage.Client, place: Place, names: Sequence[str]) -> None:
-    """Delete the objects of these names; one that is gone already is no error."""
+def delete(client: storage.Client, place: Place, objects: Iterable[RemoteObject]) -> None:
+    """Delete these objects; one that is gone, or was written anew, is left as it is."""
     from google.api_core import exceptions
 
     bucket = client.bucket(place.bucket)
-    for name in names:
+    for item in objects:
         with plain_errors(place, "write"):
             try:
-                bucket.blob(place.prefix + name).delete(timeout=TIMEOUT)
-            except exceptions.NotFound:
+                bucket.blob(place.prefix + item.name).delete(
+                    if_generation_match=item.generation, timeout=TIMEOUT
+                )
+            except (exceptions.NotFound, exceptions.PreconditionFailed):
                 continue
 
 
