@@ -10,6 +10,7 @@
 ``storage_requests``    which requests pass to the emulator, and in which form
 ``storage_uploads``     sessions of resumable uploads
 ``access``              who gets in: processes of this user
+``clients``             what gcloud, gsutil and other clients need
 ``processes``           identity and end of child processes; their records
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
 ``tools``               installs the two programs that come first on ``PATH``

@@ -25,6 +25,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from localcloud.access.callers import RefusalLog
 from localcloud.access.web import LocalHandler, check_page
+from localcloud.clients import storage_answers
 from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.faults.connection import reset_connection
 from localcloud.faults.model import Fault, Kind, Service
@@ -199,8 +200,7 @@ class _Exchange(LocalHandler):
             status, headers = self._forward(look, None, answer)
             if status != 200:
                 return status, headers
-            answer.seek(0)
-            answer.truncate()
+            _rewrite(answer, b"")
             begun = uploads.begin(request, f"http://127.0.0.1:{self.server.server_port}")
             return begun.status, begun.headers
         with uploads.lock(request):
@@ -243,16 +243,21 @@ class _Exchange(LocalHandler):
         if size is not None:
             headers["Content-Length"] = str(size)
         connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
+        target = storage_answers.layout_source(request.verb, request.target) or request.target
         try:
-            connection.request(request.verb, request.target, body, headers)
+            connection.request(request.verb, target, body, headers)
             found = connection.getresponse()
             shutil.copyfileobj(found, answer, _BLOCK)
-            return found.status, found.getheaders()
-        except (OSError, http.client.HTTPException) as error:
+            if request.verb != "DELETE" and target == request.target:
+                return found.status, found.getheaders()
             answer.seek(0)
-            answer.truncate()
+            got = found.status, found.getheaders(), answer.read()
+            status, given, text = storage_answers.completed(request.verb, request.target, got)
+            _rewrite(answer, text)
+            return status, given
+        except (OSError, http.client.HTTPException) as error:
             text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
-            answer.write(text.encode())
+            _rewrite(answer, text.encode())
             return 502, [("Content-Type", "text/plain")]
         finally:
             connection.close()
@@ -309,6 +314,12 @@ class _Exchange(LocalHandler):
             return int(self.rfile.readline().split(b";")[0], 16)
         except ValueError:
             raise ExchangeEndedError from None
+
+
+def _rewrite(file: IO[bytes], body: bytes) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(body)
 
 
 def _is_forwarded(name: str) -> bool:
