@@ -30,6 +30,7 @@ from infra.components.iam import JobGrants
 from infra.components.identities import TrainingAccount
 from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
+from infra.components.ordering.protection import Protection
 from infra.components.packages import Packages
 from infra.components.registry import Registry
 from infra.components.secrets import Secrets
@@ -63,7 +64,8 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     storage = Storage(
         "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
     )
-    registry = declare_registry(stack, apis, storage)
+    registry = declare_registry(stack, apis)
+    builds = declare_image_builds(stack, apis, storage, registry)
     secrets = Secrets(
         "secrets",
         names=names,
@@ -79,7 +81,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         bucket=storage.buckets[STAGING],
         keep_old=any(settings.finishes(job) for job in settings.jobs),
     )
-    needed = [
+    needed: list[pulumi.ComponentResource] = [
         *(apis, storage, registry, uploaded),
         *declare_network(stack, apis),
         *declare_capacity(stack, apis),
@@ -87,6 +89,8 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *identities.values(),
     ]
     training = declare_training(stack, requests, needed)
+    everything = [*needed, *builds, secrets, training]
+    Protection("protection", protects=settings.protects, after=everything)
     export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
     export("registry", registry.url)
     export("serviceAccounts", {key: account.email for key, account in identities.items()})
@@ -119,20 +123,26 @@ def declare_identities(
     }
 
 
-def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
-    """The repository of images and, where the stack builds some, the account that builds them.
-
-    No job waits for that account.
-    """
+def declare_registry(stack: Stack, apis: Apis) -> Registry:
+    """The repository of images."""
     settings = stack.settings
-    registry = Registry(
+    return Registry(
         "registry",
         names=settings.names,
         labels=settings.labels,
         settings=settings.registry,
         after=apis.on("artifactregistry"),
     )
-    if settings.builds_images:
+
+
+def declare_image_builds(
+    stack: Stack, apis: Apis, storage: Storage, registry: Registry
+) -> list[ImageBuilds]:
+    """The account that builds images, if the stack builds some. No job waits for it."""
+    settings = stack.settings
+    if not settings.builds_images:
+        return []
+    return [
         ImageBuilds(
             "images",
             names=settings.names,
@@ -141,7 +151,7 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
             registry=registry,
             after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
         )
-    return registry
+    ]
 
 
 def declare_training(

@@ -41,7 +41,7 @@ class Bucket(Section):
     force_destroy: bool = False
     """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace the bucket."""
+    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -76,6 +76,8 @@ class Secret(Section):
     """A secret's container. The value is added outside of this stack and never read here."""
 
     description: str = ""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -132,6 +134,8 @@ class Registry(Section):
     scanning: bool | None = None
     """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
 
 class Job(Section):
@@ -241,6 +245,13 @@ class Settings(Section):
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""
         return (self.jobs[job].on_change or self.on_change) == "finish"
+
+    @property
+    def protects(self) -> bool:
+        """Whether anything that the stack makes is protected; then all of it is, from a destroy."""
+        sections = (self.buckets, self.secrets, self.reservations)
+        made = [each for section in sections for each in section.values()]
+        return self.registry.protect or any(each.protect for each in made)
 
     @property
     def is_local(self) -> bool:

@@ -28,6 +28,7 @@ from vt.engine.pulumi_cli import BACKEND, find_pulumi
 DEFAULT: Final = "local"
 #: Where Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
+STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ class StackRef:
         if info is None:
             raise CommandError("the local cloud does not run.", "`vt local start`")
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
+        os.environ.setdefault(STORAGE_EMULATOR, f"http://127.0.0.1:{info.storage_port}")
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:
