@@ -94,6 +94,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
     export("registry", registry.url)
     export("serviceAccounts", {key: account.email for key, account in identities.items()})
+    export("limits", limits_by_section(settings))  # a review compares them with those of the files
     export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
 
 
@@ -131,6 +132,7 @@ def declare_registry(stack: Stack, apis: Apis) -> Registry:
         names=settings.names,
         labels=settings.labels,
         settings=settings.registry,
+        pinned=stack.pinned_digests,
         after=apis.on("artifactregistry"),
     )
 
@@ -268,6 +270,18 @@ def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobReq
         for request in requests.values()
         if staging in request.body
     }
+
+
+def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
+    """The limits that are set, as the stack file has them, by their section."""
+    sections = {"limits": settings.limits} | {
+        f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
+    }
+    found = {
+        name: limits.model_dump(by_alias=True, exclude_defaults=True)
+        for name, limits in sections.items()
+    }
+    return {name: limits for name, limits in found.items() if limits}
 
 
 def account_of(request: JobRequest) -> str:

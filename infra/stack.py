@@ -18,7 +18,7 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
-from infra.images import pins
+from infra.images import pinned, pins
 from infra.plan import external_grants, packages
 from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
@@ -142,6 +142,13 @@ class Stack:
         """Images that are behind their context, at their places in the stack file."""
         found = pins.warnings(self.settings, self.root)
         return self.located([dataclasses.replace(each, level="warning") for each in found])
+
+    @property
+    def pinned_digests(self) -> Sequence[str]:
+        """Digests in the stack's repository that a stack file pins, this one's or another's."""
+        found = [each for each in pinned.records(self.root) if each.stack != self.settings.stack]
+        others = pinned.digests_in(self.settings.names.repository(), found)
+        return sorted({*others, *pinned.digests_of(self.settings)})
 
     def reservation_costs(self, now: datetime.datetime) -> list[str]:
         """A line for each reservation the stack makes."""

@@ -4,6 +4,7 @@
 ``policy``        the class of a policy and of the resource it checks; the registry
 ``grants``        IAM members, bindings and policies of any resource; account keys
 ``buckets``       buckets: access, location, versions, protection
+``retention``     how long deleted objects, old versions, objects and images are kept
 ``registry``      Docker repositories
 ``jobs``          training jobs: image, account, timeout, capacity, secrets, network
 ``encryption``    customer-managed keys, where a stack requires them

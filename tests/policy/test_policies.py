@@ -60,10 +60,14 @@ def test_rehearsals_are_spared_what_only_production_needs(stack: str) -> None:
         for policy in set(objections(case.bad)) - set(objections(case.bad, stack))
     }
     assert spared == {
+        "bucket-deleted-objects-restorable",
+        "bucket-objects-not-deleted-by-age",
+        "bucket-old-versions-kept",
         "data-protected",
         "job-image-by-digest",
         "job-in-a-network",
         "registry-immutable-tags",
+        "registry-keeps-images-in-use",
     }
 
 

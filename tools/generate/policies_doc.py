@@ -24,6 +24,7 @@ TARGET: Final = ROOT / "docs" / "policies.md"
 TITLES: Final = {
     "grants": "Who may do what",
     "buckets": "Buckets",
+    "retention": "How long data is kept",
     "registry": "Docker repositories",
     "jobs": "Training jobs",
     "encryption": "Keys",

@@ -8,6 +8,8 @@
 ``checking``    the pinned images as their registries have them
 ``origins``     where images came from, for a review
 ``registry``    reads and copies images, by the OCI distribution protocol
+``transport``   HTTP to one registry: credentials go there alone, answers are bounded
+``documents``   manifests and configurations, read as text that anybody may have written
 ``labels``      which commit and folder an image was built from
 ``stack_file``  writes pins: as a whole or not at all
 ``connection``  the local cloud's registry for stacks that live there

@@ -81,8 +81,7 @@ def _in_registry(pin: Pin, command: str) -> Finding:
     if PLATFORM not in facts.platforms:
         text = f"is for {', '.join(facts.platforms)}; Vertex AI runs {PLATFORM}: {command}"
         return Finding(pin.name, "error", text, pin.digest)
-    revision = facts.labels.get(labels.REVISION, "")
-    context = facts.labels.get(labels.CONTEXT, "")
-    origin = f" of {context} at {revision[:12]}" if context and revision else ""
-    text = f"in order: {PLATFORM}, {facts.size / 1e6:,.0f} MB{origin}"
-    return Finding(pin.name, "ok", text, pin.digest, revision, context)
+    origin = labels.origin(facts.labels)
+    shown = f" of {origin}" if origin.context and origin.revision else ""
+    text = f"in order: {PLATFORM}, {facts.size / 1e6:,.0f} MB{shown}"
+    return Finding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+
+from infra.settings.model import BELOW
 
 #: https://github.com/opencontainers/image-spec/blob/main/annotations.md
 REVISION: Final = "org.opencontainers.image.revision"
@@ -17,6 +22,35 @@ BUILT_FROM: Final = "vertex-training.built-from"
 #: Ends a revision whose folder had changes that were not committed.
 DIRTY: Final = "-dirty"
 _TIMEOUT: Final = 10
+#: What is shown of a label: anybody who may push can write anything into it.
+_COMMIT: Final = re.compile(r"([0-9a-f]{7,64})(-dirty)?\Z")
+_FOLDER: Final = re.compile(rf"{BELOW}\Z")
+_MOST_FOLDER: Final = 100
+_SHOWN_COMMIT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an image says that it comes from. Each is empty if the labels do not say it."""
+
+    context: str
+    """A folder of the repository."""
+    revision: str
+    """A commit, perhaps with ``-dirty``."""
+
+    def __str__(self) -> str:
+        commit, dash, dirty = self.revision.partition("-")
+        shown = f"commit {commit[:_SHOWN_COMMIT]}{dash}{dirty}" if commit else ""
+        return " at ".join(filter(None, (self.context, shown)))
+
+
+def origin(labels: Mapping[str, str]) -> Origin:
+    """What labels say, where it has the form of a commit and of a folder; the rest is left out."""
+    context, revision = labels.get(CONTEXT, ""), labels.get(REVISION, "")
+    return Origin(
+        context if len(context) <= _MOST_FOLDER and _FOLDER.match(context) else "",
+        revision if _COMMIT.match(revision) else "",
+    )
 
 
 def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:

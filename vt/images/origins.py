@@ -13,9 +13,6 @@ from vt.images import connection, labels, registry
 
 #: Images that are looked at for one review.
 MOST: Final = 20
-#: Characters of a label that are shown.
-_SHOWN: Final = 100
-_REVISION: Final = 12
 
 
 def origins_of(ref: StackRef, uris: Iterable[str]) -> dict[str, str]:
@@ -38,8 +35,4 @@ def _origin(uri: str) -> str:
         return f"not looked at: {failed.message}"
     if facts is None:
         return "the registry has no such image"
-    revision, dash, dirty = facts.labels.get(labels.REVISION, "").partition("-")
-    parts = [facts.labels.get(labels.CONTEXT, "")[:_SHOWN]]
-    if revision:
-        parts.append(f"commit {revision[:_REVISION]}{dash}{dirty[:_REVISION]}")
-    return " at ".join(filter(None, parts)) or "its labels do not say"
+    return str(labels.origin(facts.labels)) or "its labels do not say"

@@ -10,82 +10,42 @@ https://github.com/opencontainers/distribution-spec/blob/main/spec.md
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urljoin
 
 from infra import naming
 from infra.errors import RegistryError
+from vt.images import documents
+from vt.images.documents import DIGEST, INDEXES, MANIFESTS, ImageFacts, Manifest
+from vt.images.transport import Transport, line, no_credentials, read
 
 if TYPE_CHECKING:
     import requests
 
 #: Where the local cloud's registry listens: ``HOST:PORT``.
 EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
-DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}\Z")
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
-INDEXES: Final = (
-    "application/vnd.oci.image.index.v1+json",
-    "application/vnd.docker.distribution.manifest.list.v2+json",
-)
-MANIFESTS: Final = (
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-)
-#: Manifests and configurations of images; what is larger is none.
-MAX_DOCUMENT: Final = 4 * 1024 * 1024
-#: Seconds to connect, and between two pieces of an answer.
-TIMEOUT: Final = (10, 60)
+#: Tags of one image that are read at most, and pages of them.
+MOST_TAGS: Final = 20_000
+_MOST_PAGES: Final = 100
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """A manifest as the registry has it."""
-
-    digest: str
-    media_type: str
-    body: bytes
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The parsed document."""
-        return json.loads(self.body)
-
-    @property
-    def is_index(self) -> bool:
-        """Whether it lists images for several platforms."""
-        return self.media_type in INDEXES
-
-
-@dataclass(frozen=True, slots=True)
-class ImageFacts:
-    """What a registry has of one image."""
-
-    digest: str
-    platforms: tuple[str, ...]
-    """Such as ``linux/amd64``."""
-    labels: Mapping[str, str]
-    """Labels of its configuration, for linux/amd64 if there are several."""
-    created: str = ""
-    """As the configuration has it, in RFC 3339."""
-    size: int = 0
-    """Compressed bytes of its layers."""
 
 
 class Registry:
     """The registry of a host, such as ``us-central1-docker.pkg.dev``."""
 
-    def __init__(self, base: str, session: requests.Session) -> None:
-        self.base = base
-        self._session = session
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def base(self) -> str:
+        """Its address, with the scheme."""
+        return self._transport.base
 
     @property
     def address(self) -> str:
@@ -106,14 +66,14 @@ class Registry:
         import google.auth.exceptions
         from google.auth.transport.requests import AuthorizedSession, Request
 
-        if not isinstance(self._session, AuthorizedSession):
+        session = self._transport.session
+        if not isinstance(session, AuthorizedSession):
             return ""
         try:
-            self._session.credentials.refresh(Request())
+            session.credentials.refresh(Request())
         except google.auth.exceptions.GoogleAuthError as failed:
-            hint = "gcloud auth application-default login"
-            raise RegistryError(f"no credentials for {self.base}: {_line(failed)}.", hint) from None
-        return str(self._session.credentials.token)
+            raise no_credentials(self.base, failed) from None
+        return str(session.credentials.token)
 
     def digest_of(self, path: str, reference: str) -> str | None:
         """The digest behind a tag or a digest; None if there is none.
@@ -138,10 +98,13 @@ class Registry:
             RegistryError: see ``digest_of``; or the content is not what the digest says.
         """
         url = f"{self.base}/v2/{path}/manifests/{reference}"
-        answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
+        if DIGEST.match(reference):
+            answer = self._transport.content(url, path, headers=_accept())
+        else:
+            answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
         if answer.status_code == 404:
             return None
-        body = _read(answer, path)
+        body = read(answer, path)
         digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
         if DIGEST.match(reference) and digest != reference:
             raise RegistryError(f"{path}@{reference}: the registry sent other content, {digest}.")
@@ -157,33 +120,15 @@ class Registry:
         top = self.manifest(path, reference)
         if top is None:
             return None
-        try:
-            platforms, image = self._resolve(path, top)
-            config = json.loads(self._blob(path, image.content["config"]["digest"]))
-            platforms = platforms or (_platform(config),)
-            labels = (config.get("config") or {}).get("Labels") or {}
-            layers = image.content.get("layers") or []
-            size = sum(int(layer.get("size", 0)) for layer in layers)
-            created = str(config.get("created") or "")
-            return ImageFacts(top.digest, platforms, _texts(labels), created, size)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise RegistryError(f"{path}@{top.digest} is no image of a container.") from None
-
-    def _resolve(self, path: str, top: Manifest) -> tuple[tuple[str, ...], Manifest]:
-        """The platforms of an index, and its image for linux/amd64, else its first one."""
         if not top.is_index:
-            return (), top
-        children = {
-            _platform(child.get("platform") or {}): str(child["digest"])
-            for child in reversed(top.content["manifests"])
-        }
-        # BuildKit adds attestations as images for unknown/unknown.
-        images = {name: digest for name, digest in children.items() if "unknown" not in name}
-        chosen = images.get("linux/amd64") or next(iter(images.values()))
+            return documents.facts(top, (), top, self._blob(path, top.config()))
+        children = top.children()
+        chosen = documents.choose(children, f"{path}@{top.digest}")
         image = self.manifest(path, chosen)
         if image is None:
             raise RegistryError(f"{path}@{top.digest} lists {chosen}, which is not there.")
-        return tuple(sorted(images)), image
+        config = self._blob(path, image.config())
+        return documents.facts(top, tuple(sorted(children)), image, config)
 
     def tags(self, path: str) -> tuple[str, ...]:
         """All tags of an image; none if there is no such image.
@@ -192,13 +137,15 @@ class Registry:
             RegistryError: the registry refused, or cannot be reached.
         """
         url, found = f"{self.base}/v2/{path}/tags/list?n=1000", []
-        while url:
+        for _ in range(_MOST_PAGES):
             answer = self._send("GET", url, path, accepted=(404,), stream=True)
             if answer.status_code == 404:
                 break
-            found += json.loads(_read(answer, path)).get("tags") or []
+            found += documents.tags(read(answer, path), path)
             following = answer.links.get("next", {}).get("url")
-            url = urljoin(url, following) if following else ""
+            if not following or len(found) > MOST_TAGS:
+                break
+            url = self._transport.own(following, path)
         return tuple(found)
 
     def put_manifest(self, path: str, reference: str, manifest: Manifest) -> None:
@@ -220,61 +167,76 @@ class Registry:
         Raises:
             RegistryError: the image is not there, or one of the registries refused.
         """
-        manifest = self.manifest(path, digest)
-        if manifest is None:
-            raise RegistryError(f"{path}@{digest} is not in the registry.")
+        manifest = self._existing(path, digest)
         sent = 0
         if to.digest_of(target, digest) is None:
-            for child in manifest.content.get("manifests", []) if manifest.is_index else []:
-                sent += self.copy(path, str(child["digest"]), to, target, ())
-            for blob in _blobs(manifest):
-                sent += self._copy_blob(path, blob, to, target)
-            to.put_manifest(target, digest, manifest)
+            for child in manifest.listed() if manifest.is_index else ():
+                sent += self._copy_image(path, self._existing(path, child), to, target)
+            sent += self._copy_image(path, manifest, to, target)
         for tag in tags:
             if to.digest_of(target, tag) != digest:
                 to.put_manifest(target, tag, manifest)
         return sent
 
+    def _copy_image(self, path: str, manifest: Manifest, to: Registry, target: str) -> int:
+        """Copy a manifest and, unless it is an index, what it consists of."""
+        sent = 0
+        if to.digest_of(target, manifest.digest) is None:
+            for blob in () if manifest.is_index else manifest.blobs().items():
+                sent += self._copy_blob(path, blob, to, target)
+            to.put_manifest(target, manifest.digest, manifest)
+        return sent
+
+    def _existing(self, path: str, digest: str) -> Manifest:
+        manifest = self.manifest(path, digest)
+        if manifest is None:
+            raise RegistryError(f"{path}@{digest} is not in the registry.")
+        return manifest
+
     def _copy_blob(self, path: str, blob: tuple[str, int], to: Registry, target: str) -> int:
         digest, size = blob
-        there = f"{to.base}/v2/{target}/blobs/{digest}"
-        if to._send("HEAD", there, target, accepted=(404,)).status_code != 404:
+        if to.has_blob(target, digest):
             return 0
         # A registry that can take it from another of its repositories answers 201 at once.
         mount = f"?mount={digest}&from={path}" if to.base == self.base else ""
         begun = to._send("POST", f"{to.base}/v2/{target}/blobs/uploads/{mount}", target)
         if begun.status_code == 201:
             return 0
-        location = urljoin(f"{to.base}/", begun.headers.get("Location", ""))
+        location = to._transport.own(begun.headers.get("Location", ""), target)
         joined = f"{location}{'&' if '?' in location else '?'}digest={digest}"
         url = f"{self.base}/v2/{path}/blobs/{digest}"
-        source = self._send("GET", url, path, stream=True)
+        source = self._transport.content(url, path)
+        if source.status_code == 404:
+            raise RegistryError(f"{path} lacks {digest}, of which it consists.")
         headers = {"Content-Type": "application/octet-stream"}
         with source:
             data = _Stream(source.iter_content(_CHUNK), size)
             to._send("PUT", joined, target, data=data, headers=headers)
         return size
 
-    def _blob(self, path: str, digest: str) -> bytes:
+    def has_blob(self, path: str, digest: str) -> bool:
+        """Whether the registry has a part of an image; one that is kept elsewhere counts.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
         url = f"{self.base}/v2/{path}/blobs/{digest}"
-        return _read(self._send("GET", url, path, stream=True), path)
+        return self._transport.exists(url, path)
+
+    def _blob(self, path: str, digest: str) -> bytes:
+        """A small blob, verified."""
+        answer = self._transport.content(f"{self.base}/v2/{path}/blobs/{digest}", path)
+        if answer.status_code == 404:
+            raise RegistryError(f"{path} lacks {digest}, of which it consists.")
+        body = read(answer, path)
+        if (found := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
+            raise RegistryError(f"{path}@{digest}: the registry sent other content, {found}.")
+        return body
 
     def _send(
         self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
     ) -> requests.Response:
-        import google.auth.exceptions
-        import requests
-
-        try:
-            answer = self._session.request(method, url, timeout=TIMEOUT, **options)
-        except google.auth.exceptions.GoogleAuthError as failed:
-            hint = "gcloud auth application-default login"
-            raise RegistryError(f"no credentials for {self.base}: {_line(failed)}.", hint) from None
-        except requests.RequestException as failed:
-            raise RegistryError(f"{self.base} cannot be reached: {_line(failed)}.") from None
-        if answer.ok or answer.status_code in accepted:
-            return answer
-        raise _refusal(method, path, answer)
+        return self._transport.send(method, url, path, accepted, **options)
 
 
 def registry_of(image: str) -> tuple[Registry, str]:
@@ -297,8 +259,8 @@ def registry_of(image: str) -> tuple[Registry, str]:
 
         session = requests.Session()
         session.trust_env = False  # no proxy is on the way to this machine
-        return Registry(f"http://{emulator}", session), match["path"]
-    return Registry(f"https://{match['host']}", _google_session()), match["path"]
+        return Registry(Transport(f"http://{emulator}", session)), match["path"]
+    return Registry(Transport(f"https://{match['host']}", _google_session())), match["path"]
 
 
 def _google_session() -> requests.Session:
@@ -310,28 +272,12 @@ def _google_session() -> requests.Session:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
     except GoogleAuthError as failed:
         hint = "gcloud auth application-default login"
-        raise RegistryError(f"no Google credentials: {_line(failed)}.", hint) from None
+        raise RegistryError(f"no Google credentials: {line(failed)}.", hint) from None
     return AuthorizedSession(credentials)
 
 
 def _accept() -> dict[str, str]:
     return {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
-
-
-def _read(answer: requests.Response, path: str) -> bytes:
-    """The body, up to the bound of a document."""
-    import requests
-
-    body = bytearray()
-    try:
-        with answer:
-            for chunk in answer.iter_content(_CHUNK):
-                body += chunk
-                if len(body) > MAX_DOCUMENT:
-                    raise RegistryError(f"{path}: a document of more than {MAX_DOCUMENT:,} bytes.")
-    except requests.RequestException as failed:
-        raise RegistryError(f"{path}: the answer broke off: {_line(failed)}.") from None
-    return bytes(body)
 
 
 class _Stream:
@@ -346,48 +292,3 @@ class _Stream:
 
     def __len__(self) -> int:
         return self._size
-
-
-def _blobs(manifest: Manifest) -> Iterator[tuple[str, int]]:
-    """Digest and size of each blob of an image, once; none of an index."""
-    if manifest.is_index:
-        return
-    content = manifest.content
-    parts = (content["config"], *content.get("layers", []))
-    yield from {str(part["digest"]): int(part["size"]) for part in parts}.items()
-
-
-def _platform(found: Mapping[str, Any]) -> str:
-    return f"{found.get('os', '?')}/{found.get('architecture', '?')}"
-
-
-def _texts(labels: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in labels.items()}
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200].rstrip(".")
-
-
-def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
-    """A refusal in plain words, with the role that is missing."""
-    code = answer.status_code
-    try:
-        detail = "; ".join(str(e.get("message", "")) for e in answer.json()["errors"])
-    except (ValueError, LookupError, TypeError, AttributeError):
-        detail = answer.reason or ""
-    writes = method in ("POST", "PUT", "PATCH")
-    role = "roles/artifactregistry.writer" if writes else "roles/artifactregistry.reader"
-    hint = {
-        401: "gcloud auth application-default login",
-        403: f"it takes {role} on the repository",
-        404: "the stack's `up` makes the repository: run it before the first build",
-        429: "try again in a minute",
-        507: "the registry's disk is full",
-    }.get(code, "")
-    what = f"{path}: the registry answered {code} to {method}"
-    return RegistryError(f"{what}{f' ({_line_text(detail)})' if detail else ''}.", hint, code)
-
-
-def _line_text(text: str) -> str:
-    return " ".join(text.split())[:200].rstrip(".")

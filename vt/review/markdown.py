@@ -70,7 +70,7 @@ def render(report: ReviewReport, limit: int = LIMIT) -> str:
 def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield f"## Review of stack {code(report.stack)}"
     yield ""
-    yield f"**{verdict(report)}**"
+    yield f"**{verdict(report, code)}**"
     yield ""
     yield from _problems(report, verbosity)
     yield from _jobs(report, verbosity)
@@ -226,10 +226,12 @@ def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    if not (report.destroyed or report.unprotected or report.protected):
+    found = (report.destroyed, report.losses, report.raised, report.unprotected, report.protected)
+    if not any(found):
         return
     yield "### Destroyed and protected"
     yield ""
+    yield from _less_kept(report, verbosity)
     for each in report.destroyed[: verbosity.items]:
         verb, takes = cells.destruction(each)
         yield f"- {verb}: {code(each.name)} ({code(each.type)}){takes}"
@@ -240,6 +242,16 @@ def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         names = ", ".join(_some([code(name) for name in report.protected], verbosity))
         yield f"- protected, Pulumi refuses to destroy them: {names}"
     yield ""
+
+
+def _less_kept(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    """Data that is kept less, and limits that limit less."""
+    for each in report.losses[: verbosity.items]:
+        yield f"- data of {code(each.name)}, {each.what}: {each.old} → {each.new}"
+    yield from _more(report.losses, verbosity)
+    for limit in report.raised[: verbosity.items]:
+        yield f"- limit {code(limit.path)}: {code(limit.old or '')} → {code(limit.new or '')}"
+    yield from _more(report.raised, verbosity)
 
 
 def _policies(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:

@@ -26,7 +26,10 @@ from vt.review.grants import IamBinding
 from vt.review.images.changes import ImageChange, image_changes
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
+from vt.review.risks import exposure
 from vt.review.risks.access import access_changes
+from vt.review.risks.limits import raised_limits
+from vt.review.risks.losses import DataLoss, data_losses
 
 #: Deleting one of these deletes what people put into it.
 HOLDS_DATA: Final = {
@@ -38,6 +41,8 @@ HOLDS_DATA: Final = {
     "gcp:vertex/aiTensorboard:AiTensorboard": "its experiments",
 }
 
+#: An object that the stack keeps in a bucket.
+OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
 #: Steps after which the resource is gone.
 DELETIONS: Final = ("delete", "delete-replaced")
 
@@ -65,6 +70,11 @@ class DestructiveChange:
     replaced: bool
     lost_data: str
     """What is lost with it; empty if nothing that people put there."""
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
+        return bool(self.lost_data) and self.type != OBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,14 @@ class ReviewReport:
     """Data that members newly reach by acting as an account."""
     access_lost: tuple[Access, ...]
     reachability: tuple[ReachabilityChange, ...]
+    public: tuple[str, ...]
+    """What everybody reaches from now on."""
+    egress: tuple[str, ...]
+    """Firewall rules that newly let machines reach any address."""
+    losses: tuple[DataLoss, ...]
+    """Data that is lost, or may be from now on, though its resource stays."""
+    raised: tuple[FieldDifference, ...]
+    """Limits of the deployed stack that are raised or removed."""
     destroyed: tuple[DestructiveChange, ...]
     unprotected: tuple[str, ...]
     """Resources that lose their protection."""
@@ -159,7 +177,8 @@ class ReviewReport:
     def risky(self) -> bool:
         """Whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
-        return bool(self.gained or self.destroyed or self.unprotected or opened)
+        lost = self.losses or self.destroyed or self.unprotected
+        return bool(self.gained or lost or self.raised or opened)
 
     @property
     def nothing(self) -> bool:
@@ -171,6 +190,7 @@ class ReviewReport:
             self.destroyed,
             self.changes,
             self.unprotected,
+            self.raised,
         )
         return not any(parts) and all(job.action == "keep" for job in self.jobs)
 
@@ -220,6 +240,10 @@ def build(
 def _resources(plan: Plan) -> dict[str, Any]:
     """What becomes of resources that no other part of the report has."""
     return {
+        "public": exposure.opened_to_everybody(plan),
+        "egress": exposure.opened_egress(plan),
+        "losses": data_losses(plan),
+        "raised": raised_limits(plan),
         "destroyed": tuple(_destroyed(plan)),
         "unprotected": tuple(_protection(plan, lost=True)),
         "protected": tuple(_protection(plan, lost=False)),
@@ -266,7 +290,7 @@ def _is_destructive(step: Step) -> bool:
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.
-        return step.type != "gcp:storage/bucketObject:BucketObject"
+        return step.type != OBJECT
     return step.op in DELETIONS
 
 

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from infra.catalog.costs import usd
 from infra.customjob.protocol.waiting import format_duration
 from vt.engine.plan import JobObservation
+from vt.review.escaping import cut
 from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
 
+#: Makes a name or a value harmless for where it is shown.
+Quote = Callable[[str], str]
+#: Names in one part of the line; more are counted.
+NAMED: Final = 3
 
-def verdict(report: ReviewReport) -> str:
-    """The report in one line: what stops it, what becomes of jobs, costs, and what is destroyed."""
+
+def verdict(report: ReviewReport, quote: Quote = cut) -> str:
+    """The report in one line: what stops it, jobs, costs, what is destroyed, lost or opened.
+
+    ``quote`` makes names and values harmless for where the line stands.
+    """
     parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
@@ -34,10 +44,39 @@ def verdict(report: ReviewReport) -> str:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
     parts.append(f"{destroyed} destroyed")
+    parts += _risks(report, quote)
     if report.packs and not report.forbidding:
         parts.append(_count(len(report.violations), "policy warning"))
     text = "; ".join(parts)
     return text[0].upper() + text[1:] + "."
+
+
+def _risks(report: ReviewReport, quote: Quote) -> list[str]:
+    """What endangers data or opens something, each named; most changes have none."""
+    lost = [
+        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
+        for each in report.destroyed
+        if each.is_loss
+    ]
+    lost += [f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses]
+    raised = [
+        f"{quote(each.path)} {quote(each.old or '')} → {quote(each.new or '')}"
+        for each in report.raised
+    ]
+    parts = {
+        "data is lost": lost,
+        "protection removed": [quote(name) for name in report.unprotected],
+        "limits raised": raised,
+        "opened to everybody": [quote(what) for what in report.public],
+        "machines reach any address": [quote(name) for name in report.egress],
+    }
+    return [f"{what}: {_first(names)}" for what, names in parts.items() if names]
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first of these, and how many more there are."""
+    left = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def _failed(report: ReviewReport) -> str:

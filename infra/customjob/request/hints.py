@@ -42,16 +42,20 @@ OTHERS: Final = {
     "pipelineInfo": "PipelineJob",
     "runtimeConfig": "PipelineJob",
     "deploymentSpec": "PipelineJob",
+    "trainingInput": "job of AI Platform Training",
+    "apiVersion": "Kubernetes resource",
 }
 OTHER_HINTS: Final = {
     "HyperparameterTuningJob": "a job file is its trialJobSpec alone; tuning is not submitted here",
     "TrainingPipeline": "a job file is its trainingTaskInputs alone, for custom code",
     "PipelineJob": "pipelines are compiled and submitted by their own tools",
+    "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
+    "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
 }
 
 
 def other_resource(fields: Iterable[str]) -> str:
-    """The message that a file with these fields at its top is, if it is surely no CustomJob."""
+    """What a file with these fields at its top is, if it is surely no CustomJob."""
     return next((OTHERS[field] for field in fields if field in OTHERS), "")
 
 

@@ -24,12 +24,12 @@ KMS: Final[Path] = ("encryptionSpec", "kmsKeyName")
 def service_account(job: Job) -> Iterator[Finding]:
     """A job runs as an account of its own: the default one may read and write all buckets.
 
-    Without a stack this is a warning: the service takes such a job, a stack does not.
+    Without a stack this is a note: the service takes such a job, a stack does not.
     """
     if not job.account:
         hint = "serviceAccount: ${serviceAccounts.NAME}"
         what = "serviceAccount is missing"
-        level = "warning" if job.context.stack is None else None
+        level = "note" if job.context.stack is None else None
         yield Finding(SPEC, what, "", hint, missing="serviceAccount", level=level)
 
 

@@ -109,8 +109,14 @@ def flex_start_same_machines(job: Job) -> Iterator[Finding]:
 
 @rule("spot-output", GUIDES + "training/use-spot-vms", "warning")
 def spot_output(job: Job) -> Iterator[Finding]:
-    """A SPOT job has a baseOutputDirectory: preempted, it starts again from its checkpoints."""
-    if job.strategy == "SPOT" and not job.output:
+    """A SPOT job has a baseOutputDirectory: preempted, it starts again from its checkpoints.
+
+    A bucket that its command line or its environment names may serve as well.
+    """
+    by_hand = any(
+        "gs://" in text or "/gcs/" in text for pool in job.pools for _, text in pool.texts()
+    )
+    if job.strategy == "SPOT" and not job.output and not by_hand:
         what = "baseOutputDirectory is missing: a preempted job starts again from nothing"
         hint = "set it, and resume from AIP_CHECKPOINT_DIR"
         yield Finding(SPEC, what, "", hint, "baseOutputDirectory")

@@ -34,6 +34,9 @@ STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
 #: Ends of lines after which a shell goes on with the same command, or with part of one.
 GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 
+#: A line that only prints, whose failure changes nothing.
+PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
+
 
 def _is_set(variable: dict[str, str]) -> str:
     return variable.get("name", "")
@@ -178,6 +181,7 @@ def nccl_infiniband(job: Job) -> Iterator[Finding]:
 
 def _ignores_failures(script: str) -> bool:
     lines = [line for raw in script.splitlines() if (line := raw.strip()) and line[0] != "#"]
+    lines = [line for line in lines if not PRINTS.match(line)]
     if len(lines) < 2 or STOPS_ON_ERROR.search(script):
         return False
     return any(not GOES_ON.search(line) for line in lines[:-1])

@@ -33,14 +33,23 @@ VERSION: Final = re.compile(r"([a-z]+)-[a-z]+\.([0-9]+)-([0-9]+)(?:\.|\Z)")
 #: Registries of Google's own, where nobody else can push or pin.
 GOOGLES: Final = re.compile(
     r"[a-z0-9-]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted|deeplearning-platform-release)/"
-    r"|([a-z]+\.)?gcr\.io/(cloud-aiplatform|deeplearning-platform-release)/"
+    r"|([a-z]+\.)?gcr\.io/(cloud-aiplatform|deeplearning-platform-release|google\.com/[a-z]+)/"
 )
 
 
-def _images(job: Job) -> Iterator[tuple[Pool, str, Path]]:
+#: Container Registry, in any of its places.
+REGISTRY: Final = re.compile(r"([a-z]+\.)?gcr\.io/")
+
+
+def _images(job: Job, *, named: bool = True) -> Iterator[tuple[Pool, str, Path]]:
+    """The image of each pool, and its path; without those that are ``named`` wrongly."""
     for pool in job.pools:
-        if pool.image:
+        if pool.image and (_is_name(pool.image) or not named):
             yield pool, pool.image, (*pool.task_path, pool.image_field)
+
+
+def _is_name(image: str) -> bool:
+    return len(image) <= MAX_NAME and NAME.match(image) is not None
 
 
 @rule("container-image", TYPES + "custom_job.py")
@@ -55,8 +64,8 @@ def container_image(job: Job) -> Iterator[Finding]:
 @rule("image-name", CUSTOM_PAGE)
 def image_name(job: Job) -> Iterator[Finding]:
     """An image is named as registries do: HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
-    for _, image, path in _images(job):
-        if len(image) > MAX_NAME or not NAME.match(image):
+    for _, image, path in _images(job, named=False):
+        if not _is_name(image):
             hint = "no https://, no spaces; the path is lowercase"
             yield Finding(path, "not the name of an image", image, hint)
 
@@ -70,18 +79,21 @@ def image_registry(job: Job) -> Iterator[Finding]:
             what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
             hint = f"{region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
             yield Finding(path, what, image, hint)
-        elif re.match(r"([a-z]+\.)?gcr\.io/", image):
+        elif REGISTRY.match(image) and not GOOGLES.match(image):
             what = "gcr.io answers only where Artifact Registry took it over"
-            yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME")
+            yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG")
 
 
 @rule("image-pinned", CUSTOM_PAGE, "warning")
 def image_pinned(job: Job) -> Iterator[Finding]:
-    """An image of one's own has a digest or a tag that says which one."""
+    """An image of one's own has a digest or a tag that says which one.
+
+    An image on gcr.io is told to move, by the rule above: one finding for an image.
+    """
     for _, image, path in _images(job):
         last = image.rsplit("/", 1)[-1]
         moving = last.endswith(":latest") or (":" not in last and "@" not in last)
-        if moving and not GOOGLES.match(image):
+        if moving and not GOOGLES.match(image) and not REGISTRY.match(image):
             what = "the same name may be another image tomorrow"
             yield Finding(path, what, image, "${images.NAME}, pinned by digest in the stack file")
 

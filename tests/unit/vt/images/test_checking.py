@@ -28,7 +28,7 @@ def test_an_image_in_order_says_where_it_came_from(vt, root, registry):
     code, [found] = check(vt)
     assert (code, found["level"], found["revision"]) == (0, "ok", "a" * 40)
     assert "linux/amd64" in found["text"]
-    assert "of jobs/train at aaaaaaaaaaaa" in found["text"]
+    assert "of jobs/train at commit aaaaaaaaaaaa" in found["text"]
 
 
 def test_a_digest_that_is_not_there_is_an_error(vt, root, registry):
@@ -78,7 +78,7 @@ def test_content_that_is_not_what_the_digest_says_is_an_error(vt, root, registry
 
 def test_documents_that_are_no_image_or_too_large_are_errors(vt, root, registry, monkeypatch):
     for body in (b"[]", b"{", b'{"config": 1}', b'{"config": {"digest": "sha256:x"}}', b" " * 999):
-        monkeypatch.setattr("vt.images.registry.MAX_DOCUMENT", 500)
+        monkeypatch.setattr("vt.images.transport.MAX_DOCUMENT", 500)
         pin(root, registry.put(PATH, "x", stand_in.IMAGE, body))
         assert check(vt)[0] == 1, body
 

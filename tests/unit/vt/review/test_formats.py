@@ -12,6 +12,7 @@ import pytest
 from infra.errors import Location, Problem
 from tests.unit.vt.review import plans
 from vt.review import html, json_report, markdown, report
+from vt.review.escaping import code
 from vt.review.report import ReviewReport
 from vt.review.verdict import verdict
 
@@ -75,7 +76,7 @@ def test_markdown_answers_in_the_order_of_asking(everything: ReviewReport) -> No
         "Warnings",
         "The stack",
     ]
-    assert text.index(verdict(everything)) < text.index("### ")
+    assert text.index(verdict(everything, code)) < text.index("### ")
 
 
 def test_nothing_in_markdown_leaves_its_place() -> None:
@@ -103,7 +104,7 @@ def test_a_comment_fits_and_keeps_its_verdict(count: int) -> None:
     found = review(*told)
     text = markdown.render(found)
     assert len(text.encode()) <= 65_536
-    assert verdict(found) in text
+    assert verdict(found, code) in text
     assert all(f"job-{n}`" in text for n in range(count))
 
 

@@ -14,6 +14,11 @@ from vt.review.verdict import verdict
 LIMIT = Problem("jobs/a.yaml:1:1", "too dear", rule="limit-job-cost")
 MISTAKE = Problem("jobs/a.yaml:2:1", "wrong", rule="unknown-field")
 
+#: Nothing changes but its protection.
+UNPROTECTED = plans.step(
+    "same", plans.BUCKET, "kept", {"name": "k"}, {"name": "k"}, protect=(True, False)
+)
+
 
 def review(
     *told: plans.Event, expected: str = "", problems: tuple[Problem, ...] = ()
@@ -42,7 +47,7 @@ def test_the_verdict_says_what_happens_to_jobs_and_what_it_can_cost() -> None:
     )
     assert verdict(found) == (
         "1 job submitted, 1 job replaced, 1 job cancelled; at most $0.44; "
-        "1 right gained, 0 lost; 1 resource destroyed."
+        "1 right gained, 0 lost; 1 resource destroyed; data is lost: storage-old (destroyed)."
     )
 
 
@@ -149,11 +154,21 @@ def test_equal_plans_have_one_digest_in_whatever_order_they_are_told() -> None:
         (plans.step("update", plans.BUCKET, "x", old={"name": "x"}, new={"name": "x"}),),
         (plans.step("create", plans.BUCKET, "x", new={"name": "x"}, protect=(False, True)),),
         (plans.create(plans.BUCKET, "x", name="x"), submit("a")),
+        (plans.create(plans.BUCKET, "x", name="x"), UNPROTECTED),
+        (plans.create(plans.BUCKET, "x", name="x"), plans.violation("p", "advisory", "m")),
+        (plans.create(plans.BUCKET, "x", name="x"), plans.summary(guardrails="1.0")),
+        (plans.create(plans.BUCKET, "x", name="x"), plans.summary("failed")),
     ],
 )
 def test_another_plan_has_another_digest(other: tuple[plans.Event, ...]) -> None:
     one = plans.plan(plans.create(plans.BUCKET, "x", name="x"))
     assert digest.plan_digest(one) != digest.plan_digest(plans.plan(*other))
+
+
+def test_a_lower_level_of_a_policy_is_another_digest() -> None:
+    levels = ("advisory", "mandatory")
+    one, other = (plans.plan(plans.violation("p", level, "m")) for level in levels)
+    assert digest.plan_digest(one) != digest.plan_digest(other)
 
 
 def test_the_digest_knows_neither_the_time_nor_the_machine() -> None:

@@ -1,0 +1,122 @@
+"""Policies on how long data is kept: deleted objects, old versions, lifecycle rules, images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from guardrails.buckets import BUCKET
+from guardrails.policy import REHEARSAL_STACKS, Resource, Unknown, items, nested, policy
+from guardrails.registry import REPOSITORY
+
+DAY: Final = 24 * 3600
+LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"
+#: Conditions of lifecycle rules that hold for old versions only.
+NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
+
+
+def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
+    """Conditions of a bucket's lifecycle rules that delete objects in a state: LIVE, ARCHIVED."""
+    if resource.type != BUCKET:
+        return
+    for rule in items(resource.props, "lifecycleRules"):
+        condition = nested(rule, "condition")
+        given = nested(condition, "withState")
+        if nested(rule, "action", "type") != "Delete" or isinstance(given, Unknown):
+            continue
+        if isinstance(condition, Mapping) and (given or "ANY") in (state, "ANY"):
+            yield condition
+
+
+@policy(
+    "bucket-deleted-objects-restorable",
+    "medium",
+    why="Who deletes the wrong folder notices it days later.",
+    url="https://docs.cloud.google.com/storage/docs/soft-delete",
+    not_in=REHEARSAL_STACKS,
+    minDays=7,
+)
+def deleted_objects_restorable(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Deleted objects can be restored for some days."""
+    seconds = nested(resource.props, "softDeletePolicy", "retentionDurationSeconds")
+    if resource.type != BUCKET or not isinstance(seconds, int | float):
+        return  # without a policy of its own, a bucket has Google's: seven days
+    days, least = seconds / DAY, settings["minDays"]
+    if days < least:
+        hint = f"Hint: softDeleteDays: {least:g} in the stack file, or more"
+        yield f"deleted objects can be restored for {days:g} days, not {least:g}. {hint}"
+
+
+@policy(
+    "bucket-old-versions-kept",
+    "medium",
+    why="An overwritten checkpoint is missed when the next training run loads it.",
+    url=LIFECYCLE,
+    not_in=REHEARSAL_STACKS,
+    minDays=7,
+)
+def old_versions_kept(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Old versions of objects are kept for some days."""
+    least = settings["minDays"]
+    for condition in _deletions(resource, "ARCHIVED"):
+        days = condition.get("daysSinceNoncurrentTime") or condition.get("age") or 0
+        if isinstance(days, int | float) and days < least:
+            hint = f"Hint: keepNoncurrentDays: {least:g} in the stack file, or more"
+            yield f"old versions are deleted after {days:g} days. {hint}"
+
+
+@policy(
+    "bucket-objects-not-deleted-by-age",
+    "high",
+    why="A lifecycle rule deletes data that a job may still read, and asks nobody.",
+    url=LIFECYCLE,
+    not_in=REHEARSAL_STACKS,
+    minDays=30,
+)
+def objects_not_deleted_by_age(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """No lifecycle rule deletes objects in use before some weeks are over."""
+    least = settings["minDays"]
+    for condition in _deletions(resource, "LIVE"):
+        days = condition.get("age") or 0
+        old = any(condition.get(key) for key in NONCURRENT)
+        if not old and isinstance(days, int | float) and days < least:
+            hint = f"Hint: deleteAfterDays: {least:g} in the stack file, or more"
+            yield f"objects are deleted after {days:g} days. {hint}"
+
+
+@policy(
+    "registry-keeps-images-in-use",
+    "high",
+    why="A job that starts again, or a revert, pulls an image that a job file names by digest.",
+    url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
+    not_in=REHEARSAL_STACKS,
+    minVersions=5,
+    minDays=7,
+)
+def registry_keeps_images_in_use(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """A clean-up spares images with a tag, recent ones, and the newest versions of each."""
+    rules = items(resource.props, "cleanupPolicies")
+    deletions = [rule for rule in rules if nested(rule, "action") == "DELETE"]
+    if resource.type != REPOSITORY or not deletions:
+        return
+    for rule in deletions:
+        state, after = (nested(rule, "condition", key) for key in ("tagState", "olderThan"))
+        if not isinstance(state, Unknown) and state != "UNTAGGED":
+            yield "its clean-up deletes images with a tag. Hint: tagState: UNTAGGED"
+        seconds = re.fullmatch(r"([0-9.]+)s", after or "0s") if _known_text(after) else None
+        if seconds and float(seconds[1]) < settings["minDays"] * DAY:
+            hint = f"Hint: deleteUntaggedAfterDays: {settings['minDays']:g}, or more"
+            yield f"its clean-up deletes images after {float(seconds[1]) / DAY:g} days. {hint}"
+    counts = [nested(rule, "mostRecentVersions", "keepCount") for rule in rules]
+    kept = max((count for count in counts if isinstance(count, int | float)), default=0)
+    unknown = any(isinstance(each, Unknown) for each in (*rules, *counts)) or any(
+        isinstance(nested(rule, "action"), Unknown) for rule in rules
+    )
+    if kept < settings["minVersions"] and not unknown:
+        hint = f"Hint: keepVersions: {settings['minVersions']:g}, or more"
+        yield f"its clean-up keeps {kept:g} versions of an image. {hint}"
+
+
+def _known_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)

@@ -1,0 +1,68 @@
+"""Limits that are raised: old and new in the headline, from the outputs of the deployed stack."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.vt.review import plans
+from vt.engine import events
+from vt.review import digest, report
+from vt.review.verdict import verdict
+
+STACK = {"maxUsdPerJob": 500.0, "machineTypes": ["n1-*"]}
+TEAM = {"maxUsdPerTeam": 10.0}
+DEPLOYED = {"limits": STACK, "teams.vision.limits": TEAM}
+
+
+def planned(limits=STACK, team=TEAM, deployed=DEPLOYED):
+    outputs = {} if deployed is None else {"limits": deployed}
+    stack = plans.step(
+        "same", "pulumi:pulumi:Stack", "vertex-training-dev", {}, {}, outputs=outputs
+    )
+    config = {
+        "vertex-training:limits": json.dumps(limits),
+        "vertex-training:teams": json.dumps({"vision": {"limits": team}, "speech": {}}),
+    }
+    return events.parse(plans.lines(stack, config=config), "dev")
+
+
+def headline(**changes):
+    return verdict(report.build(planned(**changes), source="here"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"limits": STACK | {"maxUsdPerJob": 900}}, "limits.maxUsdPerJob $500.00 → $900.00"),
+        ({"limits": {"machineTypes": ["n1-*"]}}, "limits.maxUsdPerJob $500.00 → no limit"),
+        (
+            {"limits": STACK | {"machineTypes": ["n1-*", "a3-*"]}},
+            "limits.machineTypes n1-* → n1-*, a3-*",
+        ),
+        ({"limits": STACK | {"allowUnpriced": True}}, "limits.allowUnpriced false → true"),
+        ({"team": {}}, "teams.vision.limits.maxUsdPerTeam $10.00 → no limit"),
+    ],
+)
+def test_a_raised_limit_is_in_the_headline(changes, expected):
+    assert f"limits raised: {expected}" in headline(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"limits": STACK | {"maxUsdPerJob": 100, "regions": ["us-central1"]}},
+        {"limits": STACK | {"machineTypes": ["n1-standard-4"]}},
+        {"limits": {}, "deployed": None},
+    ],
+)
+def test_a_limit_that_is_kept_lowered_or_new_is_not_raised(changes):
+    assert headline(**changes) == "Nothing changes."
+
+
+def test_another_limit_is_another_digest():
+    raised = planned(limits=STACK | {"maxUsdPerJob": 900})
+    lowered = planned(limits=STACK | {"maxUsdPerJob": 100})
+    assert len({digest.plan_digest(plan) for plan in (planned(), raised, lowered)}) == 3
