@@ -79,6 +79,7 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 	@$(PYTHON) tools/actionlint.py
 	$(BIN)/actionlint
 	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .
+	$(BIN)/hadolint jobs/*/Dockerfile*
 
 format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix
@@ -101,3 +102,4 @@ clean: ## remove .venv and the caches in this folder (make clean-local goes firs
 
 requirements: ## compile requirements/*.txt anew from *.in (UPGRADE=1: newest versions)
 	$(BIN)/python tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
+	$(BIN)/python tools/compile_image_locks.py $(if $(UPGRADE),--upgrade)

@@ -57,8 +57,13 @@ def deploy(stack: Stack) -> None:
 
 
 def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Every component, in order, and the stack's outputs."""
-    settings = stack.settings
+    """Every component, in order, and the stack's outputs.
+
+    ``requests`` are by the keys of the stack file, as outputs are. Resources go by first keys.
+    """
+    outputs = {key: request.submission.job for key, request in requests.items()}
+    requests = {request.submission.job: request for request in requests.values()}
+    settings = stack.declared
     names, labels = settings.names, settings.labels_by_team
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     storage = Storage(
@@ -91,11 +96,22 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     training = declare_training(stack, requests, needed)
     everything = [*needed, *builds, secrets, training]
     Protection("protection", protects=settings.protects, after=everything)
-    export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
+    export_outputs(stack, storage, registry, identities)
+    jobs = {key: summary(training.jobs[job], requests[job]) for key, job in outputs.items()}
+    export("jobs", jobs)
+
+
+def export_outputs(
+    stack: Stack, storage: Storage, registry: Registry, identities: Mapping[str, TrainingAccount]
+) -> None:
+    """Outputs of what jobs use, by the keys of the stack file."""
+    urls = {key: bucket.url for key, bucket in storage.buckets.items()}
+    emails = {key: account.email for key, account in identities.items()}
+    export("buckets", stack.by_new_keys(("buckets",), urls))
     export("registry", registry.url)
-    export("serviceAccounts", {key: account.email for key, account in identities.items()})
-    export("limits", limits_by_section(settings))  # a review compares them with those of the files
-    export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
+    export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
+    # A review compares them with those of the files.
+    export("limits", limits_by_section(stack.declared))
 
 
 def declare_identities(
@@ -106,7 +122,7 @@ def declare_identities(
     secrets: Secrets,
 ) -> dict[str, TrainingAccount]:
     """The accounts that jobs run as, by key."""
-    settings = stack.settings
+    settings = stack.declared
     fetching = accounts_fetching_packages(settings, requests)
     return {
         key: TrainingAccount(
@@ -126,7 +142,7 @@ def declare_identities(
 
 def declare_registry(stack: Stack, apis: Apis) -> Registry:
     """The repository of images."""
-    settings = stack.settings
+    settings = stack.declared
     return Registry(
         "registry",
         names=settings.names,
@@ -141,7 +157,7 @@ def declare_image_builds(
     stack: Stack, apis: Apis, storage: Storage, registry: Registry
 ) -> list[ImageBuilds]:
     """The account that builds images, if the stack builds some. No job waits for it."""
-    settings = stack.settings
+    settings = stack.declared
     if not settings.builds_images:
         return []
     return [
@@ -160,7 +176,7 @@ def declare_training(
     stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
 ) -> Training:
     """The jobs, which need all of ``after``."""
-    settings, names = stack.settings, stack.settings.names
+    settings, names = stack.declared, stack.declared.names
     return Training(
         "training",
         requests=requests,
@@ -192,7 +208,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
 
 def declare_network(stack: Stack, apis: Apis) -> list[Network]:
     """The network, in the project of its owner; nothing where jobs use none."""
-    settings, plan, host = stack.settings, stack.network, stack.settings.shared_vpc
+    settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
     if plan is None:
         return []
     peering = plan.mode == "peering"

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from infra import naming
 from infra.errors import Path, Problem, did_you_mean
+from infra.settings import renames
 from infra.settings.model import Settings
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
     """Everything that does not hold."""
     yield from _buckets(settings)
-    for key in settings.service_accounts:
-        if not naming.ACCOUNT_ID.match(name := settings.names.account_id(key)):
+    for key, account in settings.service_accounts.items():
+        name = settings.names.account_id(renames.first_key(key, account))
+        if not naming.ACCOUNT_ID.match(name):
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
     yield from _labels(settings)
@@ -64,11 +66,12 @@ def _image_builds(settings: Settings) -> Iterator[Problem]:
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:
-    for key in settings.buckets:
+    for key, bucket in settings.buckets.items():
         path = ("buckets", key)
         if key in (naming.STAGING, naming.CONTROL):
             yield Problem("the stack makes this bucket itself", key, "rename it", path)
-        if not naming.BUCKET.match(name := settings.names.bucket(key)):
+        name = settings.names.bucket(renames.first_key(key, bucket))
+        if not naming.BUCKET.match(name):
             yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
 
 

@@ -59,9 +59,9 @@ class Jobs:
         """
         if wanted.isdecimal() or wanted.startswith("projects/"):
             return self.get(wanted if "/" in wanted else f"{self.ref.parent}/customJobs/{wanted}")
-        own = self.list()
+        own, name = self.list(), self.ref.first_key_of_job(wanted)
         for job in own:
-            if job.labels.get("job") == wanted:
+            if job.labels.get("job") == name:
                 return job
         known = {job.labels.get("job", "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
