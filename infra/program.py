@@ -71,13 +71,8 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     )
     registry = declare_registry(stack, apis)
     builds = declare_image_builds(stack, apis, storage, registry)
-    secrets = Secrets(
-        "secrets",
-        names=names,
-        labels=labels,
-        secrets=settings.secrets,
-        after=apis.on("secretmanager") if settings.secrets else [],
-    )
+    on = apis.on("secretmanager") if settings.secrets else []
+    secrets = Secrets("secrets", names=names, labels=labels, secrets=settings.secrets, after=on)
     identities = declare_identities(stack, requests, apis, storage, secrets)
     uploaded = Packages(
         "packages",
@@ -97,8 +92,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     everything = [*needed, *builds, secrets, training]
     Protection("protection", protects=settings.protects, after=everything)
     export_outputs(stack, storage, registry, identities)
-    jobs = {key: summary(training.jobs[job], requests[job]) for key, job in outputs.items()}
-    export("jobs", jobs)
+    export("jobs", {k: summary(training.jobs[job], requests[job]) for k, job in outputs.items()})
 
 
 def export_outputs(
