@@ -64,8 +64,11 @@ def _client(project: str, _address: str | None) -> storage.Client:
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 
+    from infra.customjob.google.impersonation import impersonated_credentials
+
+    account = None if _address else impersonated_credentials()
     try:
-        return storage.Client(project=project)
+        return storage.Client(project=project, credentials=account)
     except DefaultCredentialsError:
         raise OperatorError(
             "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
