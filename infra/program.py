@@ -41,6 +41,7 @@ from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
 from infra.errors import ConfigError
 from infra.naming import CONTROL, STAGING
+from infra.plan import existing_grants
 from infra.settings.model import Settings
 from infra.stack import Stack
 
@@ -99,7 +100,12 @@ def export_outputs(
     stack: Stack, storage: Storage, registry: Registry, identities: Mapping[str, TrainingAccount]
 ) -> None:
     """Outputs of what jobs use, by the keys of the stack file."""
-    urls = {key: bucket.url for key, bucket in storage.buckets.items()}
+    urls = {
+        key: storage.buckets[key].url
+        if key in storage.buckets
+        else pulumi.Output.concat("gs://", name)
+        for key, name in storage.bucket_names.items()
+    }
     emails = {key: account.email for key, account in identities.items()}
     export("buckets", stack.by_new_keys(("buckets",), urls))
     export("registry", registry.url)
@@ -126,6 +132,7 @@ def declare_identities(
             account=account,
             uses_packages=settings.names.account_email(key) in fetching,
             submitters=settings.submitters_of(key),
+            elsewhere=existing_grants.elsewhere(settings),
             storage=storage,
             secrets=secrets,
             after=apis.on("iam", "cloudresourcemanager"),
