@@ -17,6 +17,7 @@ import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from typing import IO, Final
