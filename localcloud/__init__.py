@@ -8,6 +8,7 @@
 ``server_info``         ``server.json``: how commands find the server
 ``storage``             the object storage emulator, a child process of the server
 ``storage_requests``    which requests pass to the emulator, and in which form
+``storage_uploads``     sessions of resumable uploads
 ``access``              who gets in: processes of this user
 ``clients``             what gcloud, gsutil and other clients need
 ``processes``           identity and end of child processes; their records
@@ -17,6 +18,8 @@
 ``errors``              exceptions of the services, in one tree
 ``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
+``pipelines``           stand-in for training pipelines of one job
+``rest``                REST beside gRPC, by the API's own rules
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
 ``containers``          the container registry
