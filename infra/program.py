@@ -30,6 +30,7 @@ from infra.components.iam import ExtraGrants, JobGrants, KeyAccess
 from infra.components.identities import TrainingAccount
 from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
+from infra.components.ordering.protection import Protection
 from infra.components.packages import Packages
 from infra.components.registry import Registry
 from infra.components.secrets import Secrets
@@ -67,6 +68,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     key = declare_key_access(stack, apis)
     storage = Storage(
+<<<<<<< HEAD
         "storage",
         names=settings.names,
         labels=settings.labels_by_team,
@@ -76,6 +78,14 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     )
     registry = declare_registry(stack, apis, storage, key)
     secrets = declare_secrets(stack, apis, key)
+=======
+        "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
+    )
+    registry = declare_registry(stack, apis)
+    builds = declare_image_builds(stack, apis, storage, registry)
+    on = apis.on("secretmanager") if settings.secrets else []
+    secrets = Secrets("secrets", names=names, labels=labels, secrets=settings.secrets, after=on)
+>>>>>>> main
     identities = declare_identities(stack, requests, apis, storage, secrets)
     uploaded = Packages(
         "packages",
@@ -84,7 +94,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         bucket=storage.buckets[STAGING],
         keep_old=any(settings.finishes(job) for job in settings.jobs),
     )
-    needed = [
+    needed: list[pulumi.ComponentResource] = [
         *(apis, storage, registry, uploaded),
         *declare_network(stack, apis),
         *declare_capacity(stack, apis),
@@ -93,9 +103,10 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *declare_extra_grants(stack, [storage, registry, secrets, *identities.values()]),
     ]
     training = declare_training(stack, requests, needed)
+    everything = [*needed, *builds, secrets, training]
+    Protection("protection", protects=settings.protects, after=everything)
     export_outputs(stack, storage, registry, identities)
-    jobs = {key: summary(training.jobs[job], requests[job]) for key, job in outputs.items()}
-    export("jobs", jobs)
+    export("jobs", {k: summary(training.jobs[job], requests[job]) for k, job in outputs.items()})
 
 
 def export_outputs(
@@ -171,6 +182,7 @@ def declare_identities(
     }
 
 
+<<<<<<< HEAD
 def declare_registry(
     stack: Stack, apis: Apis, storage: Storage, key: Sequence[pulumi.Resource]
 ) -> Registry:
@@ -178,8 +190,12 @@ def declare_registry(
 
     No job waits for that account.
     """
+=======
+def declare_registry(stack: Stack, apis: Apis) -> Registry:
+    """The repository of images."""
+>>>>>>> main
     settings = stack.declared
-    registry = Registry(
+    return Registry(
         "registry",
         names=settings.names,
         labels=settings.labels,
@@ -188,7 +204,16 @@ def declare_registry(
         key=settings.key_for("registry"),
         after=[*apis.on("artifactregistry"), *key],
     )
-    if settings.builds_images:
+
+
+def declare_image_builds(
+    stack: Stack, apis: Apis, storage: Storage, registry: Registry
+) -> list[ImageBuilds]:
+    """The account that builds images, if the stack builds some. No job waits for it."""
+    settings = stack.declared
+    if not settings.builds_images:
+        return []
+    return [
         ImageBuilds(
             "images",
             names=settings.names,
@@ -197,7 +222,7 @@ def declare_registry(
             registry=registry,
             after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
         )
-    return registry
+    ]
 
 
 def declare_training(

@@ -53,7 +53,7 @@ class Registry(pulumi.ComponentResource):
             kms_key_name=key,
             vulnerability_scanning_config=_scanning(settings),
             labels=names.labels(labels),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=settings.protect),
         )
         self.repository_id = repository.repository_id
         self.url = pulumi.Output.concat(
