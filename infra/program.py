@@ -67,25 +67,10 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     settings = stack.declared
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     key = declare_key_access(stack, apis)
-    storage = Storage(
-<<<<<<< HEAD
-        "storage",
-        names=settings.names,
-        labels=settings.labels_by_team,
-        buckets=settings.buckets,
-        key=settings.key_for("buckets"),
-        after=[*apis.on("storage"), *key],
-    )
-    registry = declare_registry(stack, apis, storage, key)
-    secrets = declare_secrets(stack, apis, key)
-=======
-        "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
-    )
-    registry = declare_registry(stack, apis)
+    storage = declare_storage(stack, apis, key)
+    registry = declare_registry(stack, apis, key)
     builds = declare_image_builds(stack, apis, storage, registry)
-    on = apis.on("secretmanager") if settings.secrets else []
-    secrets = Secrets("secrets", names=names, labels=labels, secrets=settings.secrets, after=on)
->>>>>>> main
+    secrets = declare_secrets(stack, apis, key)
     identities = declare_identities(stack, requests, apis, storage, secrets)
     uploaded = Packages(
         "packages",
@@ -142,6 +127,19 @@ def declare_key_access(stack: Stack, apis: Apis) -> list[KeyAccess]:
     ]
 
 
+def declare_storage(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Storage:
+    """The buckets, encrypted with the stack's own key if ``key`` is there to wait for."""
+    settings = stack.declared
+    return Storage(
+        "storage",
+        names=settings.names,
+        labels=settings.labels_by_team,
+        buckets=settings.buckets,
+        key=settings.key_for("buckets"),
+        after=[*apis.on("storage"), *key],
+    )
+
+
 def declare_secrets(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Secrets:
     """The secrets, encrypted with the stack's own key if ``key`` is there to wait for."""
     settings = stack.declared
@@ -182,18 +180,8 @@ def declare_identities(
     }
 
 
-<<<<<<< HEAD
-def declare_registry(
-    stack: Stack, apis: Apis, storage: Storage, key: Sequence[pulumi.Resource]
-) -> Registry:
-    """The repository of images and, where the stack builds some, the account that builds them.
-
-    No job waits for that account.
-    """
-=======
-def declare_registry(stack: Stack, apis: Apis) -> Registry:
+def declare_registry(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Registry:
     """The repository of images."""
->>>>>>> main
     settings = stack.declared
     return Registry(
         "registry",

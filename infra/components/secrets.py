@@ -43,13 +43,8 @@ class Secrets(pulumi.ComponentResource):
                 secret_id=names.secret_id(key),
                 replication=replication,
                 annotations={"description": secret.description} if secret.description else None,
-<<<<<<< HEAD
                 labels=names.labels({**labels[secret.team], **secret.labels}),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
-=======
-                labels=names.labels(labels[secret.team]),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=secret.protect),
->>>>>>> main
             )
             for key, secret in secrets.items()
             if not secret.existing
