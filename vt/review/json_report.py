@@ -10,7 +10,7 @@ from infra.catalog.costs import Rate
 from infra.errors import Problem
 from infra.plan.access import Access
 from vt.engine.fields import FieldDifference
-from vt.review.capacity import ReservationCost
+from vt.review.capacity import ReservationChange, ReservationCost
 from vt.review.grants import IamBinding
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
@@ -155,7 +155,17 @@ def _job(job: JobChange) -> dict[str, Any]:
     }
 
 
-def _reservation(each: ReservationCost) -> dict[str, Any]:
+def _reservation(change: ReservationChange) -> dict[str, Any]:
+    """The reservation as it is afterwards, or was if it is deleted, and its costs before."""
+    return {
+        **_reserved(change.either),
+        "deleted": change.new is None,
+        "monthlyUsdMore": change.monthly,
+        "before": change.old and _reserved(change.old),
+    }
+
+
+def _reserved(each: ReservationCost) -> dict[str, Any]:
     return {
         "name": each.name,
         "zone": each.zone,

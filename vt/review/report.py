@@ -21,7 +21,7 @@ from vt.engine.plan import (
     Step,
 )
 from vt.review import capacity, digest, grants, jobs, reachability
-from vt.review.capacity import ReservationCost
+from vt.review.capacity import ReservationChange
 from vt.review.grants import IamBinding
 from vt.review.images.changes import ImageChange, image_changes
 from vt.review.jobs import JobChange
@@ -110,8 +110,8 @@ class ReviewReport:
     notes: tuple[Diagnostic, ...]
     """What the program logs: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
-    reservations: tuple[ReservationCost, ...]
-    """Reservations that are made or changed."""
+    reservations: tuple[ReservationChange, ...]
+    """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
     access_gained: tuple[Access, ...]
@@ -223,7 +223,7 @@ def build(
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
         not_observed=observed.not_observed,
-        reservations=tuple(capacity.reservation_costs(plan)),
+        reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
         access_gained=access_gained,

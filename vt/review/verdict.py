@@ -10,6 +10,7 @@ from typing import Final
 from infra.catalog.costs import usd
 from infra.customjob.protocol.waiting import format_duration
 from vt.engine.plan import JobObservation
+from vt.review.capacity import ReservationChange, ReservationCost
 from vt.review.escaping import cut
 from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
@@ -39,7 +40,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
     if report.reservations:
-        parts.append(_reserved(report))
+        parts.append(_reserved(report, quote))
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
@@ -114,16 +115,36 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
     return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
 
 
-def _reserved(report: ReviewReport) -> str:
-    """What is paid for machines that are kept, whether or not a job runs on them."""
-    prices = [each.hourly for each in report.reservations if each.hourly is not None]
-    missing = len(report.reservations) - len(prices)
-    plus = "plus " if report.submitted else ""
-    if not prices:
-        return f"{plus}{_count(missing, 'reservation')} without a price, used or not"
-    more = f", and {missing} without a price" if missing else ""
-    hourly, what = usd(math.fsum(prices)), _count(len(prices), "reservation")
-    return f"{plus}{hourly} an hour for {what}, used or not{more}"
+def _reserved(report: ReviewReport, quote: Quote) -> str:
+    """What is paid for machines that are kept, whether or not a job runs on them: the change."""
+    changes = [each.monthly for each in report.reservations]
+    prices = [change for change in changes if change is not None]
+    missing = len(changes) - len(prices)
+    more = f"{_count(missing, 'reservation')} without a price" if missing else ""
+    total = math.fsum(prices)
+    price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
+    what = " and ".join(part for part in (price, more) if part)
+    named = _first([_machines(each, quote) for each in report.reservations])
+    return f"reservations, used or not: {what} ({named})"
+
+
+def _machines(change: ReservationChange, quote: Quote) -> str:
+    """A reservation's machines and price an hour, before and after."""
+    old, new, kind = change.old, change.new, quote(change.either.machine_type)
+    if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
+        before, after = (
+            f"{_number(e)} x {quote(e.machine_type)} in {quote(e.zone)}" for e in (old, new)
+        )
+        numbers = f"{before} → {after}"
+    else:
+        numbers = f"{_number(old)} → {_number(new)} x {kind}"
+    hourly = [usd(each.hourly) if each else usd(0) for each in (old, new)]
+    return f"{quote(change.either.name)} {numbers}, {hourly[0]} → {hourly[1]} an hour"
+
+
+def _number(reservation: ReservationCost | None) -> str:
+    """How many machines a reservation keeps."""
+    return "0" if reservation is None else str(reservation.machines or "an unknown number")
 
 
 def _count(number: int, noun: str) -> str:
