@@ -91,6 +91,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     export("registry", registry.url)
     export("serviceAccounts", {key: account.email for key, account in identities.items()})
     export("limits", limits_by_section(settings))  # a review compares them with those of the files
+    export("policyLevels", dict(settings.policy_levels))
     export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
 
 

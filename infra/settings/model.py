@@ -188,6 +188,8 @@ class Settings(Section):
     reservations: dict[Key, Reservation] = {}
     limits: Limits = Limits()
     drift: DriftSettings = DriftSettings()
+    policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
+    """Levels of policies in this stack; a policy that is not named is mandatory."""
     on_change: Literal["cancel", "finish"] = "cancel"
     """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
     next ``pulumi up`` submits the changed one."""

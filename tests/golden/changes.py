@@ -166,6 +166,17 @@ LIVE: Final[Mapping[str, Change]] = {
         exit_code=3,
         flags=("--policy-pack", "policy"),
     ),
+    "policy-level-lowered": Change(
+        stack=(
+            ("data: {forceDestroy: true}", "data: {forceDestroy: true, versioning: false}"),
+            (
+                "  vertex-training:jobs:",
+                "  vertex-training:policyLevels: {bucket-versioned: advisory}\n"
+                "  vertex-training:jobs:",
+            ),
+        ),
+        flags=("--policy-pack", "policy"),
+    ),
 }
 
 RECORDED: Final[Mapping[str, Change]] = {
@@ -215,9 +226,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         stack=(('s@example.com"]', 's@example.com", "group:everyone@example.com"]'),)
     ),
     "image-promoted": Change(job=(("a" * 64, "b" * 64),)),
-    "job-edited": Change(
-        job=(("--epochs=10", "--epochs=20"), ("replicaCount: 1", "replicaCount: 2"))
-    ),
+    "job-edited": Change(job=(("--epochs=10", "--epochs=20"), ("3600s", "7200s"))),
     "job-removed": Change(stack=(("    check: {file: jobs/check.yaml, run: 2}\n", ""),)),
     "job-reverted": Change(stack=((", run: 2", ""),)),
     "network-mode-changed": Change(

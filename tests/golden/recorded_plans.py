@@ -15,6 +15,7 @@ from typing import Any, Final
 from tests.conftest import Checkout, copy_checkout
 from tests.golden.changes import LARGE_JOB, LARGE_STACK, Change, edited
 from vt.engine import plan_file
+from vt.engine.plan import JOB
 from vt.engine.plan_file import PlanFile
 
 FOLDER: Final = Path(__file__).parent / "recorded"
@@ -28,6 +29,15 @@ def load(name: str) -> PlanFile:
     whole = base | own | {"steps": [step for urn, step in steps.items() if urn not in own["gone"]]}
     whole.pop("gone")
     return plan_file.parse(json.dumps(whole).encode(), "local")
+
+
+def job_ids() -> list[str]:
+    """Resource names of the jobs that the large stack has before a change."""
+    return [
+        step.old.id
+        for step in load("base").plan().steps
+        if step.type == JOB and step.old is not None
+    ]
 
 
 def keep(name: str, plan: Mapping[str, Any]) -> None:

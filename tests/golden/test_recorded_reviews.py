@@ -14,10 +14,14 @@ import pytest
 from tests.conftest import Checkout
 from tests.golden import recorded_plans
 from tests.golden.changes import RECORDED, Change
-from tests.golden.test_reviews import REPORTS, readable
+from tests.golden.test_reviews import REPORTS, without_digests
+from vt.engine.plan import JobObservation, Observations
 from vt.review import markdown, report
 
 HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest tests/golden/test_recorded_reviews.py"
+#: A stand-in for what the service says: both jobs have run for three hours.
+RUNNING = JobObservation("RUNNING", 3 * 3600.0, 0.66, "step 1200: loss 0.31")
+OBSERVED = Observations({name: RUNNING for name in recorded_plans.job_ids()})
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +43,10 @@ def test_the_plan_of_a_change_is_recorded(recorder: Checkout, name: str) -> None
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_change_is_reported_as_committed(name: str) -> None:
     found = recorded_plans.load(name)
-    problems = found.found_problems()
-    made = report.build(found.plan(), source=found.source, problems=problems)
-    told, file = readable(markdown.render(made)), REPORTS / f"{name}.md"
+    made = report.build(
+        found.plan(), source=found.source, problems=found.found_problems(), observed=OBSERVED
+    )
+    told, file = without_digests(markdown.render(made)), REPORTS / f"{name}.md"
     assert int(made.outcome) == RECORDED[name].exit_code
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(told)

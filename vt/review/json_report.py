@@ -12,6 +12,7 @@ from infra.plan.access import Access
 from vt.engine.fields import FieldDifference
 from vt.review.capacity import ReservationChange, ReservationCost
 from vt.review.grants import IamBinding
+from vt.review.headline.answers import answers
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
 from vt.review.report import DestructiveChange, ResourceChange, ReviewReport
@@ -70,6 +71,7 @@ def _summary(report: ReviewReport) -> dict[str, Any]:
         "region": report.region,
         "source": report.source,
         "verdict": verdict(report),
+        "answers": {each.question: list(each.phrases) for each in answers(report, str)},
         "outcome": report.outcome.name.lower().replace("_", "-"),
         "exitCode": int(report.outcome),
         "digest": report.digest,
@@ -93,6 +95,7 @@ def _destructive_change(change: DestructiveChange) -> dict[str, Any]:
         "name": change.name,
         "type": change.type,
         "replaced": change.replaced,
+        "refused": change.refused,
         "takes": change.lost_data,
     }
 
@@ -216,6 +219,8 @@ def _policies(report: ReviewReport) -> dict[str, Any]:
     return {
         "packs": list(report.packs),
         "count": report.policies,
+        "levels": dict(report.levels),
+        "lowered": [_field(each) for each in report.lowered],
         "violations": [
             {
                 "policy": each.policy,

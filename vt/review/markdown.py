@@ -16,6 +16,7 @@ from vt.engine.fields import FieldDifference
 from vt.review import cells, picture
 from vt.review.escaping import block, code
 from vt.review.grants import IamBinding
+from vt.review.headline.answers import answers
 from vt.review.images import changes as image_changes
 from vt.review.jobs import JobChange
 from vt.review.report import ResourceChange, ReviewReport
@@ -72,6 +73,7 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield ""
     yield f"**{verdict(report, code)}**"
     yield ""
+    yield from _answers(report)
     yield from _problems(report, verbosity)
     yield from _jobs(report, verbosity)
     yield from _images(report, verbosity)
@@ -89,6 +91,16 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         yield "Shortened to fit into a comment: `--format html` and `--format json` tell all of it."
         yield ""
     yield _footer(report)
+
+
+def _answers(report: ReviewReport) -> Iterator[str]:
+    """What an approver asks; questions with nothing to say share a line."""
+    found = answers(report, code)
+    rows = [(each.question, each.text) for each in found if each.phrases]
+    yield from _table(("question", "answer"), rows)
+    if nothing := [each.question for each in found if not each.phrases]:
+        yield from ("", f"Nothing: {', '.join(nothing)}.")
+    yield ""
 
 
 def _problems(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
@@ -255,12 +267,13 @@ def _less_kept(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _policies(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    if not (report.violations or report.packs):
+    given = cells.levels(report)
+    if not (report.violations or report.packs or given):
         return
-    yield "### Policies"
-    yield ""
-    yield cells.policies(report)
-    yield ""
+    yield from ("### Policies", "", cells.policies(report), "")
+    if given:
+        words = _some([f"{code(name)} {code(level)}" for name, level in given], verbosity)
+        yield from (f"Not mandatory in this stack: {', '.join(words)}.", "")
     rows = (
         (each.level, code(each.policy), code(each.urn.rpartition("::")[2]), code(each.message, 400))
         for each in report.violations[: verbosity.items]

@@ -9,6 +9,7 @@ from typing import Final
 
 from infra.catalog.costs import usd
 from infra.customjob.protocol.waiting import format_duration
+from vt.engine.fields import FieldDifference
 from vt.engine.plan import JobObservation
 from vt.review.capacity import ReservationChange, ReservationCost
 from vt.review.escaping import cut
@@ -34,13 +35,13 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
-        parts.append(_cost(report))
+        parts.append(cost(report))
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
     if report.reservations:
-        parts.append(_reserved(report, quote))
+        parts.append(f"reservations, used or not: {reservations(report, quote)}")
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
@@ -54,24 +55,35 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """What endangers data or opens something, each named; most changes have none."""
-    lost = [
-        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
-        for each in report.destroyed
-        if each.is_loss
-    ]
-    lost += [f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses]
-    raised = [
-        f"{quote(each.path)} {quote(each.old or '')} → {quote(each.new or '')}"
-        for each in report.raised
-    ]
+    raised, lowered = (
+        [limit(each, quote) for each in found] for found in (report.raised, report.lowered)
+    )
     parts = {
-        "data is lost": lost,
+        "data is lost": lost_data(report, quote),
+        "refused, it is protected": [quote(e.name) for e in report.destroyed if e.refused],
         "protection removed": [quote(name) for name in report.unprotected],
         "limits raised": raised,
+        "policies lowered": lowered,
         "opened to everybody": [quote(what) for what in report.public],
         "machines reach any address": [quote(name) for name in report.egress],
     }
     return [f"{what}: {_first(names)}" for what, names in parts.items() if names]
+
+
+def lost_data(report: ReviewReport, quote: Quote) -> list[str]:
+    """Data that is lost, or kept less: with its resource, or though that stays."""
+    found = [
+        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
+        for each in report.destroyed
+        if each.is_loss
+    ]
+    kept = (f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses)
+    return [*found, *kept]
+
+
+def limit(change: FieldDifference, quote: Quote) -> str:
+    """A limit or a level, old and new."""
+    return f"{quote(change.path)} {quote(change.old or '')} → {quote(change.new or '')}"
 
 
 def _first(names: Sequence[str]) -> str:
@@ -91,7 +103,8 @@ def _failed(report: ReviewReport) -> str:
     }[report.outcome]
 
 
-def _cost(report: ReviewReport) -> str:
+def cost(report: ReviewReport) -> str:
+    """What the submitted jobs can cost together."""
     missing = report.unpriced
     if len(missing) == len(report.submitted):
         return "no price is known"
@@ -115,8 +128,8 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
     return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
 
 
-def _reserved(report: ReviewReport, quote: Quote) -> str:
-    """What is paid for machines that are kept, whether or not a job runs on them: the change."""
+def reservations(report: ReviewReport, quote: Quote) -> str:
+    """What machines that are kept cost more or less a month, and which."""
     changes = [each.monthly for each in report.reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)
@@ -125,7 +138,7 @@ def _reserved(report: ReviewReport, quote: Quote) -> str:
     price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
     what = " and ".join(part for part in (price, more) if part)
     named = _first([_machines(each, quote) for each in report.reservations])
-    return f"reservations, used or not: {what} ({named})"
+    return f"{what} ({named})"
 
 
 def _machines(change: ReservationChange, quote: Quote) -> str:
