@@ -61,7 +61,7 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
-test: setup ## run all tests: unit, golden, policy, browser, containers, end to end
+test: setup ## run all tests: unit, golden, policy, browser, containers, clients, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; SEED=N)
@@ -80,6 +80,7 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 	@$(PYTHON) tools/actionlint.py
 	$(BIN)/actionlint
 	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .
+	$(BIN)/hadolint jobs/*/Dockerfile*
 
 format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff check --fix
@@ -102,3 +103,4 @@ clean: ## remove .venv and the caches in this folder (make clean-local goes firs
 
 requirements: ## compile requirements/*.txt anew from *.in (UPGRADE=1: newest versions)
 	$(BIN)/python tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
+	$(BIN)/python tools/compile_image_locks.py $(if $(UPGRADE),--upgrade)

@@ -56,8 +56,13 @@ def deploy(stack: Stack) -> None:
 
 
 def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Every component, in order, and the stack's outputs."""
-    settings = stack.settings
+    """Every component, in order, and the stack's outputs.
+
+    ``requests`` are by the keys of the stack file, as outputs are. Resources go by first keys.
+    """
+    outputs = {key: request.submission.job for key, request in requests.items()}
+    requests = {request.submission.job: request for request in requests.values()}
+    settings = stack.declared
     names, labels = settings.names, settings.labels_by_team
     apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
     storage = Storage(
@@ -87,12 +92,23 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *identities.values(),
     ]
     training = declare_training(stack, requests, needed)
-    export("buckets", {key: bucket.url for key, bucket in storage.buckets.items()})
+    export_outputs(stack, storage, registry, identities)
+    jobs = {key: summary(training.jobs[job], requests[job]) for key, job in outputs.items()}
+    export("jobs", jobs)
+
+
+def export_outputs(
+    stack: Stack, storage: Storage, registry: Registry, identities: Mapping[str, TrainingAccount]
+) -> None:
+    """Outputs of what jobs use, by the keys of the stack file."""
+    urls = {key: bucket.url for key, bucket in storage.buckets.items()}
+    emails = {key: account.email for key, account in identities.items()}
+    export("buckets", stack.by_new_keys(("buckets",), urls))
     export("registry", registry.url)
-    export("serviceAccounts", {key: account.email for key, account in identities.items()})
-    export("limits", limits_by_section(settings))  # a review compares them with those of the files
-    export("policyLevels", dict(settings.policy_levels))
-    export("jobs", {key: summary(job, requests[key]) for key, job in training.jobs.items()})
+    export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
+    # A review compares them with those of the files.
+    export("limits", limits_by_section(stack.declared))
+    export("policyLevels", dict(stack.declared.policy_levels))
 
 
 def declare_identities(
@@ -103,7 +119,7 @@ def declare_identities(
     secrets: Secrets,
 ) -> dict[str, TrainingAccount]:
     """The accounts that jobs run as, by key."""
-    settings = stack.settings
+    settings = stack.declared
     fetching = accounts_fetching_packages(settings, requests)
     return {
         key: TrainingAccount(
@@ -126,12 +142,13 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
 
     No job waits for that account.
     """
-    settings = stack.settings
+    settings = stack.declared
     registry = Registry(
         "registry",
         names=settings.names,
         labels=settings.labels,
         settings=settings.registry,
+        pinned=stack.pinned_digests,
         after=apis.on("artifactregistry"),
     )
     if settings.builds_images:
@@ -150,14 +167,14 @@ def declare_training(
     stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
 ) -> Training:
     """The jobs, which need all of ``after``."""
-    settings, names = stack.settings, stack.settings.names
+    settings, names = stack.declared, stack.declared.names
     return Training(
         "training",
         requests=requests,
         jobs=settings.jobs,
-        labels=names.labels(settings.labels),
+        labels=settings.labels,
         team_labels={
-            key: names.labels(settings.labels_of(team))
+            key: settings.labels_of(team)
             for key, request in requests.items()
             if (team := settings.team_at(account_of(request)))
         },
@@ -182,7 +199,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
 
 def declare_network(stack: Stack, apis: Apis) -> list[Network]:
     """The network, in the project of its owner; nothing where jobs use none."""
-    settings, plan, host = stack.settings, stack.network, stack.settings.shared_vpc
+    settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
     if plan is None:
         return []
     peering = plan.mode == "peering"

@@ -18,7 +18,7 @@ from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
-from infra.images import pins
+from infra.images import pinned, pins
 from infra.plan import external_grants, packages
 from infra.plan.facts import account_limits, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
@@ -32,7 +32,7 @@ from infra.plan.reservations import (
     plan_reservations,
     reservation_grants,
 )
-from infra.settings import locations, partial, reader, stack_files
+from infra.settings import locations, partial, reader, renames, stack_files
 from infra.settings.model import Settings
 from infra.settings.reader import Schema
 from infra.stack_rules import (
@@ -45,6 +45,7 @@ from infra.stack_rules import (
     reservations,
     teams,
 )
+from infra.stack_rules import renames as rename_rules
 
 #: How the training project's stack files are read.
 SCHEMA: Final = Schema("vertex-training", Settings)
@@ -55,44 +56,56 @@ class Stack:
     """A stack whose file is in order. ``root`` is the checkout."""
 
     settings: Settings
+    """As the stack file has them; jobs and references go by these keys."""
     root: Path
     packages: Mapping[str, Package]
     """The built packages, by key."""
 
     @functools.cached_property
+    def declared(self) -> Settings:
+        """The settings by the keys that names and the state have: all plans are made of these."""
+        return renames.with_first_keys(self.settings)
+
+    @functools.cached_property
     def network(self) -> NetworkPlan | None:
         """The network, or None if jobs use none."""
-        return plan_network(self.settings)
+        return plan_network(self.declared)
 
     @functools.cached_property
     def reservations(self) -> Mapping[str, ReservationPlan]:
-        """The reservations, by key."""
-        return plan_reservations(self.settings)
+        """The reservations, by first key."""
+        return plan_reservations(self.declared)
 
     @functools.cached_property
     def network_grants(self) -> Sequence[GrantRequest]:
         """Grants that the network needs."""
-        return network_grants(self.settings, self.network)
+        return network_grants(self.declared, self.network)
 
     @functools.cached_property
     def reservation_grants(self) -> Sequence[GrantRequest]:
         """Grants that the reservations need."""
-        return reservation_grants(self.settings, self.reservations)
+        return reservation_grants(self.declared, self.reservations)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
         """What ``${kind.name}`` stands for in a job file."""
-        return reference_table(self.settings, self.network, self.reservations, self.packages)
+        table = reference_table(self.declared, self.network, self.reservations, self.packages)
+        return renames.with_new_keys(self.settings, table)
 
     @functools.cached_property
     def context(self) -> Context:
         """What is around every job of this stack, other jobs aside."""
-        facts = stack_facts(self.settings, self.network, self.reservations)
+        facts = stack_facts(self.declared, self.network, self.reservations)
         return dataclasses.replace(
             Context.of(facts),
-            limits=job_limits(self.settings),
-            account_limits=account_limits(self.settings),
+            limits=job_limits(self.declared),
+            account_limits=account_limits(self.declared),
         )
+
+    def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
+        """What has first keys, by the keys of the stack file; the stack's own entries stay."""
+        new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
+        return {new.get(first, first): value for first, value in found.items()}
 
     def submission(self, job: str, run: int = 1) -> Submission:
         """The submission of a job in this stack."""
@@ -100,7 +113,9 @@ class Stack:
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
     def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
-        """Every job of the stack, by its name, with the problems of its file.
+        """Every job of the stack, by its key in the stack file, with the problems of its file.
+
+        A renamed job keeps its first key as its name and so its identity.
 
         ``shown`` makes a file's name in messages from its name in the config.
 
@@ -113,9 +128,11 @@ class Stack:
                 shown(job.file),
                 self.submission(key, job.run),
             )
-            for key, job in self.settings.jobs.items()
+            for key, job in self.declared.jobs.items()
         ]
-        return job_file.check_job_files(found, self.references, self.context)
+        results = job_file.check_job_files(found, self.references, self.context)
+        keys = renames.first_keys(self.settings, ("jobs",))
+        return {key: results[first] for key, first in keys.items()}
 
     def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
         """A file that no job of the stack names, as if ``job`` did."""
@@ -131,11 +148,13 @@ class Stack:
 
     def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
         """What is over the stack's limits in the stack as a whole."""
-        return self.located(limits.exceeded(self.settings, results))
+        return self.located(limits.exceeded(self.declared, results))
 
     def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
         """Settings that are valid and probably not meant."""
-        found = advice.warnings(self.settings, self.reservations, requests, now)
+        first = renames.first_keys(self.settings, ("reservations",))
+        plans = {key: self.reservations[first[key]] for key in first}
+        found = advice.warnings(self.settings, plans, requests, now)
         return [*self.located(found), *self.image_warnings()]
 
     def image_warnings(self) -> list[Problem]:
@@ -143,18 +162,25 @@ class Stack:
         found = pins.warnings(self.settings, self.root)
         return self.located([dataclasses.replace(each, level="warning") for each in found])
 
+    @property
+    def pinned_digests(self) -> Sequence[str]:
+        """Digests in the stack's repository that a stack file pins, this one's or another's."""
+        found = [each for each in pinned.records(self.root) if each.stack != self.settings.stack]
+        others = pinned.digests_in(self.settings.names.repository(), found)
+        return sorted({*others, *pinned.digests_of(self.settings)})
+
     def reservation_costs(self, now: datetime.datetime) -> list[str]:
         """A line for each reservation the stack makes."""
-        return cost_lines(self.reservations, self.settings.region, now)
+        return cost_lines(self.reservations, self.declared.region, now)
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Grants that these jobs need for their keys and images."""
-        return job_grants(self.settings, [request.message for request in requests.values()])
+        return job_grants(self.declared, [request.message for request in requests.values()])
 
     def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
         """What other teams must do before jobs can run; empty if there is nothing."""
         grants = [*self.network_grants, *self.reservation_grants, *self.job_grants(requests)]
-        return external_grants.report(self.settings, self.network, grants)
+        return external_grants.report(self.declared, self.network, grants)
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:
         """Problems with paths below the namespace, at their places in the stack file."""
@@ -206,6 +232,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
     """Everything that does not hold across the keys of a stack file."""
     return [
         *names.problems(settings),
+        *rename_rules.problems(settings),
         *teams.problems(settings),
         *files.problems(settings, root),
         *network.problems(settings),

@@ -145,7 +145,11 @@ class UnsupportedBuildError(StandInError):
 
 
 class CommandNotFoundError(StandInError):
-    """The program cannot be started on this machine."""
+    """The program cannot be started on this machine; ``replica`` is the one that runs it."""
+
+    def __init__(self, message: str, replica: str = "") -> None:
+        self.replica = replica
+        super().__init__(message)
 
 
 class JobCancelledError(StandInError):

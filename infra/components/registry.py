@@ -8,15 +8,14 @@ general/custom-service-account).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
+from infra.images import cleanup
+from infra.images.cleanup import CleanupPolicy
 from infra.naming import Names
 from infra.settings.model import Registry as RegistrySettings
-
-DAY: Final = 24 * 3600
 
 
 class Registry(pulumi.ComponentResource):
@@ -33,9 +32,11 @@ class Registry(pulumi.ComponentResource):
         names: Names,
         labels: Mapping[str, str],
         settings: RegistrySettings,
+        pinned: Sequence[str] = (),
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """``pinned``: digests in it that no clean-up may delete."""
         super().__init__("vertextraining:registry:Registry", name, None, opts)
         repository = gcp.artifactregistry.Repository(
             f"{name}-docker",
@@ -47,7 +48,7 @@ class Registry(pulumi.ComponentResource):
             docker_config=gcp.artifactregistry.RepositoryDockerConfigArgs(
                 immutable_tags=settings.immutable_tags
             ),
-            cleanup_policies=_cleanup(settings),
+            cleanup_policies=[_cleanup(each) for each in cleanup.declared(settings, pinned)],
             vulnerability_scanning_config=_scanning(settings),
             labels=names.labels(labels),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
@@ -70,25 +71,20 @@ def _scanning(
     )
 
 
-def _cleanup(
-    settings: RegistrySettings,
-) -> list[gcp.artifactregistry.RepositoryCleanupPolicyArgs]:
-    """Untagged images go after a while; the newest versions of each image always stay."""
-    policy = gcp.artifactregistry.RepositoryCleanupPolicyArgs
-    return [
-        policy(
-            id="delete-untagged",
-            action="DELETE",
-            condition=gcp.artifactregistry.RepositoryCleanupPolicyConditionArgs(
-                tag_state="UNTAGGED",
-                older_than=f"{settings.delete_untagged_after_days * DAY}s",
-            ),
-        ),
-        policy(
-            id="keep-newest",
-            action="KEEP",
+def _cleanup(policy: CleanupPolicy) -> gcp.artifactregistry.RepositoryCleanupPolicyArgs:
+    if policy.keep_count is not None:
+        return gcp.artifactregistry.RepositoryCleanupPolicyArgs(
+            id=policy.id,
+            action=policy.action,
             most_recent_versions=gcp.artifactregistry.RepositoryCleanupPolicyMostRecentVersionsArgs(
-                keep_count=settings.keep_versions
+                keep_count=policy.keep_count
             ),
-        ),
-    ]
+        )
+    condition = gcp.artifactregistry.RepositoryCleanupPolicyConditionArgs(
+        tag_state=None if policy.tag_state == "ANY" else policy.tag_state,
+        version_name_prefixes=policy.version_name_prefixes or None,
+        older_than=f"{policy.older_than}s" if policy.older_than else None,
+    )
+    return gcp.artifactregistry.RepositoryCleanupPolicyArgs(
+        id=policy.id, action=policy.action, condition=condition
+    )

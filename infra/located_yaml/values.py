@@ -44,6 +44,14 @@ class Value:
     keys: dict[str, tuple[int, int]] | None = None
     """Of a mapping: line and column of each key."""
 
+    def plain(self) -> Any:
+        """The value without places: scalars, lists and dicts."""
+        if isinstance(self.content, dict):
+            return {key: value.plain() for key, value in self.content.items()}
+        if isinstance(self.content, list):
+            return [value.plain() for value in self.content]
+        return self.content
+
 
 def unreadable(
     rule: str, location: Location, what: str, value: str = "", hint: str = ""

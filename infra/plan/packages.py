@@ -24,6 +24,8 @@ from infra.errors import ConfigError, Location, Problem
 SKIPPED: Final = ("__pycache__", "build", "dist")
 #: What google-github-actions/auth leaves in a workflow's checkout.
 CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
+#: What an image is built from beside the code: ``vt images build`` reads it, and no job.
+IMAGE_FILES: Final = re.compile(r"Dockerfile(\..*)?\Z|.*\.(lock|in)\Z")
 #: pip's own rule: a # begins a comment only at the start of a line or after a space.
 COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 REQUIREMENTS: Final = "requirements.txt"
@@ -132,7 +134,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def _skipped(inside: PurePath) -> bool:
     hidden = any(part.startswith(".") or part in SKIPPED for part in inside.parts)
-    return hidden or CREDENTIALS.match(inside.name) is not None
+    return hidden or any(kind.match(inside.name) for kind in (CREDENTIALS, IMAGE_FILES))
 
 
 def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:

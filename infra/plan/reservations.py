@@ -10,6 +10,7 @@ from typing import Any, Final
 from infra.catalog import costs, machines
 from infra.plan import grants
 from infra.plan.grants import GrantRequest
+from infra.settings import renames
 from infra.settings.model import Settings
 from infra.settings.reservations import Reservation
 
@@ -62,7 +63,8 @@ def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
 
 def _plan(settings: Settings, key: str, given: Reservation) -> ReservationPlan:
     project = given.project or settings.project
-    made = f"projects/{project}/zones/{given.zone}/reservations/{settings.names.reservation(key)}"
+    name = settings.names.reservation(renames.first_key(key, given))
+    made = f"projects/{project}/zones/{given.zone}/reservations/{name}"
     accelerator, count = accelerators(given)
     return ReservationPlan(
         key, given.existing or made, given.machine_type, accelerator, count, given

@@ -8,6 +8,7 @@
 ``limits``         the section ``limits``
 ``teams``          the section ``teams``
 ``drift``          the section ``drift``
+``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings; refuses unknown keys and encrypted values
 ``partial``        as much of a wrong config as is valid, so that rules judge the rest
 ``stack_files``    reads a stack's config from its files, for tools without an engine

@@ -13,7 +13,14 @@ from infra.settings.drift import DriftSettings
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
-from infra.settings.section import Key, ProjectId, ProjectNumber, Section, form
+from infra.settings.section import (
+    Key,
+    NamedSection,
+    ProjectId,
+    ProjectNumber,
+    Section,
+    form,
+)
 from infra.settings.teams import Team
 
 #: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
@@ -26,7 +33,7 @@ OUTSIDE: Final = (
 BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
 
 
-class Bucket(Section):
+class Bucket(NamedSection):
     """A bucket. Always regional, closed to the public, with uniform access."""
 
     objects: dict[str, str] = {}
@@ -54,7 +61,7 @@ class Bucket(Section):
         return days
 
 
-class ServiceAccount(Section):
+class ServiceAccount(NamedSection):
     """An account that jobs run as, and its access; every grant is derived from this."""
 
     reads: list[str] = []
@@ -72,7 +79,7 @@ class ServiceAccount(Section):
     """IAM members that may submit jobs as it; the team's without it, or else the stack's."""
 
 
-class Secret(Section):
+class Secret(NamedSection):
     """A secret's container. The value is added outside of this stack and never read here."""
 
     description: str = ""
@@ -134,7 +141,7 @@ class Registry(Section):
     delete_untagged_after_days: int = Field(default=30, ge=1)
 
 
-class Job(Section):
+class Job(NamedSection):
     """A job file and what the stack asks of it."""
 
     file: str

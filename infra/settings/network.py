@@ -12,7 +12,14 @@ from typing import Annotated, Final, Literal
 import pydantic
 from pydantic import Field
 
-from infra.settings.section import Key, ProjectId, ProjectNumber, Section, form
+from infra.settings.section import (
+    Key,
+    NamedSection,
+    ProjectId,
+    ProjectNumber,
+    Section,
+    form,
+)
 
 
 def _network(text: str) -> str:
@@ -67,7 +74,7 @@ class Subnet(Section):
     """Whether machines without an external address reach Google's APIs."""
 
 
-class IpRange(Section):
+class IpRange(NamedSection):
     """Addresses that peering sets aside for the machines of jobs: a global address."""
 
     prefix_length: int | None = Field(default=None, ge=8, le=29)
@@ -95,7 +102,7 @@ class DnsPeering(Section):
     target_network: Name | None = None
 
 
-class Allow(Section):
+class Allow(NamedSection):
     """What the machines of jobs may reach in the network, beside one another."""
 
     protocol: Literal["tcp", "udp", "icmp"] = "tcp"

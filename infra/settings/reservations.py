@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 import pydantic
 from pydantic import Field
 
-from infra.settings.section import ProjectId, Section, form
+from infra.settings.section import NamedSection, ProjectId, Section, form
 
 ReservationPath = Annotated[
     str,
@@ -36,7 +36,7 @@ class LocalSsds(Section):
     disk_size_gb: Literal[375, 3000] = 375
 
 
-class Reservation(Section):
+class Reservation(NamedSection):
     """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
 
     zone: Zone

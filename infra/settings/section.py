@@ -32,3 +32,10 @@ class Section(BaseModel):
     """Base of all sections: camelCase in the file, unknown keys refused, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+
+class NamedSection(Section):
+    """An entry whose key becomes part of the name of what is made."""
+
+    formerly: Key | None = None
+    """The key it was created under, which its name and its place in the state keep."""

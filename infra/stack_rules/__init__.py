@@ -2,6 +2,7 @@
 
 ===================  =================================================================
 ``names``            names that Google Cloud would refuse; keys of what is not there
+``renames``          ``formerly``: each name in the cloud belongs to one entry
 ``teams``            the section ``teams``: what a team owns
 ``files``            files that the stack file names
 ``project_numbers``  numbers that are not their project's

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra import naming
+from infra.customjob.protocol.ports import JOB_LABELS
 from infra.errors import Path, Problem, did_you_mean
+from infra.settings import renames
 from infra.settings.model import Settings
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
     """Everything that does not hold."""
     yield from _buckets(settings)
-    for key in settings.service_accounts:
-        if not naming.ACCOUNT_ID.match(name := settings.names.account_id(key)):
+    for key, account in settings.service_accounts.items():
+        name = settings.names.account_id(renames.first_key(key, account))
+        if not naming.ACCOUNT_ID.match(name):
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
     yield from _labels(settings)
@@ -37,14 +40,14 @@ def problems(settings: Settings) -> Iterator[Problem]:
 def _labels(settings: Settings) -> Iterator[Problem]:
     for key, value in settings.labels.items():
         path = ("labels", key)
-        if key in naming.OWN_LABELS:
+        if naming.is_own_label(key):
             yield Problem("the stack sets this label itself", value, "remove it", path)
         elif key.startswith("goog"):
             # https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs
             yield Problem("labels that begin with goog are Google's", key, "rename it", path)
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=path)
-    most = naming.MOST_LABELS - len(naming.OWN_LABELS)
+    most = naming.MOST_LABELS - len(JOB_LABELS)
     if (count := len(settings.labels)) > most:
         hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
         yield Problem("too many labels", str(count), hint, ("labels",))
@@ -64,11 +67,12 @@ def _image_builds(settings: Settings) -> Iterator[Problem]:
 
 
 def _buckets(settings: Settings) -> Iterator[Problem]:
-    for key in settings.buckets:
+    for key, bucket in settings.buckets.items():
         path = ("buckets", key)
         if key in (naming.STAGING, naming.CONTROL):
             yield Problem("the stack makes this bucket itself", key, "rename it", path)
-        if not naming.BUCKET.match(name := settings.names.bucket(key)):
+        name = settings.names.bucket(renames.first_key(key, bucket))
+        if not naming.BUCKET.match(name):
             yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
 
 

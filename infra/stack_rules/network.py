@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from infra import catalog, naming
 from infra.errors import Path, Problem, dotted
 from infra.plan import network as network_plan
+from infra.settings import renames
 from infra.settings.model import Settings
 from infra.settings.network import IpRange, Network
 
@@ -202,8 +203,10 @@ def _names(settings: Settings) -> Iterator[Problem]:
     names = settings.names
     network = settings.network
     made: dict[Path, str] = {("network",): names.network()}
-    made |= {("network", "ranges", key): names.ip_range(key) for key in network.ranges}
-    made |= {("network", "allow", key): names.firewall(key) for key in network.allow}
+    for key, wanted in network.ranges.items():
+        made[("network", "ranges", key)] = names.ip_range(renames.first_key(key, wanted))
+    for key, allow in network.allow.items():
+        made[("network", "allow", key)] = names.firewall(renames.first_key(key, allow))
     for path, name in made.items():
         if not naming.COMPUTE.match(name):
             yield Problem(

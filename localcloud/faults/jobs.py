@@ -1,16 +1,12 @@
-"""Faults that happen to jobs: no machine to be had, or one that is taken away."""
+"""Faults that happen to jobs: no machine to be had, one that is taken away, or a process killed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
 
 from localcloud.faults.model import Fault, Kind, Service
 from localcloud.faults.table import FaultTable
 from localcloud.vertex.records import JobRecord
-
-#: Restarts after a preemption (docs.cloud.google.com/vertex-ai/docs/training/use-spot-vms).
-PREEMPTIONS: Final = 6
 
 
 def stockout_message(region: str) -> str:
@@ -28,12 +24,32 @@ class JobFaults:
         """The stock-out this job meets when it asks for its machines."""
         return self._take(job, lambda fault: fault.kind is Kind.STOCKOUT)
 
-    def preempted(self, job: JobRecord, ran_seconds: float) -> bool:
-        """Is the machine of this running job taken away now? Only SPOT jobs lose theirs."""
+    def preempted(self, job: JobRecord, names: Sequence[str], ran_seconds: float) -> Sequence[str]:
+        """The replicas of this running job that lose their machines now.
+
+        Only SPOT jobs lose theirs.
+        """
         if job.spec.get("scheduling", {}).get("strategy") != "SPOT":
-            return False
+            return ()
         due = self._take(
-            job, lambda fault: fault.kind is Kind.PREEMPT and ran_seconds >= (fault.seconds or 0)
+            job,
+            lambda fault: (
+                fault.kind is Kind.PREEMPT
+                and ran_seconds >= (fault.seconds or 0)
+                and fault.replica in ("", *names)
+            ),
+        )
+        return () if due is None else [due.replica] if due.replica else names
+
+    def killed(self, job: JobRecord, name: str, ran_seconds: float) -> bool:
+        """Is this replica of a running job killed now?"""
+        due = self._take(
+            job,
+            lambda fault: (
+                fault.kind is Kind.KILL
+                and ran_seconds >= (fault.seconds or 0)
+                and (fault.replica or "workerpool0-0") == name
+            ),
         )
         return due is not None
 

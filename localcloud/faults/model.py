@@ -71,12 +71,16 @@ class Kind(StrEnum):
     STOCKOUT = "stockout"
     """There is no machine: the job waits ``seconds``, or fails if none are given."""
     PREEMPT = "preempt"
-    """A running job with strategy SPOT loses its machine after ``seconds`` and is restarted."""
+    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted."""
+    KILL = "kill"
+    """A replica of a running job is killed after ``seconds``, by SIGKILL."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
 #: Kinds that apply to jobs that run rather than to calls.
-OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT})
+OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
+#: Kinds that apply to one replica of a job, or to all.
+_OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
 _ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
 _HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
 _NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
@@ -105,6 +109,8 @@ class Fault(BaseModel):
     """Before or after the service has done what it was asked for."""
     code: str = ""
     """gRPC code (UNAVAILABLE) on jobs, HTTP status (503) on storage."""
+    replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+)?$")
+    """The one replica that is killed (default: the primary) or preempted (default: all)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     nth: int = Field(default=1, ge=1)
     times: int | None = Field(default=None, ge=0)
@@ -184,8 +190,10 @@ def _value_problems(fault: Fault) -> Iterable[str]:
         yield f"{kind} needs seconds"
     if kind not in _TAKES_SECONDS and fault.seconds is not None:
         yield f"{kind} takes no seconds"
-    if kind is Kind.PREEMPT and (fault.nth, fault.probability) != (1, 1.0):
-        yield "preempt takes neither nth nor probability: it happens to the jobs it fits"
+    if kind in _OF_REPLICAS and (fault.nth, fault.probability) != (1, 1.0):
+        yield f"{kind} takes neither nth nor probability: it happens to the jobs it fits"
+    if kind not in _OF_REPLICAS and fault.replica:
+        yield f"{kind} takes no replica"
 
 
 def _code_problems(fault: Fault) -> Iterable[str]:

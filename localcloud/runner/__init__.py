@@ -3,13 +3,15 @@
 ==================  ==================================================================
 ``scheduler``       runs a few jobs at a time; the others wait as QUEUED
 ``job``             one job from PENDING to its end
-``machines``        the worker pool that can run here; claims on reservations
+``gang``            all replicas of a job: hosts, restarts, retries; a package
+``preparation``     what the replicas run, made ready once
+``machines``        waiting for machines; claims on reservations
 ``executors``       cached environments that stand in for prebuilt images
 ``packages``        the job's own packages on top of such an environment
 ``environment``     environment variables of a training container
 ``gcsfuse``         ``/gcs/BUCKET`` as a folder that is synchronised with the bucket
 ``programs``        what a replica starts: a command of this machine, or a container
 ``replica``         one process of a job, as a group of its own
-``joblog``          the log file of a replica
+``joblog``          the log file of a replica, and when its lines were written
 ==================  ==================================================================
 """

@@ -5,7 +5,7 @@ doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
 doc:training/distributed-training (CLUSTER_SPEC; "does not set TF_CONFIG for single-replica
 training jobs"). CLUSTER_SPEC of a single replica and its ``job`` string are as seen in the field.
 
-Two things differ on one machine: hosts in CLUSTER_SPEC are ``localhost``, and ``/gcs/…`` in
+Two things differ on one machine: the host of a single replica is ``localhost``, and ``/gcs/…`` in
 command, args and env values becomes a folder, because nothing may be mounted at ``/gcs`` here. Code
 that has ``/gcs`` written in itself is served in a container only, which has the mount.
 """
@@ -21,26 +21,36 @@ from typing import Any, Final
 
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
-_PORT: Final = 2222
+#: Keys of TF_CONFIG by worker pool (doc:training/distributed-training).
+_EVALUATOR: Final = "evaluator"
+_TENSORFLOW_ROLES: Final = {
+    "workerpool0": "chief",
+    "workerpool1": "worker",
+    "workerpool2": "ps",
+    "workerpool3": _EVALUATOR,
+}
+#: ``task.cloud`` is there on the service, and names something internal.
+_TASK_CLOUD: Final = "local"
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a replica runs: its pool and index, and the hosts of all pools."""
+    """Where a replica runs: its pool and index, and the addresses of all pools."""
 
     pool: int
     index: int
     cluster: Mapping[str, Sequence[str]]
+    """Pool -> entries ``HOST:PORT``."""
 
     @property
     def name(self) -> str:
         """``workerpool0-0``, as in logs and messages."""
         return f"workerpool{self.pool}-{self.index}"
 
-
-def single_replica() -> Placement:
-    """The only replica of the only pool."""
-    return Placement(0, 0, {"workerpool0": [f"localhost:{_PORT}"]})
+    @property
+    def alone(self) -> bool:
+        """The only replica of its job: the service sets no TF_CONFIG."""
+        return sum(map(len, self.cluster.values())) == 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ def service_variables(
         "CLOUD_ML_JOB_ID": job_id,
         "CLUSTER_SPEC": _cluster_spec(spec, placement),
     }
+    if not placement.alone:
+        variables["TF_CONFIG"] = _tf_config(spec, placement)
     prefix = spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "").rstrip("/")
     if prefix:
         variables["AIP_MODEL_DIR"] = f"{prefix}/model/"
@@ -132,6 +144,35 @@ def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[st
 
 
 def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:
+    return json.dumps(
+        {
+            "cluster": {name: list(hosts) for name, hosts in placement.cluster.items()},
+            "environment": "cloud",
+            "task": {"type": f"workerpool{placement.pool}", "index": placement.index},
+            "job": _job(spec, placement),
+        }
+    )
+
+
+def _tf_config(spec: Mapping[str, Any], placement: Placement) -> str:
+    # An evaluator is never a member of the cluster, but can be a task.
+    cluster = {
+        _TENSORFLOW_ROLES[name]: list(hosts)
+        for name, hosts in placement.cluster.items()
+        if _TENSORFLOW_ROLES[name] != _EVALUATOR
+    }
+    role = _TENSORFLOW_ROLES[f"workerpool{placement.pool}"]
+    return json.dumps(
+        {
+            "cluster": cluster,
+            "environment": "cloud",
+            "task": {"type": role, "index": placement.index, "cloud": _TASK_CLOUD},
+            "job": _job(spec, placement),
+        }
+    )
+
+
+def _job(spec: Mapping[str, Any], placement: Placement) -> str:
     pool = spec.get("workerPoolSpecs", [{}])[placement.pool]
     package = pool.get("pythonPackageSpec", {})
     task = package or pool.get("containerSpec", {})
@@ -140,11 +181,4 @@ def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:
         "package_uris": package.get("packageUris", []),
         "job_args": task.get("args", []),
     }
-    return json.dumps(
-        {
-            "cluster": {name: list(hosts) for name, hosts in placement.cluster.items()},
-            "environment": "cloud",
-            "task": {"type": f"workerpool{placement.pool}", "index": placement.index},
-            "job": json.dumps(job),
-        }
-    )
+    return json.dumps(job)

@@ -1,21 +1,19 @@
-"""One job from PENDING to its end: prepare, run the replica, set the final state.
+"""One job from PENDING to its end: prepare, run all replicas, set the final state.
 
-Runs one worker pool with one replica: more would begin at
-``machines.only_pool`` and get a ``Placement`` each. A worker that exits
-with an error is not restarted (the service restarts it up to five times, which only repeats a
-mistake here), so its first exit decides. Preemption and stock-outs happen as faults only.
+What happens when a replica ends is decided in ``localcloud.runner.gang``. Preemptions, stock-outs
+and killed replicas happen as faults only.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
-from collections.abc import Mapping
-from contextlib import closing
-from functools import partial
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from localcloud.containers.host import ContainerHost
 from localcloud.containers.images import registry_path
@@ -25,14 +23,21 @@ from localcloud.errors import (
     PreparationError,
     StartRefusedError,
 )
-from localcloud.faults.jobs import PREEMPTIONS, JobFaults, stockout_message
+from localcloud.faults.jobs import JobFaults, stockout_message
 from localcloud.home import Home, make_private
 from localcloud.inventory.store import Store
 from localcloud.rpc_code import RpcCode
-from localcloud.runner import environment, executors, machines, packages, replica
+from localcloud.runner import environment, machines, replica
+from localcloud.runner.environment import Placement
+from localcloud.runner.gang import cluster, hosts
+from localcloud.runner.gang.cluster import Replica
+from localcloud.runner.gang.hosts import Host
+from localcloud.runner.gang.life_cycle import Action, Decision, LifeCycle
+from localcloud.runner.gang.running import Gang, Member
 from localcloud.runner.gcsfuse import Mount
 from localcloud.runner.joblog import JobLog
-from localcloud.runner.programs import ContainerProgram, HostProgram, Program
+from localcloud.runner.preparation import Preparation
+from localcloud.runner.programs import ContainerProgram, Launch, Program
 from localcloud.vertex.admission import access_of, admit
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 
@@ -71,8 +76,9 @@ class JobRun:
         self.folders = environment.Folders(
             work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
         )
-        self.placement = environment.single_replica()
-        self.log = JobLog(log_path(home, record.job_id, self.placement.name))
+        self.mounts: list[Mount] = []
+        #: Of the primary replica; what concerns all replicas is in it too.
+        self.log = JobLog(log_path(home, record.job_id, "workerpool0-0"))
 
     def execute(self) -> bool:
         """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
@@ -91,48 +97,110 @@ class JobRun:
             return True
         try:
             admit(self.store, self.record)
-            self._wait_for_machines()
-            pool = machines.only_pool(self.record)
+            members = cluster.replicas(self.record.spec)
+            cluster.check_memory(len(members), psutil.virtual_memory().available)
+            machines.wait_for_machines(self.record, self.faults, self.cancelled, self.log.append)
             if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
                 return False
-            for folder in (self.folders.work, self.folders.tmp, self.folders.gcs):
-                folder.mkdir(parents=True, exist_ok=True)
-            mounts = self._mounts(_task(pool))
-            with closing(self._program(pool)) as program:
-                outcome = self._run(program, _task(pool), mounts)
-            for mount in mounts:
+            decision = self._run(members)
+            for mount in self.mounts:
                 mount.sync(final=True)
-            self._finish(outcome)
+            self._finish(decision)
         except StartRefusedError as error:
             self._end(JobState.FAILED, (error.code, error.message))
         except PreparationError as error:
             self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, str(error)))
         except CommandNotFoundError as error:
-            text = f"The replica {self.placement.name} could not be started: {error}."
+            text = f"The replica {error.replica or 'workerpool0-0'} could not be started: {error}."
             self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
         except JobCancelledError:
             self._end_cancelled()
         return True
 
-    def _wait_for_machines(self) -> None:
-        """There are always machines, but for a fault that says otherwise."""
-        fault = self.faults.stockout(self.record)
-        if fault is None:
-            return
-        text = stockout_message(self.record.region)
-        if fault.seconds is None:
-            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
-        self.log.append(f"{text} Waiting.")
-        if self.cancelled.wait(fault.seconds):
-            raise JobCancelledError
+    def _run(self, members: Sequence[Replica]) -> Decision:
+        """Run all replicas to the end of the job."""
+        self.folders.gcs.mkdir(parents=True, exist_ok=True)
+        self.mounts = self._mounts(members)
+        alone = len(members) == 1
+        folders = {each.name: self._folders(each, alone=alone) for each in members}
+        first = folders[members[0].name]
+        preparation = Preparation(
+            self.record,
+            folder=self.folder,
+            tmp=first.tmp,
+            log=self.log,
+            storage_url=self.storage_url,
+            containers=self.containers,
+            notes=self.home.children,
+            cancelled=self.cancelled,
+        )
+        with ExitStack() as programs:
+            made = {
+                each.name: programs.enter_context(
+                    closing(preparation.program(each, folders[each.name], alone=alone))
+                )
+                for each in members
+            }
+            named = not any(isinstance(each, ContainerProgram) for each in made.values())
+            at = hosts.choose(self.record.job_id, members, named=named)
+            hosts.write_hosts(self._hosts_file(), at)
+            placed = cluster.placements(members, {name: host.entry for name, host in at.items()})
+            gang = Gang(
+                members=[
+                    self._member(each, made[each.name], placed[each.name], at[each.name])
+                    for each in members
+                ],
+                life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
+                ports=_JobPorts(self, [each.name for each in members]),
+                notes=self.home.children,
+                cancelled=self.cancelled,
+                timeout_seconds=_timeout(self.record.spec),
+            )
+            return gang.run()
 
-    def _mounts(self, task: dict[str, Any]) -> list[Mount]:
+    def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
+        """A replica's own folders, made; buckets are one folder for all."""
+        base = self.folder if alone else self.folder / "replicas" / member.name
+        made = replace(self.folders, work=base / "work", tmp=base / "tmp")
+        for folder in (made.work, made.tmp):
+            folder.mkdir(parents=True, exist_ok=True)
+        return made
+
+    def _hosts_file(self) -> Path:
+        return self.folder / "hosts"
+
+    def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
+        log = JobLog(log_path(self.home, self.record.job_id, each.name))
+
+        def launch() -> Launch:
+            service = environment.service_variables(
+                job_id=self.record.job_id,
+                project_number=self.record.number,
+                spec=self.record.spec,
+                placement=placement,
+            )
+            user = environment.user_variables(each.task, service, program.gcs)
+            made = program.launch(service, user)
+            try:
+                argv = hosts.command_on(host, self._hosts_file(), made.argv, made.env)
+            except CommandNotFoundError as error:
+                raise CommandNotFoundError(str(error), each.name) from None
+            return replace(made, argv=argv)
+
+        primary = each.pool == each.index == 0
+        folders = self._folders(each, alone=placement.alone)
+        return Member(each.name, folders, self.log if primary else log, launch)
+
+    def _mounts(self, members: Sequence[Replica]) -> list[Mount]:
+        """The buckets that any replica names; all replicas find them in the same folder."""
         access = access_of(self.store, self.record)
+        names: set[str] = set()
+        for each in members:
+            names.update(environment.mounted_buckets(each.task))
+            if registry_path(each.task.get("imageUri", "")):  # its code may name the mount itself
+                names.update(environment.named_buckets(each.task, self.record.output_prefix))
         found: list[Mount] = []
-        names = environment.mounted_buckets(task)
-        if registry_path(task.get("imageUri", "")):  # its code may name the mount itself
-            names = environment.named_buckets(task, self.record.output_prefix)
-        for bucket in names:
+        for bucket in sorted(names):
             if self.store.bucket(bucket) is None:
                 self.log.append(f"/gcs/{bucket}: there is no such bucket.")
                 continue
@@ -142,144 +210,30 @@ class JobRun:
             found.append(mount)
         return found
 
-    def _program(self, pool: dict[str, Any]) -> Program:
-        if container := pool.get("containerSpec"):
-            if registry_path(container["imageUri"]):
-                return self._image(container)
-            return self._container(container)
-        package = pool["pythonPackageSpec"]
-        image = package["executorImageUri"]
-        executor = executors.for_image(image)
-        if executor is None:
-            known = ", ".join(row.image.replace("\\", "") for row in executors.table())
-            text = f"the executor image {image} has no stand-in here (there are: {known})."
-            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self.log.append(f"{image} is stood in for by an environment with torch {executor.torch}")
-        base = executors.environment(executor, self._log_step)
-        uris = list(package["packageUris"])
-        files = packages.fetch(uris, self.folder / "packages", self.storage_url)
-        python = packages.layer(base, self.folder / "venv")
-        packages.install(python, files, self.folders.tmp, self.log, self._prepare_with)
-        command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
-        return self._host_program(command, os.pathsep.join([str(python.parent), os.defpath]))
-
-    def _image(self, container: dict[str, Any]) -> Program:
-        if text := self.containers.refusal(self.record.spec):
-            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        engine = self.containers.engine
-        assert engine is not None
-        self.log.append(f"{container['imageUri']} runs in a container, by {engine.name}")
-        return ContainerProgram(
-            self.containers,
-            engine,
-            container,
-            name=f"vt-{self.record.job_id}",
-            folders=self.folders,
-            storage_url=self.storage_url,
-            run=self._prepare_with,
-        )
-
-    def _host_program(self, command: list[str], path: str) -> Program:
-        return HostProgram(command, path, self.folders, self.storage_url)
-
-    def _container(self, container: dict[str, Any]) -> Program:
-        image = container["imageUri"]
-        if not container.get("command"):
-            text = (
-                f"the image {image} cannot run here: this local cloud has no containers, and what "
-                "its ENTRYPOINT does is unknown. Give containerSpec.command to run it on the host."
-            )
-            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        path = os.environ.get("PATH", os.defpath)
-        executor = executors.for_image(image)
-        if executor:
-            base = executors.environment(executor, self._log_step)
-            path = os.pathsep.join([str(base / "bin"), path])
-        self.log.append(f"no container: the command runs on this host in place of {image}")
-        return self._host_program([*container["command"], *container.get("args", [])], path)
-
-    def _log_step(self, text: str) -> None:
-        """Log a line of the preparation; ends it if the job was cancelled meanwhile."""
-        self.log.append(text)
-        if self.cancelled.is_set():
-            raise JobCancelledError
-
-    def _prepare_with(self, command: list[str], env: Mapping[str, str]) -> int:
-        outcome = replica.run(
-            command,
-            env=env,
-            cwd=self.folders.tmp,
-            log=self.log,
-            notes=self.home.children,
-            cancelled=self.cancelled,
-        )
-        if outcome.ending is replica.Ending.CANCELLED:
-            raise JobCancelledError
-        return outcome.code
-
-    def _run(self, program: Program, task: dict[str, Any], mounts: list[Mount]) -> replica.Outcome:
-        """Run the replica; a preempted one begins again, on a new machine with an empty disk."""
-        once = self.record.spec.get("scheduling", {}).get("disableRetries", False)
-        for restart in range(1 if once else PREEMPTIONS + 1):
-            outcome = self._run_once(program, task, mounts)
-            if outcome.ending is not replica.Ending.PREEMPTED:
-                return outcome
-            _sync_all(mounts)
-            self.log.append(f"preempted: {self.placement.name} lost its machine ({restart + 1})")
-            self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
-            for folder in (self.folders.work, self.folders.tmp):
-                shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir()
-        raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, stockout_message(self.record.region))
-
-    def _run_once(
-        self, program: Program, task: dict[str, Any], mounts: list[Mount]
-    ) -> replica.Outcome:
-        service = environment.service_variables(
-            job_id=self.record.job_id,
-            project_number=self.record.number,
-            spec=self.record.spec,
-            placement=self.placement,
-        )
-        launch = program.launch(service, environment.user_variables(task, service, program.gcs))
-        if self.cancelled.is_set() or not self.jobs.move(
-            self.record.job_id, JobState.RUNNING, only_from=(JobState.PENDING,)
-        ):
-            raise JobCancelledError
-        return replica.run(
-            launch.argv,
-            env=launch.env,
-            umask=launch.umask,
-            terminate=launch.terminate,
-            cwd=self.folders.work,
-            log=self.log,
-            notes=self.home.children,
-            cancelled=self.cancelled,
-            timeout_seconds=_timeout(self.record.spec),
-            tick=partial(_sync_all, mounts),
-            preempted=partial(self.faults.preempted, self.record),
-        )
-
-    def _finish(self, outcome: replica.Outcome) -> None:
-        if outcome.ending is replica.Ending.CANCELLED:
-            raise JobCancelledError
-        if outcome.ending is replica.Ending.TIMED_OUT:
+    def _finish(self, decision: Decision) -> None:
+        if decision.action is Action.SUCCEED:
+            self._end(JobState.SUCCEEDED)
+        elif decision.stockout:
+            text = stockout_message(self.record.region)
+            self._end(JobState.FAILED, (RpcCode.RESOURCE_EXHAUSTED, text))
+        elif not decision.ends:
             # In public threads a job past its timeout ends as cancelled, not as failed.
             limit = _timeout(self.record.spec)
             text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
-        elif outcome.code == 0:
-            self._end(JobState.SUCCEEDED)
         else:
-            self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, self._exit_message(outcome.code)))
+            end = decision.ends[0]
+            text = self._exit_message(end.name, end.code)
+            self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
 
-    def _exit_message(self, code: int) -> str:
+    def _exit_message(self, name: str, code: int) -> str:
         ended_by = replica.signal_name(code)
         reason = f"Termination reason: {ended_by or 'Error'}."
         return (
-            f"The replica {self.placement.name} exited with a non-zero status of {code}. {reason} "
+            f"The replica {name} exited with a non-zero status of {code}. {reason} "
             f"To find out more about why your job exited please check the logs: "
             f"vt local logs {self.record.job_id}"
+            + ("" if name == "workerpool0-0" else f" --replica {name}")
         )
 
     def _end_cancelled(self) -> None:
@@ -300,20 +254,39 @@ class JobRun:
         )
 
 
+class _JobPorts:
+    """What the gang of a job asks of it."""
+
+    def __init__(self, job: JobRun, names: Sequence[str]) -> None:
+        self._job, self._names = job, names
+
+    def began(self) -> bool:
+        return self._job.jobs.move(
+            self._job.record.job_id,
+            JobState.RUNNING,
+            only_from=(JobState.PENDING, JobState.RUNNING),
+        )
+
+    def paused(self) -> None:
+        job = self._job.record.job_id
+        self._job.jobs.move(job, JobState.PENDING, only_from=(JobState.RUNNING,))
+
+    def preempted(self, ran_seconds: float) -> Sequence[str]:
+        return self._job.faults.preempted(self._job.record, self._names, ran_seconds)
+
+    def killed(self, name: str, ran_seconds: float) -> bool:
+        return self._job.faults.killed(self._job.record, name, ran_seconds)
+
+    def tick(self) -> None:
+        for mount in self._job.mounts:
+            mount.sync(final=False)
+
+
 def log_path(home: Home, job_id: str, replica_name: str) -> Path:
     """Log file of one replica."""
     return home.jobs / job_id / "logs" / f"{replica_name}.log"
 
 
-def _task(pool: dict[str, Any]) -> dict[str, Any]:
-    return pool.get("containerSpec") or pool.get("pythonPackageSpec", {})
-
-
 def _timeout(spec: dict[str, Any]) -> float:
     text = spec.get("scheduling", {}).get("timeout", "")
     return float(text.removesuffix("s")) if text else _DEFAULT_TIMEOUT
-
-
-def _sync_all(mounts: list[Mount]) -> None:
-    for mount in mounts:
-        mount.sync(final=False)

@@ -1,31 +1,56 @@
-"""The machines a job runs on: the one process that stands for them, and reservations it takes."""
+"""The machines a job runs on: reservations it takes, and the waiting for machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from localcloud.errors import StartRefusedError
+from localcloud.errors import JobCancelledError, StartRefusedError
+from localcloud.faults.jobs import JobFaults, stockout_message
 from localcloud.inventory.store import Store
 from localcloud.rpc_code import RpcCode
 from localcloud.vertex import capacity
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 
+#: Default of ``scheduling.maxWaitDuration``, in seconds (T:custom_job).
+_DEFAULT_WAIT: Final = 24 * 3600.0
 
-def only_pool(job: JobRecord) -> dict[str, Any]:
-    """The one worker pool of a job that can run here.
 
-    Raises StartRefusedError for more replicas.
+def wait_for_machines(
+    job: JobRecord, faults: JobFaults, cancelled: threading.Event, report: Callable[[str], None]
+) -> None:
+    """Return when there are machines: at once, but for a fault that says otherwise.
+
+    A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
+    Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
     """
-    pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if pool]
-    replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools)
-    if replicas != 1:
-        text = (
-            f"this local cloud runs one replica, and this job has {replicas} in {len(pools)} "
-            "worker pools. Rehearse it with one, or run it on Vertex AI."
-        )
-        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-    return pools[0]
+    fault = faults.stockout(job)
+    if fault is None:
+        return
+    text = stockout_message(job.region)
+    scheduling = job.spec.get("scheduling", {})
+    wait, limit = fault.seconds, None
+    if scheduling.get("strategy") == "FLEX_START":
+        limit = max_wait(scheduling)
+        wait = math.inf if wait is None else wait
+    if wait is None:
+        raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+    report(f"{text} Waiting.")
+    longest = min(wait, math.inf if limit is None else limit)
+    if cancelled.wait(None if longest == math.inf else longest):
+        raise JobCancelledError
+    if limit is not None and limit < wait:
+        text = f"{text} None came within scheduling.maxWaitDuration ({limit:g}s)."
+        raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+
+
+def max_wait(scheduling: Mapping[str, Any]) -> float:
+    """Seconds of ``maxWaitDuration``; ``0s`` means for ever."""
+    text = scheduling.get("maxWaitDuration", "")
+    seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
+    return seconds or math.inf
 
 
 def claim_machines(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -19,11 +21,10 @@ from localcloud.errors import CommandNotFoundError
 from localcloud.home import PRIVATE_UMASK
 from localcloud.runner.joblog import JobLog
 
-#: Between SIGTERM and SIGKILL of a process that must end.
-GRACE_SECONDS: Final = 10.0
+#: Between SIGTERM and SIGKILL of a process that must end; a cancelled job has ended within 10 s.
+GRACE_SECONDS: Final = 8.0
 
 _POLL_SECONDS: Final = 0.05
-_TICK_SECONDS: Final = 2.0
 
 
 class Ending(Enum):
@@ -32,7 +33,6 @@ class Ending(Enum):
     EXITED = "exited"
     CANCELLED = "cancelled"
     TIMED_OUT = "timed out"
-    PREEMPTED = "preempted"
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,13 @@ def run(
     timeout_seconds: float | None = None,
     umask: int = PRIVATE_UMASK,
     terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False,
-    tick: Callable[[], None] = lambda: None,
-    preempted: Callable[[float], bool] = lambda _ran_seconds: False,
+    killed: Callable[[float], bool] = lambda _ran_seconds: False,
 ) -> Outcome:
-    """Run a command to its end, or until it is cancelled, preempted or takes too long.
+    """Run a command to its end, or until it is cancelled or takes too long.
 
-    Its output goes straight into the log file. ``tick`` is called every other second,
-    ``preempted`` all the time, with the seconds it ran. ``terminate``: see ``ChildProcess.end``.
-    What it leaves in its group is ended too.
+    Its output goes straight into the log file. ``killed`` is asked all the time, with the seconds
+    it ran: whether to kill it. ``terminate``: see ``ChildProcess.end``. What it leaves in its group
+    is ended too.
     Raises CommandNotFoundError.
     """
     process = _start(command, env, cwd, log, umask)
@@ -68,7 +67,7 @@ def run(
     try:
         end = partial(child.end, GRACE_SECONDS, terminate)
         with guests.replica(process.pid):
-            ending = _watch(process, end, cancelled, timeout_seconds, tick, preempted)
+            ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)
         processes.unregister_child(notes, child)
@@ -101,21 +100,17 @@ def _watch(
     end: Callable[[], None],
     cancelled: threading.Event,
     timeout_seconds: float | None,
-    tick: Callable[[], None],
-    preempted: Callable[[float], bool],
+    killed: Callable[[float], bool],
 ) -> Ending:
-    started = ticked = time.monotonic()
+    started = time.monotonic()
     while process.poll() is None:
-        now = time.monotonic()
-        if cancelled.is_set() or (timeout_seconds is not None and now - started > timeout_seconds):
+        ran = time.monotonic() - started
+        if cancelled.is_set() or (timeout_seconds is not None and ran > timeout_seconds):
             end()
             return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
-        if preempted(now - started):
-            end()
-            return Ending.PREEMPTED
-        if now - ticked > _TICK_SECONDS:
-            ticked = now
-            tick()
+        if killed(ran):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         cancelled.wait(_POLL_SECONDS)
     return Ending.EXITED
 

@@ -1,7 +1,8 @@
 """Cloud Logging's ``ListLogEntries`` over the log files of jobs: what the official client asks for.
 
-Processes write their logs by themselves and say no time, so an entry's timestamp is made: the
-job's creation and a millisecond a line. It orders the lines of a replica, and nothing else.
+Processes write their logs by themselves and say no time. An entry's timestamp is when the runner
+saw that the log had grown, twice a second; so the lines of several replicas are in order to the
+half second. Lines of a log without such notes are a millisecond apart, from the job's creation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from localcloud.errors import ApiError
 from localcloud.home import Home
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex.api_errors import invalid_argument
+from localcloud.vertex.log_times import LogTimes
 from localcloud.vertex.records import JobRecord, JobTable
 
 API: Final = "logging.googleapis.com"
@@ -109,26 +111,28 @@ class LogService:
         wanted = query.equal.get("resource.labels.task_name")
         for file in sorted((self.home.jobs / job.job_id / "logs").glob("*.log")):
             if wanted in (None, file.stem):
-                yield from _of_replica(job, file.stem, file.read_bytes(), query.since)
+                data, times = file.read_bytes(), LogTimes(file)
+                yield from _of_replica(job, file.stem, data, times, query.since)
 
 
 def _of_replica(
-    job: JobRecord, replica: str, data: bytes, since: datetime | None
+    job: JobRecord, replica: str, data: bytes, times: LogTimes, since: datetime | None
 ) -> Iterator[types.LogEntry]:
     created = datetime.fromisoformat(job.create_time)
     labels = {"job_id": job.job_id, "project_id": job.project, "task_name": replica}
     resource = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=labels)
-    text = data.decode(errors="replace")
-    lines = text.split("\n")
+    lines = data.split(b"\n")
     if not lines[-1] or not job.state.terminal:
         lines.pop()  # nothing, or a line that is still being written
+    end = 0
     for number, line in enumerate(lines):
-        time = created + timedelta(milliseconds=number)
+        end += len(line) + 1
+        time = times.of(end) or created + timedelta(milliseconds=number)
         if since is None or time >= since:
             yield types.LogEntry(
                 log_name=f"projects/{job.project}/logs/{replica}",
                 resource=resource,
-                text_payload=line,
+                text_payload=line.decode(errors="replace"),
                 timestamp=time,
                 insert_id=f"{job.job_id}-{replica}-{number:09}",
                 severity="INFO",

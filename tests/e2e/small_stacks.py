@@ -52,7 +52,7 @@ class SmallStack:
         """The project's number."""
         return project_number(self.project)
 
-    def write(self, jobs: dict[str, dict[str, Any]], **sections: Any) -> None:
+    def write(self, jobs: dict[str, dict[str, Any]], /, **sections: Any) -> None:
         """Write the stack file and a file for each job."""
         config: dict[str, Any] = {
             "gcp:project": self.project,

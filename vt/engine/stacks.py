@@ -59,6 +59,13 @@ class StackRef:
         """The parent of its jobs, as the API names it."""
         return f"projects/{self.project}/locations/{self.region}"
 
+    def first_key_of_job(self, key: str) -> str:
+        """The name that a job has in its labels: what it was ``formerly``, if it was renamed."""
+        entry: Any = read_stack_file(self.root, self.stack).get("config")
+        for part in (f"{self.pulumi_project}:jobs", key, "formerly"):
+            entry = entry.get(part) if isinstance(entry, dict) else None
+        return entry if isinstance(entry, str) else key
+
     def environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
         """This process's environment; for a local stack that of the local cloud, which is started.
 

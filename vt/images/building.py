@@ -15,9 +15,11 @@ from typing import Final
 from infra.errors import CommandError, ConfigError, ImageBuildError, Location, Problem, did_you_mean
 from infra.images import identity, pins
 from infra.images.identity import Source
+from infra.naming import is_local
 from infra.settings.model import Settings
 from localcloud.home import cache_dir
 from vt.images import labels, registry, stack_file
+from vt.images.engines import stand_in_bases
 from vt.images.engines.engine import Build, Engine
 
 #: Seconds between two looks at a lock.
@@ -104,6 +106,9 @@ def _build(
     engine = options.choose_engine()
     tag = identity.tag(wanted)
     options.report(f"{name}: building {source.context} with {engine.name}")
+    if is_local(settings.project) and engine.name != "docker":
+        for base in stand_in_bases.stand_ins(root / source.context / source.dockerfile):
+            options.report(stand_in_bases.notice(base))
     with tempfile.TemporaryDirectory(prefix="vt-context-") as folder:
         archive = Path(folder) / "context.tar"
         _write_archive(source, wanted, root, archive)

@@ -22,8 +22,13 @@ error (--code), drop (no answer), delay (--seconds), reset (connection closed), 
 answer), hold (until `vt local fault release`).
 
 On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
-stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT).
+stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the last
+two take --replica, and happen once a job has run for --seconds.
 """
+
+_Replica = Annotated[
+    str, typer.Option(help="Of kill (default: workerpool0-0) and preempt (default: all).")
+]
 
 
 @fault.command(help=_ADD)
@@ -46,6 +51,7 @@ def add(
         ""
     ),
     seconds: Annotated[float | None, typer.Option(help="How long, for kinds that last.")] = None,
+    replica: _Replica = "",
     nth: Annotated[int, typer.Option(help="Begin with the nth call that fits.")] = 1,
     times: Annotated[
         int | None, typer.Option(help="How often; 0: until cleared. Default: depends on KIND.")
@@ -61,7 +67,8 @@ def add(
     with plain_errors():
         wanted = Fault.parse(
             service=service, kind=kind, method=method, match=match, when=when, code=code,
-            seconds=seconds, nth=nth, times=times, probability=probability, seed=seed,
+            seconds=seconds, replica=replica, nth=nth, times=times,
+            probability=probability, seed=seed,
         )  # fmt: skip
         print(inject(Home.find(), wanted))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +15,10 @@ _ID: Final = re.compile(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
 _FORMATS: Final = frozenset(
     {"DOCKER", "MAVEN", "NPM", "APT", "YUM", "PYTHON", "KFP", "GO", "GENERIC"}
 )
+
+
+#: https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy-overview
+_MOST_POLICIES: Final = 10
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Repository(Service):
             raise CloudError(doing, 400, reason, "badRequest")
         if kind not in _FORMATS:
             raise CloudError(doing, 400, f'unsupported repository format "{kind}"', "badRequest")
+        for reason in _wrong_policies(inputs.get("cleanupPolicies") or []):
+            raise CloudError(doing, 400, reason, "badRequest")
 
     def exists(self, id_: str) -> str:
         return "the repository already exists"
@@ -55,3 +61,15 @@ class Repository(Service):
 
     def _location(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return text(dict(inputs), "location") or cloud.settings.region
+
+
+def _wrong_policies(policies: list[dict[str, Any]]) -> Iterator[str]:
+    """Why clean-up policies are refused. Here none is ever carried out: nothing is deleted."""
+    if len(policies) > _MOST_POLICIES:
+        yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
+    for policy in policies:
+        name = policy.get("id")
+        if policy.get("condition") and policy.get("mostRecentVersions"):
+            yield f'cleanup policy "{name}" has a condition and most_recent_versions: one of them'
+        if policy.get("mostRecentVersions") and policy.get("action") != "KEEP":
+            yield f'cleanup policy "{name}": most_recent_versions is for KEEP'

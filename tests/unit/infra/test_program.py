@@ -152,6 +152,14 @@ def test_images_of_prod_are_scanned_and_the_api_for_it_is_on_nowhere_else():
     assert "vulnerabilityScanningConfig" not in registered("dev")["registry-docker"][1]
 
 
+def test_the_clean_up_keeps_what_a_stack_file_pins():
+    digest = "sha256:" + "5" * 64
+    resources = registered("prod", images={"flash-attention": {"digest": digest}})
+    *_, kept = resources["registry-docker"][1]["cleanupPolicies"]
+    assert kept["action"] == "KEEP"
+    assert kept["condition"] == {"versionNamePrefixes": [digest]}
+
+
 def test_secrets_are_containers_without_a_value():
     types = {type_ for type_, _ in registered("prod").values()}
     assert "gcp:secretmanager/secret:Secret" in types

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 JOBS = Path(__file__).parents[3] / "jobs"
-sys.path.insert(0, str(JOBS))
+sys.path[:0] = [str(JOBS), str(JOBS / "lib")]
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,7 @@ def test_every_kind_of_job_has_a_file():
         "parameter-server",
         "spot-resume",
         "titanic",
+        "titanic-image",
         "titanic-t4",
         "two-h100",
     }

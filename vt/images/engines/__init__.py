@@ -1,16 +1,17 @@
 """Engines that build images, by name; each is loaded when it is used.
 
-=================  ==========================================================
-``engine``         the contract: a build, and what an engine does with it
-``commands``       docker, podman and buildah by their command lines
-``processes``      runs a program with a deadline, line by line
-``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
-``build_request``  what is asked of Cloud Build for an image
-``build_service``  its calls by the official client, and what refusals mean
-``build_sources``  archives in the staging bucket
-``build_logs``     lines of a build's log from Cloud Logging
-``standalone``     one build as a process of its own, for the local cloud
-=================  ==========================================================
+==================  ==========================================================
+``engine``          the contract: a build, and what an engine does with it
+``commands``        docker, podman and buildah by their command lines
+``processes``       runs a program with a deadline, line by line
+``cloud_build``     Cloud Build: starts, joins, follows and cancels a build
+``build_request``   what is asked of Cloud Build for an image
+``build_service``   its calls by the official client, and what refusals mean
+``build_sources``   archives in the staging bucket
+``build_logs``      lines of a build's log from Cloud Logging
+``standalone``      one build as a process of its own, for the local cloud
+``stand_in_bases``  base images that the local cloud stands in for
+==================  ==========================================================
 """
 
 from __future__ import annotations

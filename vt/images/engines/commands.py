@@ -21,7 +21,7 @@ from typing import Final
 from infra.errors import ImageBuildError
 from infra.images.identity import PLATFORM
 from vt.images import registry
-from vt.images.engines import processes
+from vt.images.engines import processes, stand_in_bases
 from vt.images.engines.engine import Build
 
 #: Seconds within which a daemon must answer.
@@ -56,7 +56,11 @@ class CommandEngine:
             log = processes.LastLines(write_log)
             local = f"{at.address}/{path}:{build.tag}"
             deadline = processes.Deadline(build.timeout)
-            self._run("build", self._build(build, local, context), log, deadline, build)
+            bases = self._stand_ins(context / build.dockerfile, at)
+            for name in bases:
+                log.write(stand_in_bases.notice(name))
+            command = [*self._build(build, local, context), *stand_in_bases.options(bases)]
+            self._run("build", [*command, str(context)], log, deadline, build)
             if winner := at.digest_of(path, build.tag):
                 write_log(f"{build.reference} was pushed by another build in between: taken.")
                 return winner
@@ -84,7 +88,13 @@ class CommandEngine:
             *labels,
             *(("--target", build.target) if build.target else ()),
         ]
-        return [self.program, "build", *own[self.name], *options, str(context)]
+        return [self.program, "build", *own[self.name], *options]
+
+    def _stand_ins(self, dockerfile: Path, at: registry.Registry) -> Mapping[str, str]:
+        """Base images that are stood in for: never those of an image for Google's registry."""
+        if self.name == "docker" or not at.is_local:
+            return {}
+        return stand_in_bases.stand_ins(dockerfile)
 
     def _push(
         self, build: Build, local: str, folder: Path, at: registry.Registry,

@@ -147,3 +147,12 @@ def test_what_signing_in_leaves_in_a_checkout_is_never_packed(folder):
     first = packaging.build("titanic", folder)
     (folder / "gha-creds-0123456789abcdef.json").write_text("{}")
     assert packaging.build("titanic", folder) == first
+
+
+def test_what_an_image_is_built_from_is_no_part_of_a_package(folder):
+    first = packaging.build("titanic", folder)
+    for name in ("Dockerfile", "Dockerfile.cuda", "cpu.lock", "image.in", ".dockerignore"):
+        (folder / name).write_text("changed")
+    assert packaging.build("titanic", folder) == first
+    (folder / "Dockerfiles.py").write_text("")
+    assert packaging.build("titanic", folder) != first

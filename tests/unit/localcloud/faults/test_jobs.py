@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
-from localcloud.faults.jobs import PREEMPTIONS
 from localcloud.faults.model import Fault
 from localcloud.faults.table import FaultTable
+from localcloud.runner.gang.life_cycle import PREEMPTIONS
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 JobState = vertex.JobState
@@ -74,7 +74,7 @@ def test_a_preempted_job_begins_again_on_an_empty_machine(cloud: Cloud) -> None:
     wait_until(lambda: cloud.client.get_custom_job(name=name).state in done)
     job = cloud.client.get_custom_job(name=name)
     assert job.state == JobState.JOB_STATE_SUCCEEDED
-    assert "preempted: workerpool0-0 lost its machine (1)" in cloud.log(job)
+    assert "preempted: workerpool0-0 lost its machine (1 of 6)" in cloud.log(job)
     assert "resumed\n" in cloud.log(job)
 
 

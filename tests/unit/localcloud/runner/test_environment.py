@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from localcloud.runner import environment
+from localcloud.runner.environment import Placement
 
 FOLDERS = environment.Folders(work=Path("/j/work"), tmp=Path("/j/tmp"), gcs=Path("/j/gcs"))
 SPEC = {
@@ -22,7 +23,7 @@ def variables(**spec: object) -> dict[str, str]:
         job_id="42",
         project_number="123456789012",
         spec={**SPEC, **spec},
-        placement=environment.single_replica(),
+        placement=Placement(0, 0, {"workerpool0": ["localhost:2222"]}),
     )
 
 

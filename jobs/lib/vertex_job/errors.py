@@ -1,0 +1,19 @@
+"""Exceptions of this library; the texts are for people."""
+
+from __future__ import annotations
+
+
+class VertexJobError(Exception):
+    """What ended the job, and what to do about it."""
+
+
+class ClusterError(VertexJobError):
+    """The service's description of the cluster is not understood; the text has what was seen."""
+
+
+class StoreError(VertexJobError):
+    """A file cannot be read or written."""
+
+
+class CheckpointError(VertexJobError):
+    """A checkpoint cannot be made, or is not whole."""

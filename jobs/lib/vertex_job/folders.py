@@ -1,0 +1,29 @@
+"""Output folders, as the service names them; below ``./`` where it names none.
+
+The service sets these only if the job has ``baseOutputDirectory``
+(https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements). They are ``gs://`` URIs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+
+def model_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Where the model goes, without a slash at the end."""
+    return _folder("AIP_MODEL_DIR", "model", environ)
+
+
+def checkpoint_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Where checkpoints go, without a slash at the end. The same for all attempts of a job."""
+    return _folder("AIP_CHECKPOINT_DIR", "checkpoints", environ)
+
+
+def tensorboard_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Where TensorBoard's logs go, without a slash at the end."""
+    return _folder("AIP_TENSORBOARD_LOG_DIR", "logs", environ)
+
+
+def _folder(variable: str, default: str, environ: Mapping[str, str]) -> str:
+    return environ.get(variable, "").rstrip("/") or default

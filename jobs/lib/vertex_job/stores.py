@@ -1,0 +1,217 @@
+"""Files below ``gs://BUCKET/PATH``, ``/gcs/BUCKET/PATH`` or a folder of this machine.
+
+No store renames anything: Cloud Storage FUSE copies where a file system renames, and a kill in
+between leaves both names. A file is written under its final name; who needs to know that a set of
+files is whole writes a list of them last (``vertex_job.checkpoints``).
+
+``gs://`` is reached by the JSON API of Cloud Storage, with the token of the job's service account,
+or at STORAGE_EMULATOR_HOST without one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import random
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from vertex_job.errors import StoreError
+
+_API = "https://storage.googleapis.com"
+_TOKEN_URL = (
+    "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
+)
+_ATTEMPTS, _TIMEOUT_SECONDS = 6, 120.0
+_TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class Store(Protocol):
+    """Files by their names below one place, which may have slashes."""
+
+    def sizes(self) -> dict[str, int]:
+        """Names of all files with their sizes in bytes."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """A file's content. Raises StoreError."""
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, or write it anew. Raises StoreError."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there. Raises StoreError."""
+        ...
+
+
+def store_at(place: str) -> Store:
+    """The store of a ``gs://`` URI or a path. Raises StoreError if it is neither."""
+    scheme, separator, rest = place.partition("://")
+    if not separator:
+        return DiskStore(Path(place))
+    bucket, _, prefix = rest.partition("/")
+    if scheme != "gs" or not bucket:
+        raise StoreError(f"{place!r} is neither gs://BUCKET/PATH nor a path")
+    return BucketStore(bucket, prefix)
+
+
+class DiskStore:
+    """Files of a folder, which may be a mounted bucket."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def sizes(self) -> dict[str, int]:
+        """Files that vanish meanwhile are left out."""
+        found: dict[str, int] = {}
+        for path in self.folder.rglob("*"):
+            try:
+                if path.is_file():
+                    found[path.relative_to(self.folder).as_posix()] = path.stat().st_size
+            except FileNotFoundError:
+                continue
+        return found
+
+    def read(self, name: str) -> bytes:
+        """The whole file."""
+        try:
+            return (self.folder / name).read_bytes()
+        except OSError as error:
+            raise StoreError(f"cannot read {self.folder / name}: {error.strerror}") from error
+
+    def write(self, name: str, data: bytes) -> None:
+        """The file is on the disk, or in the bucket, when this returns."""
+        path = self.folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+    def delete(self, name: str) -> None:
+        """Folders stay: a mounted bucket has none, and another process may be writing there."""
+        try:
+            (self.folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot delete {self.folder / name}: {error.strerror}") from error
+
+
+class BucketStore:
+    """Objects below a prefix of a bucket. An object is there as a whole, or not at all."""
+
+    def __init__(self, bucket: str, prefix: str) -> None:
+        self.bucket = bucket
+        self.prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._token, self._token_ends = "", 0.0
+
+    def sizes(self) -> dict[str, int]:
+        """Of all pages of the list."""
+        found: dict[str, int] = {}
+        page = ""
+        while True:
+            query = {"prefix": self.prefix, "fields": "items(name,size),nextPageToken"}
+            listed = self._json("GET", f"/storage/v1/b/{_quoted(self.bucket)}/o", query, page)
+            for item in listed.get("items", []):
+                found[item["name"][len(self.prefix) :]] = int(item["size"])
+            page = listed.get("nextPageToken", "")
+            if not page:
+                return found
+
+    def read(self, name: str) -> bytes:
+        """The whole object."""
+        return self._call("GET", self._object(name), {"alt": "media"}, None, f"read {name}")
+
+    def write(self, name: str, data: bytes) -> None:
+        """In one request; the service's checksum is compared."""
+        path = f"/upload/storage/v1/b/{_quoted(self.bucket)}/o"
+        query = {"uploadType": "media", "name": self.prefix + name}
+        answer = json.loads(self._call("POST", path, query, data, f"write {name}"))
+        digest = hashlib.md5(data, usedforsecurity=False).digest()
+        if answer.get("md5Hash", _base64(digest)) != _base64(digest):
+            raise StoreError(f"{self._uri(name)} arrived with another content than was sent")
+
+    def delete(self, name: str) -> None:
+        """Nothing happens if it is not there."""
+        self._call("DELETE", self._object(name), {}, None, f"delete {name}", missing_ok=True)
+
+    def _json(self, method: str, path: str, query: dict[str, str], page: str) -> dict[str, Any]:
+        if page:
+            query = {**query, "pageToken": page}
+        return json.loads(self._call(method, path, query, None, "list"))
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        what: str,
+        *,
+        missing_ok: bool = False,
+    ) -> bytes:
+        """Send a request until it is answered for good. Every one may be repeated without harm."""
+        base = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/")
+        if base and "://" not in base:
+            base = f"http://{base}"
+        url = f"{base or _API}{path}?{urllib.parse.urlencode(query)}"
+        reason = ""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(min(2.0**attempt, 30.0) * (0.5 + random.random() / 2))
+            headers = {"Content-Type": "application/octet-stream"}
+            if not base:
+                headers["Authorization"] = f"Bearer {self._bearer()}"
+            request = urllib.request.Request(url, body, headers, method=method)
+            try:
+                with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
+                    return answer.read()
+            except urllib.error.HTTPError as error:
+                if error.code == 404 and missing_ok:
+                    return b""
+                reason = f"HTTP {error.code} {error.reason}"
+                if error.code not in _TRANSIENT:
+                    break
+            except OSError as error:
+                reason = str(error)
+        raise StoreError(f"cannot {what} at {self._uri('')}: {reason}")
+
+    def _bearer(self) -> str:
+        """The token of the job's service account, from the machine's metadata server."""
+        if time.monotonic() >= self._token_ends:
+            request = urllib.request.Request(_TOKEN_URL, headers={"Metadata-Flavor": "Google"})
+            try:
+                with urllib.request.urlopen(request, timeout=10.0) as answer:
+                    given = json.load(answer)
+            except OSError as error:
+                raise StoreError(
+                    f"no token: the metadata server was not reached: {error}"
+                ) from None
+            self._token = str(given["access_token"])
+            self._token_ends = time.monotonic() + float(given["expires_in"]) - 60.0
+        return self._token
+
+    def _object(self, name: str) -> str:
+        return f"/storage/v1/b/{_quoted(self.bucket)}/o/{_quoted(self.prefix + name)}"
+
+    def _uri(self, name: str) -> str:
+        return f"gs://{self.bucket}/{self.prefix}{name}"
+
+
+def _quoted(text: str) -> str:
+    return urllib.parse.quote(text, safe="")
+
+
+def _base64(digest: bytes) -> str:
+    return base64.b64encode(digest).decode()

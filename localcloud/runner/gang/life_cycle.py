@@ -1,0 +1,154 @@
+"""What happens when replicas end: restarts and retries as the service documents them. Pure.
+
+Sources: doc:training/understanding-training-service (copy of 2026-08-22), and
+doc:training/use-spot-vms.
+
+====================================  =====================================================
+what ended a replica                  what follows
+====================================  =====================================================
+the primary one exits with 0          the job has succeeded; all others are ended
+another exits with 0                  it is done; the others go on
+exit 6, 134 (SIGABRT), 11, 139        maybe transient: the whole job again, up to 3 times
+(SIGSEGV)
+any other exit code                   an error of the code, which is permanent: the job failed
+killed from outside (SIGKILL,         not permanent: that replica again in the same place, up to
+SIGTERM)                              5 times each; then the whole job again, up to 3 times
+preempted (SPOT)                      the whole job again, up to 6 times
+====================================  =====================================================
+
+``restartJobOnWorkerRestart`` restarts all replicas where else one is; ``disableRetries`` makes the
+first time the last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+WORKER_RESTARTS: Final = 5
+JOB_RETRIES: Final = 3
+PREEMPTIONS: Final = 6
+
+_TRANSIENT: Final = frozenset({6, 134, 11, 139})
+#: 128 + SIGKILL and SIGTERM: nothing that code does to itself by mistake.
+_KILLED: Final = frozenset({137, 143})
+
+
+class Grade(Enum):
+    """What kind of failure an exit code stands for."""
+
+    PERMANENT = "permanent"
+    TRANSIENT = "transient"
+    KILLED = "killed"
+
+
+class Action(Enum):
+    """What the service does next."""
+
+    CONTINUE = "continue"
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    RESTART_REPLICAS = "restart replicas"
+    """Those of the decision, where they were."""
+    RESTART_ALL = "restart all"
+    """All replicas, where they were."""
+    RETRY_JOB = "retry job"
+    """All replicas, on new machines."""
+
+
+@dataclass(frozen=True)
+class End:
+    """A replica ended by itself, or was killed: its name and exit code."""
+
+    name: str
+    code: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What follows, and the replicas it is about: the one that failed, or those to restart."""
+
+    action: Action
+    ends: tuple[End, ...] = ()
+    note: str = ""
+    """For the log: what happened, and how often it may."""
+    stockout: bool = False
+    """FAIL: there are no machines any more."""
+
+
+def grade(code: int) -> Grade:
+    """What an exit code other than 0 stands for."""
+    if code in _TRANSIENT:
+        return Grade.TRANSIENT
+    return Grade.KILLED if code in _KILLED else Grade.PERMANENT
+
+
+@dataclass
+class LifeCycle:
+    """Counts restarts and retries of one job."""
+
+    primary: str
+    disable_retries: bool = False
+    restart_all: bool = False
+    retries: int = 0
+    preemptions: int = 0
+    restarts: Counter[str] = field(default_factory=Counter[str])
+
+    @classmethod
+    def of(cls, primary: str, scheduling: Mapping[str, Any]) -> LifeCycle:
+        """As ``scheduling`` of a job says, in the API's JSON form."""
+        once = bool(scheduling.get("disableRetries"))
+        # T:custom_job: disableRetries overrides restartJobOnWorkerRestart.
+        all_ = bool(scheduling.get("restartJobOnWorkerRestart")) and not once
+        return cls(primary, once, all_)
+
+    def preempt(self, names: Sequence[str]) -> Decision:
+        """Replicas lost their machines; FAIL ends the job with a stock-out."""
+        self.preemptions += 1
+        ends = tuple(End(name, 143) for name in names)
+        lost = f"{names[0]} lost its machine" if len(names) == 1 else "all lost their machines"
+        note = f"preempted: {lost} ({self.preemptions} of {PREEMPTIONS})"
+        if self.disable_retries or self.preemptions > PREEMPTIONS:
+            return Decision(Action.FAIL, ends, f"preempted: {lost}", stockout=True)
+        return Decision(Action.RETRY_JOB, ends, note)
+
+    def decide(self, ends: Sequence[End]) -> Decision:
+        """Replicas ended at about the same time: what follows.
+
+        One that was killed comes first among several: the others mostly fail because of it.
+        """
+        failed = [end for end in ends if end.code]
+        if any(end.name == self.primary and not end.code for end in ends):
+            return Decision(Action.SUCCEED)
+        if not failed:
+            return Decision(Action.CONTINUE)
+        killed = [end for end in failed if grade(end.code) is Grade.KILLED]
+        transient = [end for end in failed if grade(end.code) is Grade.TRANSIENT]
+        cause = (killed or transient or failed)[0]
+        if self.disable_retries or not (killed or transient):
+            return Decision(Action.FAIL, (cause,))
+        if not killed or any(self.restarts[end.name] >= WORKER_RESTARTS for end in killed):
+            return self._retry(cause)
+        self.restarts.update(end.name for end in killed)
+        counted = ", ".join(
+            f"{end.name} was killed (restart {self.restarts[end.name]} of {WORKER_RESTARTS})"
+            for end in killed
+        )
+        if self.restart_all:
+            note = f"{counted}; all replicas restart, as restartJobOnWorkerRestart says"
+            return Decision(Action.RESTART_ALL, tuple(killed), note)
+        return Decision(Action.RESTART_REPLICAS, tuple(killed), counted)
+
+    def _retry(self, cause: End) -> Decision:
+        if self.retries >= JOB_RETRIES:
+            return Decision(Action.FAIL, (cause,))
+        self.retries += 1
+        self.restarts.clear()
+        note = (
+            f"{cause.name} exited with status {cause.code}: the whole job is retried "
+            f"({self.retries} of {JOB_RETRIES})"
+        )
+        return Decision(Action.RETRY_JOB, (cause,), note)

@@ -1,0 +1,82 @@
+"""What is renamed in the stack file goes on in the cloud: real engine, CLI and a job that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from localcloud.vertex.records import JobState
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import REGION, SmallStack, job_file
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+CPU = {"zone": f"{REGION}-a", "machineType": "n1-standard-4", "count": 1}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("renames")) as copy:
+        made = SmallStack(copy, "renamed")
+        write(made)
+        made.up()
+        yield made
+
+
+def write(stack: SmallStack, names: dict[str, str] | None = None, **job: Any) -> None:
+    """The stack with each ``old`` name in ``names`` changed to its new one."""
+    names = names or {}
+
+    def key(old: str) -> str:
+        return names.get(old, old)
+
+    def entry(old: str, **fields: Any) -> dict[str, dict[str, Any]]:
+        return {key(old): {**fields, **({"formerly": old} if key(old) != old else {})}}
+
+    account = {"reads": [key("data")], "writes": [key("out")], "secrets": [key("token")]}
+    file = job_file(
+        serviceAccount=f"${{serviceAccounts.{key('trainer')}}}",
+        baseOutputDirectory={"outputUriPrefix": f"${{buckets.{key('out')}}}/${{job.name}}"},
+        **job,
+    )
+    stack.write(
+        {key("busy"): file},
+        buckets={**entry("data", forceDestroy=True), **entry("out", forceDestroy=True)},
+        secrets=entry("token"),
+        serviceAccounts=entry("trainer", **account),
+        reservations=entry("cpu", **CPU),
+        jobs=entry("busy", file=f"jobs/{stack.name}-{key('busy')}.yaml"),
+    )
+
+
+def renamed_to(suffix: str) -> dict[str, str]:
+    return {old: f"{old}-{suffix}" for old in ("data", "out", "token", "trainer", "cpu", "busy")}
+
+
+def test_everything_renamed_at_once_nothing_is_deleted_and_no_job_is_cancelled(
+    stack: SmallStack,
+) -> None:
+    before = stack.left()
+    write(stack, renamed_to("two"))
+    stack.up()  # outputs change; resources do not
+    assert (stack.states(), stack.left()) == ([JobState.RUNNING], before)
+    shown = stack.pulumi("stack output --json")
+    assert '"busy-two"' in shown
+    assert '"busy"' not in shown
+    found = stack.checkout.run("vt", "jobs", "show", "busy-two", "--stack", stack.name)
+    assert "running" in found.stdout.lower()
+
+
+def test_renamed_back_while_two_buckets_change_names_nothing_changes(stack: SmallStack) -> None:
+    """Grants stay on the buckets that they are on."""
+    write(stack, {"data": "out", "out": "data"})
+    assert stack.plan() == []
+
+
+def test_a_job_renamed_again_and_edited_at_once_is_replaced_once(stack: SmallStack) -> None:
+    write(stack, renamed_to("three"), scheduling={"timeout": "1800s"})
+    stack.up()
+    assert sorted(stack.states()) == [JobState.CANCELLED, JobState.RUNNING]
+    assert {job.labels["vt-job"] for job in stack.jobs()} == {"busy"}

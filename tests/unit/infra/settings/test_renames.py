@@ -1,0 +1,130 @@
+"""A renamed entry is the same thing to everything but the stack file."""
+
+from pathlib import Path
+
+import pytest
+
+from infra.settings import renames
+from infra.stack import Stack, from_raw
+from tests.unit.infra.stacks import BASE, PEERING, planned
+
+JOB = """\
+serviceAccount: ${serviceAccounts.ACCOUNT}
+baseOutputDirectory: {outputUriPrefix: "${buckets.OUT}/${job.name}"}
+workerPoolSpecs:
+  - machineSpec: {machineType: n1-standard-4}
+    containerSpec: {imageUri: "${images.x}", args: ["--data=${buckets.DATA}", "${secrets.KEY}"]}
+"""
+IMAGES = {"x": {"digest": "sha256:" + "a" * 64}}
+OLD = {"ACCOUNT": "trainer", "DATA": "data", "OUT": "out", "KEY": "key"}
+
+
+def stack(root: Path, names: dict[str, str], job: str, **formerly: str) -> Stack:
+    """One job with buckets, an account and a secret of these names; ``formerly`` by new name."""
+
+    def entry(key: str, **fields: object) -> dict[str, object]:
+        return {**fields, **({"formerly": formerly[key]} if key in formerly else {})}
+
+    text = JOB
+    for placeholder, name in names.items():
+        text = text.replace(placeholder, name)
+    (root / "job.yaml").write_text(text)
+    data, out, key = names["DATA"], names["OUT"], names["KEY"]
+    account = entry(names["ACCOUNT"], reads=[data], writes=[out], secrets=[key])
+    raw = {
+        "buckets": {data: entry(data), out: entry(out)},
+        "secrets": {key: entry(key)},
+        "serviceAccounts": {names["ACCOUNT"]: account},
+        "images": IMAGES,
+        "jobs": {job: entry(job, file="job.yaml")},
+    }
+    return from_raw(BASE | raw, root)
+
+
+def request_of(found: Stack) -> tuple[str, str]:
+    [result] = found.check_jobs().values()
+    assert result.request, result.errors
+    return result.request.request_id, result.request.body
+
+
+def keys(found: Stack) -> dict[tuple[str, ...], list[str]]:
+    return {
+        section: sorted(renames.entries(found.declared, section)) for section in renames.SECTIONS
+    }
+
+
+RENAMES = {
+    "once": (
+        {"ACCOUNT": "runner", "DATA": "corpus", "OUT": "models", "KEY": "token"},
+        "fit",
+        {"runner": "trainer", "corpus": "data", "models": "out", "token": "key", "fit": "train"},
+    ),
+    "two that change names": ({**OLD, "DATA": "out", "OUT": "data"}, "train",
+                              {"out": "data", "data": "out"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("names", "job", "formerly"), RENAMES.values(), ids=list(RENAMES))
+def test_a_rename_changes_no_request_and_no_name(tmp_path, names, job, formerly):
+    before = stack(tmp_path, OLD, "train")
+    request, resources = request_of(before), keys(before)
+    after = stack(tmp_path, names, job, **formerly)
+    assert request_of(after) == request
+    assert keys(after) == resources
+    trainer = after.declared.service_accounts["trainer"]
+    assert (trainer.reads, trainer.writes, trainer.secrets) == (["data"], ["out"], ["key"])
+
+
+def test_results_and_references_go_by_the_new_names(tmp_path):
+    names, job, formerly = RENAMES["once"]
+    found = stack(tmp_path, names, job, **formerly)
+    assert list(found.check_jobs()) == ["fit"]
+    assert found.references["buckets.corpus"] == "gs://acme-ml-prod-data-prod"
+    assert "buckets.data" not in found.references
+    assert found.references["buckets.corpus.mount"] == "/gcs/acme-ml-prod-data-prod"
+    urls = {"data": 1, "out": 2, "staging": 3}
+    assert found.by_new_keys(("buckets",), urls) == {"corpus": 1, "models": 2, "staging": 3}
+
+
+def test_an_edit_beside_the_rename_is_the_same_new_request_as_without_it(tmp_path):
+    before = request_of(stack(tmp_path, OLD, "train"))
+    renamed = stack(tmp_path, OLD, "fit", fit="train")
+    edited = (tmp_path / "job.yaml").read_text().replace("n1-standard-4", "n1-standard-8")
+    (tmp_path / "job.yaml").write_text(edited)
+    both = request_of(renamed)
+    assert both != before
+    plain = stack(tmp_path, OLD, "train")
+    (tmp_path / "job.yaml").write_text(edited)
+    assert request_of(plain) == both
+
+
+def test_ranges_rules_and_reservations_keep_their_names():
+    workers, nfs = {"prefixLength": 16}, {"destinationRanges": ["10.9.0.0/24"]}
+    cpu = {"zone": "us-central1-a", "machineType": "n1-standard-4", "count": 1}
+    before = planned(
+        network=PEERING | {"ranges": {"workers": workers}, "allow": {"nfs": nfs}},
+        reservations={"cpu": cpu},
+    )
+    after = planned(
+        network=PEERING
+        | {
+            "ranges": {"machines": {**workers, "formerly": "workers"}},
+            "allow": {"files": {**nfs, "formerly": "nfs"}},
+        },
+        reservations={"spare": {**cpu, "formerly": "cpu"}},
+    )
+    assert before.network
+    assert after.network
+    assert after.network.ranges == before.network.ranges
+    assert list(after.declared.network.allow) == ["nfs"]
+    assert [plan.path for plan in after.reservations.values()] == [
+        plan.path for plan in before.reservations.values()
+    ]
+    assert after.references["network.ranges.machines"] == "training-workers-prod"
+    assert "reservations.spare" in after.references
+    assert "reservations.cpu" not in after.references
+
+
+def test_a_stack_without_renames_is_left_as_it_is():
+    found = planned()
+    assert found.declared is found.settings

@@ -1,0 +1,258 @@
+"""Checkpoints of the library for jobs: whole at every moment, in a folder and in a bucket."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from vertex_job.checkpoints import Checkpoints
+from vertex_job.errors import CheckpointError, StoreError
+from vertex_job.stop import StopRequest
+from vertex_job.stores import BucketStore, DiskStore, Store, store_at
+
+from localcloud.runner.gcsfuse import storage_client
+from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
+
+__all__ = ["cloud_with_storage", "home", "make_cloud"]  # fixtures
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+class MemoryStore:
+    """A store that ends the process before, or in the middle of, one of its changes."""
+
+    def __init__(self, files: dict[str, bytes], left: int | None = None) -> None:
+        self.files, self.left = files, left
+
+    def sizes(self) -> dict[str, int]:
+        return {name: len(data) for name, data in self.files.items()}
+
+    def read(self, name: str) -> bytes:
+        if name not in self.files:
+            raise StoreError(f"no {name}")
+        return self.files[name]
+
+    def write(self, name: str, data: bytes) -> None:
+        self._change(lambda: self.files.__setitem__(name, data[: len(data) // 2]))
+        self.files[name] = data
+
+    def delete(self, name: str) -> None:
+        self._change(lambda: None)
+        self.files.pop(name, None)
+
+    def _change(self, torn: Callable[[], None]) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                torn()
+                raise Killed
+
+
+@pytest.fixture
+def bucket(cloud_with_storage: Cloud, monkeypatch: pytest.MonkeyPatch) -> Store:
+    cloud_with_storage.bucket("out")
+    assert cloud_with_storage.storage is not None
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud_with_storage.storage.url)
+    return store_at("gs://out/run 1/checkpoints/")
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "disk":
+        yield store_at(str(tmp_path / "checkpoints"))
+    else:
+        yield request.getfixturevalue("bucket")
+
+
+def test_the_newest_whole_checkpoint_is_found_by_listing(store: Store) -> None:
+    made = Checkpoints(store)
+    assert made.newest() is None
+    made.save(100, {"model.pt": b"a", "rng/0.bin": b""})
+    made.save(200, {"model.pt": b"b"})
+    found = Checkpoints(store).newest()
+    assert found is not None
+    assert (found.step, found.read("model.pt"), list(found.files)) == (200, b"b", ["model.pt"])
+    with pytest.raises(CheckpointError, match="has no rng"):
+        found.read("rng/0.bin")
+
+
+def test_only_the_newest_few_are_kept(store: Store) -> None:
+    made = Checkpoints(store, keep=2)
+    for step in (1, 2, 3, 4):
+        made.save(step, {"w": bytes([step])})
+    assert {name.partition("/")[0] for name in store.sizes()} == {
+        "step-000000003",
+        "step-000000004",
+    }
+
+
+def test_a_checkpoint_saved_again_has_the_new_content(store: Store) -> None:
+    made = Checkpoints(store)
+    made.save(1, {"w": b"old", "more": b"x"})
+    made.save(1, {"w": b"new"})
+    found = made.newest()
+    assert found is not None
+    assert (found.read("w"), list(found.files)) == (b"new", ["w"])
+
+
+def test_several_processes_save_together_and_another_number_loads(store: Store) -> None:
+    parts = {f"shard-{rank}": bytes([rank]) for rank in range(3)}
+    for name, data in parts.items():  # each by a process of its own
+        Checkpoints(store).write_part(5, name, data)
+    assert Checkpoints(store).newest() is None
+    Checkpoints(store).commit(5, parts)
+    found = Checkpoints(store).newest()
+    assert found is not None
+    assert {name: found.read(name) for name in found.files} == parts
+
+
+def test_a_part_that_is_missing_is_never_committed(store: Store) -> None:
+    made = Checkpoints(store)
+    made.write_part(5, "shard-0", b"0")
+    with pytest.raises(CheckpointError, match="step-000000005/shard-1 was not written"):
+        made.commit(5, ["shard-0", "shard-1"])
+    assert made.newest() is None
+
+
+def test_damaged_content_is_passed_over_for_the_one_before(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Checkpoints(store)
+    for step in (1, 2, 3, 4):
+        made.save(step, {"w": b"content"})
+    store.write("step-000000004/w", b"contemt")
+    store.delete("step-000000003/w")
+    store.write("step-000000002/manifest.json", b'{"files": 3}')
+    found = made.newest()
+    assert found is None  # 1 is gone: three are kept
+    made.save(5, {"w": b"content"})
+    newest = made.newest()
+    assert newest is not None
+    assert newest.step == 5
+    assert "step-000000004 is not whole: step-000000004/w is not what was saved" in (
+        capsys.readouterr().out
+    )
+
+
+def test_what_an_interrupted_save_left_is_no_part_of_the_next_attempt(store: Store) -> None:
+    made = Checkpoints(store)
+    made.save(1, {"w": b"1"})
+    made.write_part(2, "shard-1", b"of an attempt with other ranks")
+    made.clear_partial()
+    made.write_part(2, "shard-0", b"0")
+    with pytest.raises(CheckpointError, match="shard-1 was not written"):
+        made.commit(2, ["shard-0", "shard-1"])
+    newest = made.newest()
+    assert newest is not None
+    assert newest.step == 1
+
+
+@given(st.integers(min_value=0, max_value=40), st.integers(min_value=1, max_value=3))
+def test_a_kill_at_any_change_leaves_the_newest_whole_one(changes: int, keep: int) -> None:
+    """Each change of the store may be the last, torn in the middle; what is found is whole."""
+    files: dict[str, bytes] = {}
+    done = 0
+    try:
+        made = Checkpoints(MemoryStore(files, left=changes), keep=keep)
+        for step in (1, 2, 3, 4):
+            made.save(step, {"w": b"weights %d" % step, "o": b"optimizer %d" % step})
+            done = step
+    except Killed:
+        pass
+    after = Checkpoints(MemoryStore(files), keep=keep)
+    found = after.newest()
+    step = found.step if found else 0
+    assert step in (done, done + 1)
+    if found:
+        assert found.read("w") == b"weights %d" % step
+        assert found.read("o") == b"optimizer %d" % step
+    after.clear_partial()
+    assert (after.newest().step if found else 0) == step  # pyright: ignore[reportOptionalMemberAccess]
+    after.save(step + 1, {"w": b"next", "o": b"next"})
+    newest = after.newest()
+    assert newest is not None
+    assert newest.step == step + 1
+
+
+@pytest.mark.parametrize("name", ["", "manifest.json", "w.sum.json", "/w"])
+def test_names_that_the_checkpoint_itself_uses_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="is no name of a file"):
+        Checkpoints(str(tmp_path)).write_part(1, name, b"")
+
+
+def test_nothing_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mounted bucket has no atomic rename."""
+
+    def refuse(*_args: object, **_kwargs: object) -> None:
+        raise AssertionError("renamed")
+
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(os, name, refuse)
+        monkeypatch.setattr(Path, name, refuse)
+    Checkpoints(str(tmp_path)).save(1, {"w": b"x"})
+
+
+def test_a_place_is_a_bucket_or_a_path() -> None:
+    assert isinstance(store_at("gs://b/p"), BucketStore)
+    assert isinstance(store_at("/gcs/b/p"), DiskStore)
+    for wrong in ("s3://b/p", "gs://", "http://x"):
+        with pytest.raises(StoreError, match="is neither gs://BUCKET/PATH nor a path"):
+            store_at(wrong)
+    with pytest.raises(CheckpointError, match="keep is 1 or more"):
+        Checkpoints("x", keep=0)
+
+
+def test_lists_of_several_pages_are_whole(bucket: Store, cloud_with_storage: Cloud) -> None:
+    """The emulator gives 1000 names a page, as Cloud Storage does."""
+    assert cloud_with_storage.storage is not None
+    blobs = storage_client(cloud_with_storage.storage.url).bucket("out")
+    for number in range(3):
+        blobs.blob(f"run 1/checkpoints/f/{number}").upload_from_string(b"x" * number)
+    blobs.blob("run 1/checkpoints-of-another/x").upload_from_string(b"x")
+    assert bucket.sizes() == {"f/0": 0, "f/1": 1, "f/2": 2}
+
+
+def test_a_store_that_refuses_says_what_and_where(
+    cloud_with_storage: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cloud_with_storage.storage is not None
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud_with_storage.storage.url)
+    with pytest.raises(StoreError, match="cannot read x at gs://none/p/: HTTP 404"):
+        store_at("gs://none/p").read("x")
+
+
+def test_an_answer_that_fails_for_a_moment_is_asked_for_again(
+    bucket: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import urllib.error
+    import urllib.request
+
+    real, failures = urllib.request.urlopen, [OSError("reset"), TimeoutError("slow")]
+
+    def flaky(*args: object, **kwargs: object) -> object:
+        if failures:
+            raise failures.pop()
+        return real(*args, **kwargs)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    monkeypatch.setattr(urllib.request, "urlopen", flaky)
+    monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
+    bucket.write("w", b"content")
+    assert bucket.read("w") == b"content"
+
+
+def test_sigterm_is_a_flag() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        stop = StopRequest()
+        assert not stop.requested
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.requested
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,87 @@
+"""A base that cannot be pulled is stood in for by name, and the Dockerfile stays as it is."""
+
+from pathlib import Path
+
+import pytest
+from google.auth.credentials import AnonymousCredentials
+
+from localcloud.containers import mirror
+from vt.images.engines import stand_in_bases
+from vt.images.engines.commands import CommandEngine
+from vt.images.registry import registry_of
+
+DIGEST = f"sha256:{'a' * 64}"
+BASE = f"python:3.11-slim-bookworm@{DIGEST}"
+
+
+@pytest.fixture
+def made(monkeypatch):
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
+
+
+def write(folder, text):
+    file = folder / "Dockerfile"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize("prefix", ["", "library/", "docker.io/library/", "index.docker.io/"])
+def test_a_base_with_a_digest_is_stood_in_for_under_the_name_that_the_file_has(
+    tmp_path, made, prefix
+):
+    file = write(
+        tmp_path, f"FROM --platform=linux/amd64 {prefix}{BASE} AS one\nfrom {prefix}{BASE}"
+    )
+    found = stand_in_bases.stand_ins(file)
+    assert stand_in_bases.options(found) == [
+        "--build-context",
+        f"{prefix}{BASE}=docker-image://docker.io/library/python:3.11-slim-bookworm",
+    ]
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "python:3.11-slim-bookworm",  # the mirror is asked for its tag
+        f"python:3.12-slim-bookworm@{DIGEST}",
+        f"python@{DIGEST}",
+        f"example.com/library/python:3.11-slim-bookworm@{DIGEST}",
+        f"somebody/python:3.11-slim-bookworm@{DIGEST}",
+        "scratch",
+        "${BASE}",
+    ],
+)
+def test_other_bases_are_left_alone(tmp_path, made, base):
+    assert stand_in_bases.stand_ins(write(tmp_path, f"FROM {base}\nRUN echo FROM {BASE}\n")) == {}
+
+
+def test_without_a_stand_in_or_a_dockerfile_nothing_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(mirror, "has_stand_in", lambda: False)
+    assert stand_in_bases.stand_ins(write(tmp_path, f"FROM {BASE}\n")) == {}
+    assert stand_in_bases.stand_ins(tmp_path / "nothing") == {}
+
+
+@pytest.mark.parametrize(
+    ("engine", "project", "replaced"),
+    [
+        ("buildah", "local-one", True),
+        ("podman", "local-one", True),
+        ("docker", "local-one", False),
+        ("buildah", "acme-ml-dev", False),
+    ],
+)
+def test_an_image_for_googles_registry_is_never_built_on_a_stand_in(
+    tmp_path, made, monkeypatch, engine, project, replaced
+):
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", "127.0.0.1:1")
+    monkeypatch.setattr("google.auth.default", lambda scopes: (AnonymousCredentials(), None))
+    file = write(tmp_path, f"FROM {BASE}\n")
+    at, _ = registry_of(f"us-central1-docker.pkg.dev/{project}/training-one/train")
+    found = CommandEngine(engine, f"/bin/{engine}")._stand_ins(file, at)
+    assert bool(found) is replaced
+
+
+def test_what_the_repository_builds_can_be_built_where_nothing_can_be_pulled(made):
+    jobs = Path(__file__).resolve().parents[5] / "jobs"
+    for name in ("titanic", "spot_resume", "parameter_server"):
+        assert stand_in_bases.stand_ins(jobs / name / "Dockerfile")
