@@ -134,7 +134,8 @@ def _stores(files: Files) -> set[str]:
 
 def _lost(old: Files, new: Files) -> Answer:
     if old.region != new.region:
-        return frozenset({"made anew, empty", "registry-docker", "and"})  # more than are named
+        own = {"storage-control", "storage-staging"}
+        return frozenset(_stores(old) | own | {"made anew, empty"})
     words = set[str]()
     for name, was in old.section("buckets").items():
         now = new.section("buckets").get(name)

@@ -238,8 +238,9 @@ def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    found = (report.destroyed, report.losses, report.raised, report.unprotected, report.protected)
+    found = (report.destroyed, report.losses, report.raised, report.unprotected)
     if not any(found):
+        yield from _protected(report, verbosity)
         return
     yield "### Destroyed and protected"
     yield ""
@@ -250,10 +251,16 @@ def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield from _more(report.destroyed, verbosity)
     for name in report.unprotected:
         yield f"- {code(name)} loses its protection"
+    yield ""
+    yield from _protected(report, verbosity)
+
+
+def _protected(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    """Folded: they are the same in report after report."""
     if report.protected:
         names = ", ".join(_some([code(name) for name in report.protected], verbosity))
-        yield f"- protected, Pulumi refuses to destroy them: {names}"
-    yield ""
+        summary = f"Protected, Pulumi refuses to destroy them: {len(report.protected)}"
+        yield from _folded(summary, [names])
 
 
 def _less_kept(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:

@@ -17,6 +17,8 @@ from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
 from vt.review.verdict import NAMED, Quote, cost, limit, lost_data, reservations
 
+#: Phrases of one answer; more are counted.
+SHOWN: Final = 12
 #: What an answer means for who approves it; the page colours it.
 Risk = Literal["plain", "opens", "destroys"]
 
@@ -33,8 +35,8 @@ class Answer:
     @property
     def text(self) -> str:
         """The first phrases, and how many more there are."""
-        left = len(self.phrases) - NAMED
-        return "; ".join(self.phrases[:NAMED]) + (f"; and {left} more" if left > 0 else "")
+        left = len(self.phrases) - SHOWN
+        return "; ".join(self.phrases[:SHOWN]) + (f"; and {left} more" if left > 0 else "")
 
 
 def answers(report: ReviewReport, quote: Quote) -> list[Answer]:
