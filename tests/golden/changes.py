@@ -218,9 +218,6 @@ RECORDED: Final[Mapping[str, Change]] = {
             ),
         )
     ),
-    "region-moved": Change(
-        stack=(("us-central1", "us-east1"), ("us-east1-a", "us-east1-b"), ("protect: true, ", "")),
-    ),
     "account-removed": Change(stack=(("    reader: {reads: [raw]}\n", ""),)),
     "submitters-widened": Change(
         stack=(('s@example.com"]', 's@example.com", "group:everyone@example.com"]'),)
