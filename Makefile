@@ -60,7 +60,7 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
-test: setup ## run all tests: unit, golden, policy, browser, containers, end to end
+test: setup ## run all tests: unit, golden, policy, browser, containers, clients, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; SEED=N)

@@ -29,8 +29,11 @@ COMPUTE_RULE: Final = (
 LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
 LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
 
-#: Labels that the program sets, on everything or on jobs; no stack file may give them.
-OWN_LABELS: Final = frozenset({"managed-by", "stack", "job", "run", "request-id", "request-digest"})
+#: Labels that the program sets on resources; no stack file may give them. Those of jobs begin with
+#: ``vt-`` (``infra.customjob.protocol.ports``).
+OWN_LABELS: Final = frozenset({"managed-by", "stack"})
+#: How labels begin that the program sets on jobs.
+JOB_LABEL_PREFIX: Final = "vt-"
 #: https://docs.cloud.google.com/resource-manager/docs/labels-overview: at most 64 on a resource
 MOST_LABELS: Final = 64
 
@@ -139,6 +142,11 @@ class Names:
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Labels of every resource that can carry some; entries of ``extra`` win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
+
+
+def is_own_label(key: str) -> bool:
+    """Whether the program sets this label itself, on resources or on jobs."""
+    return key in OWN_LABELS or key.startswith(JOB_LABEL_PREFIX)
 
 
 def stack_of_repository(repository: str) -> str:

@@ -171,9 +171,9 @@ def declare_training(
         "training",
         requests=requests,
         jobs=settings.jobs,
-        labels=names.labels(settings.labels),
+        labels=settings.labels,
         team_labels={
-            key: names.labels(settings.labels_of(team))
+            key: settings.labels_of(team)
             for key, request in requests.items()
             if (team := settings.team_at(account_of(request)))
         },

@@ -9,6 +9,7 @@
 ``storage``             the object storage emulator, a child process of the server
 ``storage_requests``    which requests pass to the emulator, and in which form
 ``access``              who gets in: processes of this user
+``clients``             what gcloud, gsutil and other clients need
 ``processes``           identity and end of child processes; their records
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
 ``tools``               installs the two programs that come first on ``PATH``

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
+from localcloud.clients import cloud_sdk
 from localcloud.home import Home, Ports
 
 # Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
@@ -32,7 +33,11 @@ _SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_")
 
 def environment(home: Home, ports: Ports | None) -> dict[str, str]:
     """This process's environment with that of the local cloud on top; see ``Home.environment``."""
-    kept = {name: value for name, value in os.environ.items() if name not in _REMOVED}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _REMOVED and not cloud_sdk.is_removed(name)
+    }
     return kept | home.environment(ports)
 
 

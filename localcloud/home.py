@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from infra.errors import LocalCloudError
+from localcloud.clients import cloud_sdk
 
 #: Encrypts the state of the local stack, which holds no secret of value.
 PASSPHRASE: Final = "local"
@@ -97,6 +98,11 @@ class Home:
     def builders(self) -> Path:
         """What builders of images may read of this machine."""
         return self.root / "containers.conf"
+
+    @property
+    def cloud_sdk(self) -> Path:
+        """Settings and logs of gcloud and gsutil in the local shell."""
+        return self.root / "cloud-sdk"
 
     @property
     def containers(self) -> Path:
@@ -211,6 +217,7 @@ class Home:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
             env |= self.image_environment(ports.registry)
+            env |= cloud_sdk.environment(self.cloud_sdk, ports.storage)
         return env
 
     def image_environment(self, port: int) -> dict[str, str]:

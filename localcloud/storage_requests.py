@@ -29,6 +29,7 @@ _BUCKETS: Final = re.compile(r"(?:/storage/v1|/copyTo|/rewriteTo)/b/([^/]*)")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ABSOLUTE: Final = re.compile(r"/b/[^/]*/o[/\\]{2}|^/[^/\\]*[/\\]{2}|/o/\.$")
 _BOUNDARY: Final = re.compile(r"""boundary=(?:"([^"]+)"|'([^']+)'|([^;\s]+))""", re.IGNORECASE)
+_BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
 _UPLOADS: Final = frozenset({"x-goog-upload-protocol", "x-goog-upload-command"})
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
 #: How often a text is decoded in search of a path; more than one client in use encodes it.
@@ -165,12 +166,19 @@ def _name_of(metadata: Any) -> str:
 
 
 def _first_part(request: StorageRequest) -> bytes:
-    """Body of the first part of a multipart upload."""
+    """Body of the first part of a multipart upload.
+
+    Lines end with CR LF, as RFC 2046 says, or with LF alone, as gcloud writes them. The emulator
+    takes both, too; a name that it would read otherwise does not count beside that of the query.
+    """
     mark = b"--" + _boundary(request)
-    head, separator, rest = (request.body or b"").partition(mark)[2].partition(b"\r\n\r\n")
-    if not separator or mark in head:
+    body = request.body or b""
+    first = body.partition(mark)[2]
+    found = _BLANK_LINE.search(first)
+    if found is None or mark in first[: found.end()]:
         raise RefusedRequestError(400, "the multipart body has no metadata.")
-    return rest.partition(b"\r\n" + mark)[0]
+    end = re.search(rb"\r?\n" + re.escape(mark), first[found.end() :])
+    return first[found.end() :][: end.start() if end else None]
 
 
 def _boundary(request: StorageRequest) -> bytes:

@@ -20,6 +20,7 @@ from vt.drift.command import drift
 from vt.github.command import github
 from vt.iam.command import iam
 from vt.images.command import images, promote
+from vt.importing.command import EXAMPLES, import_
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.fault_commands import fault
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.command()(check)
 app.command()(render)
+app.command("import", help=EXAMPLES)(import_)
 app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")

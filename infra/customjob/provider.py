@@ -18,7 +18,10 @@ from infra.customjob.plain_errors import print_operator_errors_plainly
 from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
+    JOB_LABEL,
     REQUEST_ID_LABEL,
+    RUN_LABEL,
+    STACK_LABEL,
     TERMINAL,
     IntentStore,
     JobService,
@@ -190,11 +193,11 @@ def _labels(props: Mapping[str, Any]) -> dict[str, str]:
     submission = props["submission"]
     return {
         **props["options"]["labels"],  # first: no stack file may override the labels below
-        "stack": submission["stack"],
+        STACK_LABEL: submission["stack"],
         REQUEST_ID_LABEL: props["requestId"],
         DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
-        "job": submission["job"],
-        "run": str(int(submission["run"])),
+        JOB_LABEL: submission["job"],
+        RUN_LABEL: str(int(submission["run"])),
     }
 
 

@@ -18,8 +18,10 @@ from infra.located_yaml import document
 _BY_HAND: Final = "write it by hand"
 
 
-def set_value(data: bytes, path: tuple[str, ...], value: str, file: str) -> bytes:
-    """``data`` with the text ``value`` at ``path``, a row of keys. Missing keys are added.
+def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> bytes:
+    """``data`` with ``value`` at ``path``, a row of keys. Missing keys are added.
+
+    A mapping or a list is written in YAML's flow style, and takes the place of nothing else.
 
     Raises:
         ConfigError: the file is no YAML of mappings; or the place is behind an alias, or has a
@@ -49,7 +51,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _with_value(before: Any, path: tuple[str, ...], value: str) -> Any:
+def _with_value(before: Any, path: tuple[str, ...], value: Any) -> Any:
     after = copy.deepcopy(before)
     inner = after
     for key in path[:-1]:
@@ -60,7 +62,7 @@ def _with_value(before: Any, path: tuple[str, ...], value: str) -> Any:
     return after
 
 
-def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: str) -> str | None:
+def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any) -> str | None:
     """The text with the value set; None if the place has no form that is known here."""
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode):
@@ -80,12 +82,19 @@ def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: str
     return None
 
 
-def _nested(keys: tuple[str, ...], value: str) -> str:
+def _nested(keys: tuple[str, ...], value: Any) -> str:
     """The value below ``keys``, in YAML's flow style."""
-    inner = json.dumps(value)
+    inner = _flow(value)
     for key in reversed(keys):
         inner = f"{{{key}: {inner}}}"
     return inner
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style, without quotes where none are needed."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=2**31, allow_unicode=True)
+    plain = text.removesuffix("\n").removesuffix("\n...")
+    return json.dumps(value) if isinstance(value, str) else plain
 
 
 def _with_scalar(text: str, name: yaml.Node, child: yaml.Node, new: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra import naming
+from infra.customjob.protocol.ports import JOB_LABELS
 from infra.errors import Path, Problem, did_you_mean
 from infra.settings import renames
 from infra.settings.model import Settings
@@ -39,14 +40,14 @@ def problems(settings: Settings) -> Iterator[Problem]:
 def _labels(settings: Settings) -> Iterator[Problem]:
     for key, value in settings.labels.items():
         path = ("labels", key)
-        if key in naming.OWN_LABELS:
+        if naming.is_own_label(key):
             yield Problem("the stack sets this label itself", value, "remove it", path)
         elif key.startswith("goog"):
             # https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs
             yield Problem("labels that begin with goog are Google's", key, "rename it", path)
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=path)
-    most = naming.MOST_LABELS - len(naming.OWN_LABELS)
+    most = naming.MOST_LABELS - len(JOB_LABELS)
     if (count := len(settings.labels)) > most:
         hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
         yield Problem("too many labels", str(count), hint, ("labels",))

@@ -60,7 +60,7 @@ def _of_another_team(
 
 def _labels(labels: Mapping[str, str], path: Path) -> Iterator[Problem]:
     for key, value in labels.items():
-        if key in naming.OWN_LABELS or key == TEAM_LABEL:
+        if naming.is_own_label(key) or key == TEAM_LABEL:
             yield Problem("the stack sets this label itself", value, "remove it", (*path, key))
         elif problem := naming.label_problem(key, value):
             yield Problem(problem, value, path=(*path, key))

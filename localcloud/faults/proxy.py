@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from localcloud.access.callers import RefusalLog
 from localcloud.access.web import LocalHandler, check_page
+from localcloud.clients import storage_answers
 from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.faults.connection import reset_connection
 from localcloud.faults.model import Fault, Kind, Service
@@ -193,10 +194,12 @@ class _Exchange(LocalHandler):
             headers.pop("Content-Length", None)
             body = None
         connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
+        target = storage_answers.layout_source(request.verb, request.target) or request.target
         try:
-            connection.request(request.verb, request.target, body, headers)
-            answer = connection.getresponse()
-            return answer.status, answer.getheaders(), answer.read()
+            connection.request(request.verb, target, body, headers)
+            got = connection.getresponse()
+            answer = got.status, got.getheaders(), got.read()
+            return storage_answers.completed(request.verb, request.target, answer)
         except (OSError, http.client.HTTPException) as error:
             text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
             return 502, [("Content-Type", "text/plain")], text.encode()

@@ -167,7 +167,7 @@ class Arena:
     # --- what there is
     def submitted(self, request_id: str) -> list[JobRecord]:
         """Every job the cloud ever accepted for a request."""
-        return [job for job in self.jobs.list() if job.labels.get("request-id") == request_id]
+        return [job for job in self.jobs.list() if job.labels.get("vt-request-id") == request_id]
 
     def live(self, request_id: str) -> list[str]:
         """Ids of those that have not ended."""

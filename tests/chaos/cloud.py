@@ -16,6 +16,7 @@ from infra.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL,
     FAILED,
+    JOB_LABEL,
     REQUEST_ID_LABEL,
     TERMINAL,
     TURN_LABEL,
@@ -123,12 +124,12 @@ class Cloud:
             doubtful = not other.settled and self.time <= other.entered + DEADLINE
             if other.request_id == request_id and doubtful:
                 self.violations.append(f"{request_id} was sent again while in doubt")
-            elif other.labels.get("job") == labels.get("job") and doubtful:
+            elif other.labels.get(JOB_LABEL) == labels.get(JOB_LABEL) and doubtful:
                 self.violations.append(f"{request_id} was sent beside {other} in doubt")
         for job in self.of(request_id):
             if not job.repeatable:
                 self.violations.append(f"{request_id} was sent again beside {job.record}")
-        for job in self.going_on(labels.get("job", "")):
+        for job in self.going_on(labels.get(JOB_LABEL, "")):
             self.violations.append(f"{request_id} was sent while {job} goes on")
         send = Send(request_id, labels, self.time)
         self.sends.append(send)
@@ -139,7 +140,7 @@ class Cloud:
         send.settled = True
         if others := [job for job in self.of(send.request_id) if not job.repeatable]:
             self.violations.append(f"{send.request_id} took effect beside {others}")
-        name = send.labels.get("job", "")
+        name = send.labels.get(JOB_LABEL, "")
         if others := self.going_on(name):
             self.violations.append(f"{send.request_id} took effect while {others} go on")
         number = len(self.jobs) + 1

@@ -74,8 +74,13 @@ PROVIDER: Final = of(
         "        'x': props",
     ),
     (
+        "a stack file hides which job it is",
+        '        JOB_LABEL: submission["job"],\n',
+        "",
+    ),
+    (
         "a stack file chooses by what its jobs are found",
-        '        "stack": submission["stack"],\n        REQUEST',
+        '        STACK_LABEL: submission["stack"],\n        REQUEST',
         "        REQUEST",
     ),
     (
@@ -101,6 +106,16 @@ CLIENT: Final = of(
         "a missing right is a refusal like any other",
         'PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError',
         "NotSubmittedError",
+    ),
+    (
+        "jobs of the first releases are not looked for",
+        "labelled(FORMER_REQUEST_ID_LABEL)",
+        "list[vertex_api.CustomJob]()",
+    ),
+    (
+        "a label that was copied makes a job another request's",
+        " if REQUEST_ID_LABEL not in job.labels",
+        "",
     ),
 )
 STORE: Final = of(

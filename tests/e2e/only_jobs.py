@@ -115,7 +115,7 @@ class Project:
 
     def accepted(self, job: str) -> list[JobRecord]:
         """Every job the local cloud accepted under this name, of any run."""
-        return [x for x in JobTable(self.home.database).list() if x.labels["job"] == job]
+        return [x for x in JobTable(self.home.database).list() if x.labels["vt-job"] == job]
 
     def state(self) -> dict[str, Any]:
         """The stack's state: ``resources`` and ``pending_operations``."""

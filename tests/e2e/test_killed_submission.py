@@ -131,7 +131,7 @@ def submissions(checkout, run):
     """Ids of the jobs the local cloud accepted for a run."""
     with sqlite3.connect(checkout.home / "cloud.sqlite") as database:
         rows = database.execute("select job_id, labels from custom_jobs").fetchall()
-    return [job_id for job_id, labels in rows if json.loads(labels)["run"] == str(run)]
+    return [job_id for job_id, labels in rows if json.loads(labels)["vt-run"] == str(run)]
 
 
 def next_up_adopts(checkout, run):

@@ -30,7 +30,7 @@ class Provider(ResourceProvider):
         return DiffResult(changes=changed, replaces=["text"] if changed else [])
     def delete(self, id, props):
         jobs = JobTable(Path(os.environ["VT_LOCAL_HOME"]) / "cloud.sqlite").list()
-        live = [job.labels["job"] for job in jobs if not job.state.terminal]
+        live = [job.labels["vt-job"] for job in jobs if not job.state.terminal]
         if set(live) & set(props["needed_by"]):
             raise Exception(f"{live} still needs it")
 """

@@ -6,7 +6,7 @@ import gzip
 import http.client
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,17 @@ def multipart(metadata: str | bytes, query: str = "", boundary: str = "x", **mor
     if more.get("Content-Encoding") == "gzip":
         body = gzip.compress(body)
     return Attack("POST", f"/upload/storage/v1/b/box/o?uploadType=multipart{query}", body, headers)
+
+
+def bare_lines(attack: Attack) -> Attack:
+    """The same upload with LF in place of CR LF, as gcloud writes it."""
+    return replace(attack, body=attack.body.replace(b"\r\n", b"\n"))
+
+
+def mixed_lines() -> Attack:
+    """Another name behind the end of the metadata, for readers who know CR LF alone."""
+    attack = bare_lines(multipart(named(UP)))
+    return replace(attack, body=attack.body + b'\r\n\r\n{"name": "a"}\r\n--x--\r\n')
 
 
 def named(name: str) -> str:
@@ -108,6 +119,8 @@ ATTACKS = {
     "write, multipart, key twice": multipart('{"name": "a", "name": "../../escaped"}'),
     "write, multipart, empty name in the query": multipart(named(UP), "&name="),
     "write, multipart, boundary of gsutil": multipart(named(UP), boundary="'=x='"),
+    "write, multipart, lines of gcloud": bare_lines(multipart(named(UP))),
+    "write, multipart, lines of both kinds": mixed_lines(),
     "write, multipart, gzip": multipart(named(UP), **{"Content-Encoding": "gzip"}),
     "write, multipart, long metadata": multipart(json.dumps({"pad": "x" * 9000, "name": UP})),
     "write, resumable": Attack(
@@ -207,10 +220,11 @@ def test_objects_are_composed_and_changed_through_the_official_client(
     [
         media("a"),
         multipart(named("a"), boundary="'=x='"),
+        bare_lines(multipart(named("a"), boundary="'=x='")),
         multipart(named("a"), **{"Content-Encoding": "gzip"}),
         multipart("{}", "&name=a"),
     ],
-    ids=["media", "gsutil", "gzip", "name in the query"],
+    ids=["media", "gsutil", "gcloud", "gzip", "name in the query"],
 )
 def test_uploads_of_other_clients_arrive(
     front: StorageFront, bucket: storage.Bucket, upload: Attack

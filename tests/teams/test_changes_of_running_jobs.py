@@ -23,7 +23,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 def live(project: Project, job: str) -> list[str]:
     """Runs of a job that go on, each once for each job."""
-    return [x.labels["run"] for x in project.accepted(job) if not x.state.terminal]
+    return [x.labels["vt-run"] for x in project.accepted(job) if not x.state.terminal]
 
 
 def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Project) -> None:
@@ -35,7 +35,7 @@ def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Pro
     project.up()
     assert live(project, "reverted") == ["1"]
     project.up()
-    turns = [job.labels["request-turn"] for job in project.accepted("reverted")]
+    turns = [job.labels["vt-request-turn"] for job in project.accepted("reverted")]
     assert sorted(turns) == ["1", "2", "3"]
 
 
@@ -111,7 +111,7 @@ def test_a_change_lets_a_running_job_finish_and_is_submitted_once_after_that(
     project.vt("jobs", "wait", "patient", "-s", "local")
     project.up()
     project.up()
-    runs = [job.labels["run"] for job in project.accepted("patient")]
+    runs = [job.labels["vt-run"] for job in project.accepted("patient")]
     assert sorted(runs) == ["1", "2"]
 
 
@@ -121,5 +121,5 @@ def test_destroyed_while_a_change_waits_nothing_goes_on(project: Project) -> Non
     project.want(waiting=finishing(project, "waiting", 2))
     project.up()
     project.pulumi("destroy -s local --yes --skip-preview")
-    assert [job.labels["run"] for job in project.accepted("waiting")] == ["1"]
+    assert [job.labels["vt-run"] for job in project.accepted("waiting")] == ["1"]
     assert live(project, "waiting") == []

@@ -79,4 +79,4 @@ def test_a_job_renamed_again_and_edited_at_once_is_replaced_once(stack: SmallSta
     write(stack, renamed_to("three"), scheduling={"timeout": "1800s"})
     stack.up()
     assert sorted(stack.states()) == [JobState.CANCELLED, JobState.RUNNING]
-    assert {job.labels["job"] for job in stack.jobs()} == {"busy"}
+    assert {job.labels["vt-job"] for job in stack.jobs()} == {"busy"}

@@ -37,7 +37,7 @@ def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[CustomJo
 
 def title(job: CustomJob) -> str:
     """Its name in the stack, with its run."""
-    return f"{view.title(job)} (run {job.labels.get('run', '')})"
+    return f"{view.title(job)} (run {view.run(job)})"
 
 
 def advice(job: CustomJob, stack: str) -> str:

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from infra.customjob.google.job_service import client, read
-from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
+from infra.customjob.protocol.ports import (
+    FORMER_REQUEST_ID_LABEL,
+    FORMER_STACK_LABEL,
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    STACK_LABEL,
+    TERMINAL,
+    own_labels,
+)
 from infra.errors import CommandError, OperatorError, did_you_mean
 from vt.engine.stacks import StackRef
 
@@ -39,13 +47,11 @@ class Jobs:
         With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
         """
         terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
-        if not all_stacks:
-            terms += [f"labels.stack={self.ref.stack}", f"labels.{REQUEST_ID_LABEL}:*"]
         if live_only:
             terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
-        found = self._all(" AND ".join(terms))
+        found = self._all(terms) if all_stacks else self._own(terms)
         if states:  # several: the service documents no filter for either of two states
             wanted = {PREFIX + state for state in states}
             found = [job for job in found if job.state.name in wanted]
@@ -61,9 +67,9 @@ class Jobs:
             return self.get(wanted if "/" in wanted else f"{self.ref.parent}/customJobs/{wanted}")
         own, name = self.list(), self.ref.first_key_of_job(wanted)
         for job in own:
-            if job.labels.get("job") == name:
+            if own_labels(job.labels).get(JOB_LABEL) == name:
                 return job
-        known = {job.labels.get("job", "") for job in own}
+        known = {own_labels(job.labels).get(JOB_LABEL, "") for job in own}
         hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
         raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
 
@@ -99,10 +105,19 @@ class Jobs:
         except (FailedPrecondition, NotFound):
             return  # it ended, or its record was deleted: nothing runs
 
-    def _all(self, filter_: str) -> list[CustomJob]:
+    def _own(self, terms: Sequence[str]) -> list[CustomJob]:
+        """Jobs that this stack submitted; the first releases labelled them without a prefix."""
+        stack = self.ref.stack
+        own = self._all([*terms, f"labels.{STACK_LABEL}={stack}", f"labels.{REQUEST_ID_LABEL}:*"])
+        former = self._all(
+            [*terms, f"labels.{FORMER_STACK_LABEL}={stack}", f"labels.{FORMER_REQUEST_ID_LABEL}:*"]
+        )
+        return own + [job for job in former if REQUEST_ID_LABEL not in job.labels]
+
+    def _all(self, terms: Sequence[str]) -> list[CustomJob]:
         from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
 
-        request = {"parent": self.ref.parent, "filter": filter_}
+        request = {"parent": self.ref.parent, "filter": " AND ".join(terms)}
         try:
             return list(read(self._client.list_custom_jobs, request=request))
         except NotFound as error:

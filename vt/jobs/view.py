@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.customjob.google import console
-from infra.customjob.protocol.ports import TERMINAL
+from infra.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, TERMINAL, own_labels
 from infra.customjob.protocol.waiting import format_duration
 from vt.engine.values import redact
 
@@ -25,7 +25,12 @@ def job_id(job: CustomJob) -> str:
 
 def title(job: CustomJob) -> str:
     """Its name in the stack, else its display name."""
-    return job.labels.get("job", "") or redact(job.display_name)
+    return own_labels(job.labels).get(JOB_LABEL, "") or redact(job.display_name)
+
+
+def run(job: CustomJob) -> str:
+    """Its run, empty for the jobs of others."""
+    return own_labels(job.labels).get(RUN_LABEL, "")
 
 
 def state(job: CustomJob) -> str:
@@ -42,7 +47,7 @@ def row(job: CustomJob, now: datetime) -> dict[str, str]:
     """One line of the list."""
     return {
         "job": title(job),
-        "run": job.labels.get("run", ""),
+        "run": run(job),
         "state": state(job),
         "created": _time(job.create_time),
         "duration": _duration(job, now),
@@ -63,7 +68,7 @@ def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tupl
     rows = [
         ("state", state(job)),
         ("error", job.error.message),
-        ("run", job.labels.get("run", "")),
+        ("run", run(job)),
         ("name", job.name),
         ("created", _time(job.create_time)),
         ("started", _time(job.start_time)),

@@ -39,7 +39,7 @@ def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: floa
         return [line.text for line in found]
 
     async def one(job: CustomJob, log: Callable[[str], None]) -> OperatorError | None:
-        number = job.labels.get("run", "")  # another's job may have any text there
+        number = view.run(job)  # another's job may have any text there
         run = int(number) if number.isdecimal() else 1
         try:
             await wait_for_job(

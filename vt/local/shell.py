@@ -7,13 +7,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
+import yaml
+
+from infra.naming import is_local
+from localcloud.clients import cloud_sdk
 from localcloud.environment import environment
 from localcloud.home import Home
 from localcloud.pulumi_shim import find_project, make_stack
 
 DEFAULT_STACK: Final = "local"
+_UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, yaml.YAMLError)
 
 
 def _select_local(home: Home, env: dict[str, str]) -> None:
@@ -35,12 +41,30 @@ def _select_local(home: Home, env: dict[str, str]) -> None:
     subprocess.run(command, env=env, check=False, stdout=subprocess.DEVNULL)
 
 
+def _stack_defaults(home: Home) -> dict[str, str]:
+    """Project and region of stack ``local`` for gcloud; nothing if the stack names no such project.
+
+    A project that is chosen already, as in a shell inside of a shell, stays.
+    """
+    project = find_project(str(home.repo))
+    found: dict[str, str] = {}
+    if project is not None:
+        file = os.path.join(project[0], f"Pulumi.{DEFAULT_STACK}.yaml")
+        # A stack file with a mistake keeps nobody out of a shell; `pulumi` says what is wrong.
+        with suppress(*_UNREADABLE), open(file, encoding="utf-8") as stack:
+            found = cloud_sdk.defaults(yaml.safe_load(stack)["config"])
+    chosen = os.environ.get(cloud_sdk.PROJECT, "")
+    found |= {cloud_sdk.PROJECT: chosen} if is_local(chosen) else {}
+    return found if is_local(found.get(cloud_sdk.PROJECT, "")) else {}
+
+
 def enter(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:
     """Become the shell (or the command) with ``umask``; starts the local cloud if needed."""
     from localcloud import lifecycle  # loads the servers' modules, which an environment needs not
 
     info = lifecycle.start(home, report)
-    env = environment(home, info.ports)
+    env = environment(home, info.ports) | _stack_defaults(home)
+    cloud_sdk.write_settings(home.cloud_sdk)
     _select_local(home, env)
     sys.stdout.flush()
     os.umask(umask)

@@ -67,8 +67,9 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
     else:
         file, data, verdict = rendering.check_job(loaded, job)
         if verdict.request is not None:
-            added = loaded.settings.names.labels(loaded.settings.labels)
             found = verdict.request
+            account = found.message["jobSpec"].get("serviceAccount", "")
+            added = loaded.settings.labels_of(loaded.settings.team_at(account))
             message = rendering.as_sent(found, added) if as_sent else found.message
             written = {Format.JSON: rendering.as_json, Format.YAML: rendering.as_yaml}
             return written[format_](message)

@@ -54,11 +54,11 @@ def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     message["labels"] = {
         **message.get("labels", {}),
         **labels,
-        "stack": request.submission.stack,
+        provider.STACK_LABEL: request.submission.stack,
         provider.REQUEST_ID_LABEL: request.request_id,
         provider.DIGEST_LABEL: request.digest[: provider.DIGEST_LABEL_LENGTH],
-        "job": request.submission.job,
-        "run": str(request.submission.run),
+        provider.JOB_LABEL: request.submission.job,
+        provider.RUN_LABEL: str(request.submission.run),
     }
     return message
 

@@ -13,7 +13,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, TURN_LABEL, JobSnapshot
+from infra.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    FORMER_REQUEST_ID_LABEL,
+    REQUEST_ID_LABEL,
+    TURN_LABEL,
+    JobSnapshot,
+    own_labels,
+)
 from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
 from infra.naming import is_local
 
@@ -192,7 +199,10 @@ class VertexJobs:
             return None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs labelled with the request id."""
+        """All jobs labelled with the request id, also as the first releases labelled them.
+
+        The service documents no filter for either of two labels, so it is asked twice.
+        """
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         def list_custom_jobs(**arguments: Any) -> list[vertex_api.CustomJob]:
@@ -200,9 +210,15 @@ class VertexJobs:
                 self._client.list_custom_jobs(**arguments)
             )  # reading a later page may fail as well
 
-        request = {"parent": parent, "filter": f"labels.{REQUEST_ID_LABEL}={request_id}"}
+        def labelled(label: str) -> list[vertex_api.CustomJob]:
+            request = {"parent": parent, "filter": f"labels.{label}={request_id}"}
+            return read(list_custom_jobs, request=request)
+
         try:
-            return [_snapshot(job) for job in read(list_custom_jobs, request=request)]
+            own, former = labelled(REQUEST_ID_LABEL), labelled(FORMER_REQUEST_ID_LABEL)
+            # A label without the prefix may be a file's own, on a job of another request.
+            own += [job for job in former if REQUEST_ID_LABEL not in job.labels]
+            return [_snapshot(job) for job in own]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
                 f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
@@ -285,14 +301,14 @@ def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
 
 
 def _snapshot(job: vertex_api.CustomJob) -> JobSnapshot:
-    message = type(job).pb(job)
+    message, labels = type(job).pb(job), own_labels(job.labels)
     return JobSnapshot(
         name=job.name,
         state=job.state.name,
         created=message.create_time.ToNanoseconds(),
-        digest=job.labels.get(DIGEST_LABEL, ""),
+        digest=labels.get(DIGEST_LABEL, ""),
         error=job.error.message if job.error else "",
-        turn=_turn(job.labels.get(TURN_LABEL, "")),
+        turn=_turn(labels.get(TURN_LABEL, "")),
     )
 
 

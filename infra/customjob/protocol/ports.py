@@ -11,12 +11,27 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from infra.naming import JOB_LABEL_PREFIX
+
+#: How the labels begin that the program sets on a job; all others are the job file's own.
+LABEL_PREFIX: Final = JOB_LABEL_PREFIX
+#: Labels with the stack of a job, its name in the stack, and its run.
+STACK_LABEL: Final = "vt-stack"
+JOB_LABEL: Final = "vt-job"
+RUN_LABEL: Final = "vt-run"
 #: Label with the request id of a job.
-REQUEST_ID_LABEL: Final = "request-id"
+REQUEST_ID_LABEL: Final = "vt-request-id"
 #: Label with the first ``DIGEST_LABEL_LENGTH`` digits of the request's digest.
-DIGEST_LABEL: Final = "request-digest"
+DIGEST_LABEL: Final = "vt-request-digest"
 #: Label with the number of the turn in which a job was sent; 1 where it is missing.
-TURN_LABEL: Final = "request-turn"
+TURN_LABEL: Final = "vt-request-turn"
+#: All of them.
+JOB_LABELS: Final = (
+    STACK_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
+)  # fmt: skip
+#: What the request id and the stack were called before there was a prefix.
+FORMER_REQUEST_ID_LABEL: Final = "request-id"
+FORMER_STACK_LABEL: Final = "stack"
 #: Label values have at most 63 characters, and 80 bits distinguish requests.
 DIGEST_LABEL_LENGTH: Final = 20
 
@@ -45,6 +60,24 @@ class JobSnapshot:
     def short_state(self) -> str:
         """The state without its prefix, like ``RUNNING``."""
         return self.state.removeprefix("JOB_STATE_")
+
+
+def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """What the program said of a job, by the names of today; empty for the jobs of others.
+
+    Jobs of the first releases have these labels without the prefix.
+
+    >>> own_labels({"request-id": "x", "run": "2", "team": "ml"})
+    {'vt-run': '2', 'vt-request-id': 'x'}
+    >>> own_labels({"vt-request-id": "x", "vt-run": "2", "run": "mine"})
+    {'vt-run': '2', 'vt-request-id': 'x'}
+    """
+    if REQUEST_ID_LABEL in labels:
+        return {key: labels[key] for key in JOB_LABELS if key in labels}
+    if FORMER_REQUEST_ID_LABEL in labels:
+        former = {key: key.removeprefix(LABEL_PREFIX) for key in JOB_LABELS}
+        return {key: labels[old] for key, old in former.items() if old in labels}
+    return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from infra.customjob.protocol.ports import JOB_LABELS, LABEL_PREFIX
 from infra.customjob.rules.job import Job
 from infra.customjob.rules.registry import TYPES, Finding, rule
 
-#: Labels the stack sets itself; see ``submission``.
-RESERVED: Final = (
-    "request-id", "request-digest", "request-turn", "managed-by", "stack", "job", "run",
-)  # fmt: skip
 MAX_NAME: Final = 128
 MAX_LABELS: Final = 64
 MAX_LENGTH: Final = 64
@@ -62,11 +59,15 @@ def _is_label(text: str) -> bool:
 
 @rule("label-reserved", "docs/job-files.md")
 def label_reserved(job: Job) -> Iterator[Finding]:
-    """Labels that the stack sets are left to it: by them a job is found again."""
+    """Labels that begin with vt- are left to the stack: by them a job is found again.
+
+    Without a stack this is a warning: the service takes such a job.
+    """
+    level = "warning" if job.context.stack is None else None
     for key in job.request.get("labels", {}):
-        if key in RESERVED:
-            what = "the stack sets this label itself"
-            yield Finding(("labels", key), what, key, "rename it")
+        if key.startswith(LABEL_PREFIX):
+            what = f"the stack sets the labels that begin with {LABEL_PREFIX}"
+            yield Finding(("labels", key), what, key, "rename it", level=level)
 
 
 @rule(
@@ -75,6 +76,6 @@ def label_reserved(job: Job) -> Iterator[Finding]:
 def label_count(job: Job) -> Iterator[Finding]:
     """With those of the stack, a job has at most 64 labels."""
     count = len(job.request.get("labels", {}))
-    if count > MAX_LABELS - len(RESERVED):
-        what = f"a job has at most {MAX_LABELS} labels, {len(RESERVED)} of which the stack sets"
+    if count > MAX_LABELS - len(JOB_LABELS):
+        what = f"a job has at most {MAX_LABELS} labels, {len(JOB_LABELS)} of which the stack sets"
         yield Finding(("labels",), what, str(count), "remove some")

@@ -22,7 +22,7 @@ PLACE = {
     "job": "titanic",
     "run": 1.0,  # the engine hands numbers over as floats
 }
-OPTIONS = {"labels": {"stack": "dev"}, "controlBucket": "control", "onDelete": "keep"}
+OPTIONS = {"labels": {}, "controlBucket": "control", "onDelete": "keep"}
 PROPS = {"submission": PLACE, "requestId": "id1", "request": BODY, "options": OPTIONS}
 NAME = "projects/1/locations/us-central1/customJobs/42"
 
@@ -36,7 +36,7 @@ class Service:
 
     def create(self, parent, body, labels):
         self.created.append((parent, body, dict(labels)))
-        self.record = JobSnapshot(NAME, "JOB_STATE_PENDING", 1, labels["request-digest"])
+        self.record = JobSnapshot(NAME, "JOB_STATE_PENDING", 1, labels["vt-request-digest"])
         return self.record
 
     def get(self, name):
@@ -113,23 +113,23 @@ def test_create_labels_the_job_with_its_identity(service):
     assert result.id == NAME
     assert (parent, body) == ("projects/acme-ml-dev/locations/us-central1", BODY)
     assert labels == {
-        "stack": "dev",
-        "job": "titanic",
-        "run": "1",
-        "request-id": "id1",
-        "request-digest": spec.digest_of(BODY)[:20],
-        "request-turn": "1",
+        "vt-stack": "dev",
+        "vt-job": "titanic",
+        "vt-run": "1",
+        "vt-request-id": "id1",
+        "vt-request-digest": spec.digest_of(BODY)[:20],
+        "vt-request-turn": "1",
     }
 
 
 def test_no_label_of_a_stack_file_hides_which_stack_and_job_it_is(service):
-    own = {"stack": "mine", "job": "x", "run": "7", "request-id": "y", "request-turn": "9"}
-    own["team"] = "ml"
+    own = {"vt-stack": "mine", "vt-job": "x", "vt-run": "7", "vt-request-id": "y"}
+    own |= {"vt-request-turn": "9", "team": "ml", "run": "7"}
     PROVIDER.create(PROPS | {"options": OPTIONS | {"labels": own}})
     [(_, _, labels)] = service.created
-    expected = {"stack": "dev", "job": "titanic", "run": "1", "request-id": "id1", "team": "ml"}
-    digest = spec.digest_of(BODY)[:20]
-    assert labels == expected | {"request-digest": digest, "request-turn": "1"}
+    expected = {"vt-stack": "dev", "vt-job": "titanic", "vt-run": "1", "vt-request-id": "id1"}
+    expected |= {"vt-request-digest": spec.digest_of(BODY)[:20], "vt-request-turn": "1"}
+    assert labels == expected | {"team": "ml", "run": "7"}
 
 
 def test_a_second_create_adopts_the_first_ones_job(service):

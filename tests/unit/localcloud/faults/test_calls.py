@@ -26,7 +26,7 @@ BODY = (
     ' "machineSpec": {"machineType": "n1-standard-4"},'
     ' "containerSpec": {"imageUri": "python:3.11", "command": ["true"]}}]}}'
 )
-LABELS = {"request-id": "abc", "job": "titanic"}
+LABELS = {"vt-request-id": "abc", "vt-job": "titanic"}
 
 
 def submit(faulty: Faulty, labels: dict[str, str] = LABELS) -> str:
@@ -134,7 +134,7 @@ def test_short_pages_are_read_to_the_end(faulty: Faulty) -> None:
     names = {submit(faulty) for _ in range(3)}
     fault = faulty.add("short-pages")
     assert {job.name for job in faulty.client.find(PARENT, "abc")} == names
-    assert faulty.fired(fault) == 4
+    assert faulty.fired(fault) == 6  # two lists: by the label of today and by the former one
 
 
 def test_a_lost_page_hides_all_but_the_newest_job(faulty: Faulty) -> None:
@@ -144,7 +144,7 @@ def test_a_lost_page_hides_all_but_the_newest_job(faulty: Faulty) -> None:
 
 
 def test_a_lost_record_is_nowhere_and_comes_back_when_cleared(faulty: Faulty) -> None:
-    lost, other = submit(faulty), submit(faulty, {"request-id": "abc", "job": "other"})
+    lost, other = submit(faulty), submit(faulty, {"vt-request-id": "abc", "vt-job": "other"})
     fault = faulty.add("lost-record", match=lost.rpartition("/")[2])
     assert faulty.client.get(lost) is None
     assert [job.name for job in faulty.client.find(PARENT, "abc")] == [other]
@@ -155,12 +155,12 @@ def test_a_lost_record_is_nowhere_and_comes_back_when_cleared(faulty: Faulty) ->
 
 @pytest.mark.parametrize("match", ["abc", "titanic"])
 def test_a_fault_finds_its_job_by_label_in_every_call(faulty: Faulty, match: str) -> None:
-    submit(faulty, {"request-id": "xyz", "job": "other"})
+    submit(faulty, {"vt-request-id": "xyz", "vt-job": "other"})
     for method in ("CreateCustomJob", "GetCustomJob", "CancelCustomJob"):
         faulty.add("error", code="INVALID_ARGUMENT", method=method, match=match)
     other = faulty.cloud.jobs.list()[0].name
     faulty.client.get(other)
-    submit(faulty, {"request-id": "xyz", "job": "other"})
+    submit(faulty, {"vt-request-id": "xyz", "vt-job": "other"})
     with pytest.raises(NotSubmittedError):
         submit(faulty)
     name = submit(faulty)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from infra.customjob.protocol.ports import (
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    RUN_LABEL,
+    STACK_LABEL,
+)
 from localcloud.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 
 def submit(cloud: Cloud, script: str, job: str, run: int = 1, stack: str = "local") -> str:
     """Id of a job submitted as the stack's provider labels it."""
-    labels = {"stack": stack, "job": job, "run": str(run), "request-id": f"{job}-{run}"}
+    labels = {STACK_LABEL: stack, JOB_LABEL: job, RUN_LABEL: str(run)}
+    return submit_with(cloud, script, job, labels | {REQUEST_ID_LABEL: f"{job}-{run}"})
+
+
+def submit_with(cloud: Cloud, script: str, job: str, labels: dict[str, str]) -> str:
+    """Id of a job with these labels and no other."""
     body = {**command_job("sh", "-c", script), "labels": labels, "display_name": f"the {job}"}
     return cloud.submit(body).name.rpartition("/")[2]
 

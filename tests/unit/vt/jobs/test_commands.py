@@ -20,7 +20,7 @@ from localcloud.vertex.log_entries import LogService, handler
 from localcloud.vertex.records import JobState
 from localcloud.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
-from tests.unit.vt.jobs.submitting import done, submit, until_running
+from tests.unit.vt.jobs.submitting import done, submit, submit_with, until_running
 from vt.cli import app
 
 Vt = Callable[..., Result]
@@ -79,7 +79,7 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
     as_json = ("--format", "json")
     assert ids(vt("list", "--state", "failed", *as_json)) == [bad]
     assert ids(vt("list", "--state", "FAILED", "--state", "succeeded", *as_json)) == [bad, good]
-    assert ids(vt("list", "--label", "job=good", *as_json)) == [good]
+    assert ids(vt("list", "--label", "vt-job=good", *as_json)) == [good]
     short = vt("list", "--limit", "1")
     assert "1 older ones are not shown" in short.stderr
     assert good not in short.stdout
@@ -202,6 +202,31 @@ def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -
     assert record.state is JobState.RUNNING
     cloud.jobs.move(job_id, JobState.CANCELLING)
     cloud.scheduler.cancel(job_id)
+
+
+def test_jobs_of_the_first_releases_are_listed_by_their_labels_without_a_prefix(
+    vt: Vt, cloud: Cloud
+) -> None:
+    former = {"stack": "local", "job": "old", "run": "2", "request-id": "r1"}
+    old = done(cloud, submit_with(cloud, "true", "old", former))
+    other = {**former, "stack": "other"}
+    done(cloud, submit_with(cloud, "true", "old", other))
+    new = done(cloud, submit(cloud, "true", "new"))
+    found = json.loads(vt("list", "--format", "json").stdout)
+    assert {(row["id"], row["job"], row["run"]) for row in found} == {
+        (old, "old", "2"),
+        (new, "new", "1"),
+    }
+    assert old in vt("show", "old").stdout
+
+
+def test_labels_of_a_user_are_not_taken_for_the_stacks(vt: Vt, cloud: Cloud) -> None:
+    mine = {"stack": "local", "job": "mine", "run": "nightly"}
+    done(cloud, submit_with(cloud, "true", "x", mine))
+    ours = {"vt-stack": "local", "vt-job": "theirs", "vt-run": "1", "vt-request-id": "r"}
+    done(cloud, submit_with(cloud, "true", "x", {**ours, **mine, "request-id": "copied"}))
+    [row] = json.loads(vt("list", "--format", "json").stdout)
+    assert (row["job"], row["run"]) == ("theirs", "1")
 
 
 def test_another_ones_job_may_have_any_labels(vt: Vt, cloud: Cloud) -> None:

@@ -54,7 +54,7 @@ def test_as_sent_has_the_labels_the_provider_sends(project, vt):
     stack = load(project, "dev")
     _, _, verdict = rendering.check_job(stack, "train")
     props = {
-        "options": {"labels": stack.settings.names.labels(stack.settings.labels)},
+        "options": {"labels": stack.settings.labels},
         "requestId": verdict.request.request_id,
         "request": verdict.request.body,
         "submission": {"stack": "dev", "job": "train", "run": 1.0},

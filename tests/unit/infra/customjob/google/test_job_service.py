@@ -73,7 +73,7 @@ def sent(server, method):
 
 def test_a_job_is_sent_with_its_own_and_the_stacks_labels(server, jobs):
     server.replies["CreateCustomJob"] = [
-        job(state="JOB_STATE_PENDING", labels={"request-digest": "d"})
+        job(state="JOB_STATE_PENDING", labels={"vt-request-id": "id1", "vt-request-digest": "d"})
     ]
     record = jobs.create(PARENT, BODY, {"request-id": "id1"})
     request = aiplatform_v1.CreateCustomJobRequest.deserialize(sent(server, "CreateCustomJob")[0])
@@ -124,10 +124,25 @@ def test_find_reads_every_page(server, jobs):
     server.replies["ListCustomJobs"] = [
         page.pb(page(custom_jobs=[job()], next_page_token="2")),
         page.pb(page(custom_jobs=[job(), job()])),
+        page.pb(page()),
     ]
     assert len(jobs.find(PARENT, "id1")) == 3
-    request = aiplatform_v1.ListCustomJobsRequest.deserialize(sent(server, "ListCustomJobs")[0])
-    assert request.filter == "labels.request-id=id1"
+
+
+def test_a_job_is_looked_for_by_the_labels_of_this_release_and_of_the_first_ones(server, jobs):
+    page = aiplatform_v1.ListCustomJobsResponse
+    former = {"request-id": "id1", "request-digest": "d", "request-turn": "2"}
+    now = {f"vt-{key}": value for key, value in former.items()}
+    copied = {"vt-request-id": "id2", "vt-request-digest": "e", **former}  # out of another's record
+    server.replies["ListCustomJobs"] = [
+        page.pb(page(custom_jobs=[job(labels=now)])),
+        page.pb(page(custom_jobs=[job(labels=former), job(labels=copied)])),
+    ]
+    found = jobs.find(PARENT, "id1")
+    assert [(each.digest, each.turn) for each in found] == [("d", 2), ("d", 2)]
+    read = aiplatform_v1.ListCustomJobsRequest.deserialize
+    filters = [read(each).filter for each in sent(server, "ListCustomJobs")]
+    assert filters == ["labels.vt-request-id=id1", "labels.request-id=id1"]
 
 
 @pytest.mark.parametrize("code", ["PERMISSION_DENIED", "NOT_FOUND"])

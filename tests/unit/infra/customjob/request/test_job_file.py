@@ -8,6 +8,7 @@ import yaml
 from infra.customjob import rules
 from infra.customjob.request import job_file as spec
 from infra.customjob.request.job_file import Submission
+from infra.customjob.rules import Context, StackFacts
 from infra.errors import ConfigError
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "titanic", 1)
@@ -169,12 +170,17 @@ def test_a_field_without_a_value_is_left_out_with_a_warning():
 
 
 def test_a_label_of_the_stack_cannot_be_taken():
-    rest = "labels: {request-id: x, Team: y}\njobSpec:\n" + "".join(
+    rest = "labels: {vt-request-id: x, run: z, Team: y}\njobSpec:\n" + "".join(
         f"  {line}\n" for line in GCLOUD.splitlines()
     )
-    reported = problems(rest)
-    assert "the stack sets this label itself" in reported[0]
-    assert "label key 'Team'" in reported[1]
+    data = rest.encode()
+    result = spec.check_job_file(data, "jobs/x.yaml", WHO, TABLE)
+    assert "label key 'Team'" in str(result.errors[0])
+    [warning] = [each for each in result.warnings if each.rule == "label-reserved"]
+    assert warning.path == ("labels", "vt-request-id")
+    stack = Context.of(StackFacts("acme-ml-dev", "210987654321", "us-central1"))
+    in_stack = spec.check_job_file(data, "jobs/x.yaml", WHO, TABLE, stack)
+    assert "label-reserved" in [each.rule for each in in_stack.errors]
 
 
 def test_every_request_is_what_the_official_parser_takes():

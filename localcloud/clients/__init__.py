@@ -1,0 +1,7 @@
+"""Clients that nobody here wrote: what they need to use the local cloud as it is.
+
+====================  ==================================================================
+``cloud_sdk``         ``gcloud`` and ``gsutil``: their environment and settings
+``storage_answers``   answers of Cloud Storage that the emulator does not give
+====================  ==================================================================
+"""

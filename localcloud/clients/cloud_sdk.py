@@ -1,0 +1,66 @@
+"""``gcloud`` and ``gsutil`` in the local shell: without credentials, at this machine's addresses.
+
+``gcloud`` takes each property from a variable (``gcloud topic configurations``). ``gsutil`` speaks
+HTTPS only; with ``use_gcloud_storage`` it runs ``gcloud storage`` in its place. A command that has
+no such form ends with an error, and sends nothing (``hidden_shim_mode``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+#: The variable of gcloud's project.
+PROJECT: Final = "CLOUDSDK_CORE_PROJECT"
+#: Settings of the user's own that would add credentials, or lead to another place.
+_REMOVED: Final = (
+    *("CLOUDSDK_AUTH_", "CLOUDSDK_API_", "CLOUDSDK_PROXY_", "CLOUDSDK_BILLING_"),
+    *("CLOUDSDK_CORE_ACCOUNT", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_ACTIVE_CONFIG_NAME"),
+    *("CLOUDSDK_CONFIG", "BOTO_"),
+)
+_BOTO: Final = """\
+# Written at each start of the local shell.
+[GSUtil]
+use_gcloud_storage = True
+hidden_shim_mode = no_fallback
+software_update_check_period = 0
+state_dir = {state}
+[Boto]
+num_retries = 1
+"""
+
+
+def is_removed(name: str) -> bool:
+    """Whether a variable of the user's does not reach programs of the local cloud."""
+    return name.startswith(_REMOVED)
+
+
+def environment(folder: Path, storage_port: int) -> dict[str, str]:
+    """Variables of the two programs, whose settings ``write_settings`` wrote into ``folder``."""
+    return {
+        "CLOUDSDK_CONFIG": str(folder),
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"http://127.0.0.1:{storage_port}/storage/v1/",
+        "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
+        "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+        "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
+        # gsutil hands commands to gcloud only if both have the same credentials: none.
+        "CLOUDSDK_CORE_PASS_CREDENTIALS_TO_GSUTIL": "1",
+        "BOTO_CONFIG": str(_boto(folder)),
+    }
+
+
+def defaults(config: Mapping[str, object]) -> dict[str, str]:
+    """Variables for the project and the region of a stack's config."""
+    names = {PROJECT: "gcp:project", "CLOUDSDK_AI_REGION": "gcp:region"}
+    return {name: str(config[key]) for name, key in names.items() if config.get(key)}
+
+
+def write_settings(folder: Path) -> None:
+    """Write what the programs read from files."""
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    _boto(folder).write_text(_BOTO.format(state=folder / "gsutil"))
+
+
+def _boto(folder: Path) -> Path:
+    return folder / "boto.cfg"

@@ -1,0 +1,79 @@
+"""A local cloud, and commands in its shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from localcloud.home import Home
+
+ROOT = Path(__file__).parents[2]
+_HINT = "https://cloud.google.com/sdk/docs/install"
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs commands by ``vt local shell -c``, in a folder of its own."""
+
+    home: Home
+    folder: Path
+
+    def run(self, command: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        """The finished command; ``expect`` is its exit code."""
+        # As a stranger's login: with an account and a project of the real cloud.
+        strange = {
+            "CLOUDSDK_CORE_PROJECT": "prod-project",
+            "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE": "/nonexistent",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": "https://example.invalid/",
+            "BOTO_PATH": "/nonexistent",
+        }
+        vt = [sys.executable, "-m", "vt.cli", "local", "shell", "-c"]
+        done = subprocess.run(
+            [*vt, f"cd {self.folder} && {command}"],
+            cwd=ROOT,
+            env={**os.environ, **strange, "VT_LOCAL_HOME": str(self.home.root), "NO_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == expect, done.stdout + done.stderr
+        return done
+
+
+@pytest.fixture(scope="session")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    base = tmp_path_factory.mktemp("clients")
+    home = Home(base / "home", ROOT)
+    folder = base / "work"
+    folder.mkdir()
+    yield Shell(home, folder)
+    subprocess.run(
+        [sys.executable, "-m", "vt.cli", "local", "down", "--clean"],
+        cwd=ROOT,
+        env={**os.environ, "VT_LOCAL_HOME": str(home.root)},
+        check=False,
+        capture_output=True,
+    )
+
+
+def _needs(program: str) -> Callable[[], str]:
+    @pytest.fixture(scope="session", name=program)
+    def find() -> str:
+        path = shutil.which(program)
+        if path is None:
+            pytest.skip(f"{program} is not installed: {_HINT}")
+        return path
+
+    return find
+
+
+gcloud = _needs("gcloud")
+gsutil = _needs("gsutil")

@@ -1,0 +1,63 @@
+"""The environment of gcloud and gsutil in the local shell."""
+
+from __future__ import annotations
+
+import configparser
+import stat
+
+import pytest
+
+from localcloud.clients import cloud_sdk
+from localcloud.environment import environment
+from localcloud.home import Home, Ports
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE",
+        "CLOUDSDK_AUTH_IMPERSONATE_SERVICE_ACCOUNT",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE",
+        "CLOUDSDK_ACTIVE_CONFIG_NAME",
+        "CLOUDSDK_CORE_ACCOUNT",
+        "CLOUDSDK_PROXY_ADDRESS",
+        "BOTO_PATH",
+    ],
+)
+def test_settings_that_lead_to_another_cloud_are_left_outside(
+    home: Home, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "elsewhere")
+    assert environment(home, Ports(1, 2)).get(name) != "elsewhere"
+
+
+def test_what_gcloud_needs_to_run_is_kept(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOUDSDK_PYTHON", "/usr/bin/python3")
+    assert environment(home, Ports(1, 2))["CLOUDSDK_PYTHON"] == "/usr/bin/python3"
+
+
+def test_both_programs_are_led_to_storage_without_credentials(home: Home) -> None:
+    env = cloud_sdk.environment(home.cloud_sdk, 2)
+    assert env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] == "http://127.0.0.1:2/storage/v1/"
+    assert env["CLOUDSDK_AUTH_DISABLE_CREDENTIALS"] == "true"
+    assert env["CLOUDSDK_CONFIG"].startswith(str(home.root))
+    cloud_sdk.write_settings(home.cloud_sdk)
+    cloud_sdk.write_settings(home.cloud_sdk)
+    settings = configparser.ConfigParser()
+    assert settings.read(env["BOTO_CONFIG"])
+    assert settings["GSUtil"]["use_gcloud_storage"] == "True"
+    assert settings["GSUtil"]["hidden_shim_mode"] == "no_fallback"
+    assert stat.S_IMODE(home.cloud_sdk.stat().st_mode) == 0o700
+
+
+def test_a_preview_without_a_server_gets_no_address(home: Home) -> None:
+    assert not [name for name in home.environment(None) if name.startswith("CLOUDSDK_API_")]
+
+
+def test_the_defaults_are_those_of_the_stack() -> None:
+    config = {"gcp:project": "local-training", "gcp:region": "us-central1", "other": 1}
+    assert cloud_sdk.defaults(config) == {
+        "CLOUDSDK_CORE_PROJECT": "local-training",
+        "CLOUDSDK_AI_REGION": "us-central1",
+    }
+    assert cloud_sdk.defaults({"gcp:project": None}) == {}

@@ -1,0 +1,51 @@
+"""Answers that the emulator does not give."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localcloud.clients.storage_answers import completed, layout_source
+
+LAYOUT = "/storage/v1/b/box/storageLayout?alt=json"
+JSON = [("Content-Type", "application/json"), ("Content-Length", "4"), ("Date", "today")]
+
+
+def test_the_layout_of_a_bucket_is_made_of_the_bucket() -> None:
+    assert layout_source("GET", LAYOUT) == "/storage/v1/b/box"
+    bucket = {"name": "box", "location": "US-CENTRAL1", "locationType": "region", "etag": "x"}
+    status, _, body = completed("GET", LAYOUT, (200, JSON, json.dumps(bucket).encode()))
+    assert status == 200
+    assert json.loads(body) == {
+        "kind": "storage#storageLayout",
+        "bucket": "box",
+        "location": "US-CENTRAL1",
+        "locationType": "region",
+        "hierarchicalNamespace": {"enabled": False},
+    }
+
+
+def test_the_layout_of_a_bucket_that_is_not_there_is_the_emulators_404() -> None:
+    answer = (404, JSON, b"Not Found")
+    assert completed("GET", LAYOUT, answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("verb", "target"),
+    [
+        ("POST", LAYOUT),
+        ("GET", "/storage/v1/b/box"),
+        ("GET", "/storage/v1/b/box/o/storageLayout"),
+        ("GET", "/storage/v1/b/box/o/a/storageLayout"),
+    ],
+)
+def test_other_requests_are_not_taken_for_it(verb: str, target: str) -> None:
+    assert layout_source(verb, target) is None
+    assert completed(verb, target, (200, JSON, b"null")) == (200, JSON, b"null")
+
+
+def test_a_deletion_is_answered_with_nothing() -> None:
+    target = "/storage/v1/b/box/o/a"
+    assert completed("DELETE", target, (200, JSON, b"null\n")) == (204, [("Date", "today")], b"")
+    assert completed("DELETE", target, (404, JSON, b"null")) == (404, JSON, b"null")

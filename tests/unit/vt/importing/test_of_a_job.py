@@ -1,0 +1,52 @@
+"""A job that ran becomes a job of a stack, without what the service or a stack added to it."""
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from infra.naming import local_project_number
+from localcloud.vertex.grpc_front import serve
+from localcloud.vertex.service import JobService
+from tests.unit.localcloud.conftest import PROJECT, command_job
+from vt.cli import app
+
+
+@pytest.fixture
+def project(cloud, tmp_path, monkeypatch):
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    root = tmp_path / "checkout"
+    (root / "jobs").mkdir(parents=True)
+    (root / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (root / "Pulumi.local.yaml").write_text(
+        f"config:\n  gcp:project: {PROJECT}\n  gcp:region: us-central1\n"
+        f'  vertex-training:projectNumber: "{local_project_number(PROJECT)}"\n'
+        "  vertex-training:serviceAccounts: {trainer: {}}\n"
+    )
+    monkeypatch.chdir(root)
+    yield root
+    server.stop(None).wait()
+
+
+def test_a_job_that_ran_is_imported_by_its_id(project, cloud):
+    body = command_job("true")
+    body["labels"] = {"vt-request-id": "abc123", "vt-job": "old", "vt-stack": "x", "team": "ml"}
+    body["display_name"] = "x-old"
+    prefix = "gs://bucket-of-another/out/abc123"
+    body["job_spec"]["base_output_directory"] = {"output_uri_prefix": prefix}
+    id_ = cloud.submit(body).name.rpartition("/")[2]
+    done = CliRunner().invoke(app, ["import", "--job", id_, "--write"])
+    assert done.exit_code == 0, done.output
+    message = yaml.safe_load((project / "jobs" / "old.yaml").read_text())
+    assert message["labels"] == {"team": "ml"}
+    spec = message["jobSpec"]
+    assert spec["serviceAccount"] == "${serviceAccounts.old}"
+    where = spec["baseOutputDirectory"]["outputUriPrefix"]
+    assert where == "${buckets.bucket-of-another}/out/${job.requestId}"
+    assert "state" not in message
+
+
+def test_a_job_that_is_not_there_is_one_line(project):
+    done = CliRunner().invoke(app, ["import", "--job", "123"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("vt import: there is no job")

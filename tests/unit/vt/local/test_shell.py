@@ -1,0 +1,45 @@
+"""Project and region of gcloud in the local shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcloud.home import Home
+from vt.local.shell import _stack_defaults  # pyright: ignore[reportPrivateUsage]
+
+STACK = "config: {gcp:project: local-x, gcp:region: europe-west4}\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.delenv("CLOUDSDK_CORE_PROJECT", raising=False)
+    (tmp_path / "Pulumi.yaml").write_text("name: training\n")
+    (tmp_path / "Pulumi.local.yaml").write_text(STACK)
+    return Home(tmp_path / "home", tmp_path)
+
+
+def test_they_are_those_of_the_stack_file(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOUDSDK_CORE_PROJECT", "prod-project")
+    assert _stack_defaults(home) == {
+        "CLOUDSDK_CORE_PROJECT": "local-x",
+        "CLOUDSDK_AI_REGION": "europe-west4",
+    }
+
+
+def test_a_local_project_that_was_chosen_stays(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOUDSDK_CORE_PROJECT", "local-mine")
+    assert _stack_defaults(home)["CLOUDSDK_CORE_PROJECT"] == "local-mine"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "config: 3", "config: [", "config: {gcp:project: prod-x}", "\x00", "- a", "{1: 2}"],
+)
+def test_a_stack_file_with_a_mistake_keeps_nobody_out(home: Home, text: str | None) -> None:
+    file = home.repo / "Pulumi.local.yaml"
+    file.unlink()
+    if text is not None:
+        file.write_text(text)
+    assert _stack_defaults(home) == {}

@@ -1,0 +1,12 @@
+"""``vt import``: what runs elsewhere becomes a job of a stack, shown as a diff first.
+
+===================  =================================================================
+``command``          the command line
+``sources``          a file, a notebook, a page or a job that ran -> imported jobs
+``evaluation``       values in Python code, read from its syntax and never run
+``sdk_calls``        calls of the official client -> imported jobs
+``imported``         an imported job, and what of it has no place in a stack
+``references``       buckets, accounts and secrets of a job -> the stack's own
+``proposal``         the files that change, as a diff, checked before they are written
+===================  =================================================================
+"""

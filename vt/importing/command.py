@@ -1,0 +1,166 @@
+"""The command line of ``vt import``. Exit code: 0 in order, 1 with mistakes, 2 not read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infra.errors import CheckUnavailableError, CommandError, ConfigError, UnknownStackError
+from vt.status import print_line
+
+if TYPE_CHECKING:
+    from vt.check.report import FileReport
+    from vt.importing.proposal import Proposal
+    from vt.importing.sources import Source
+
+EXAMPLES = """
+Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
+
+The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook with
+the official client, or a page (Markdown) with such blocks. Without --write, nothing is written.
+
+Examples:
+
+    vt import vertex_config.yaml
+
+    vt import train.ipynb --stack dev --write
+
+    vt import --job 1234567890 --stack dev
+"""
+
+
+def import_(
+    source: Annotated[
+        Path | None, typer.Argument(help="YAML, JSON, .py, .ipynb or .md.", metavar="SOURCE")
+    ] = None,
+    job: Annotated[
+        str, typer.Option("--job", help="Id or resource name of a job that ran, instead.")
+    ] = "",
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="The stack that gets the job.")
+    ] = "local",
+    name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the files, after showing the diff.")
+    ] = False,
+) -> None:
+    """Make a job that runs elsewhere a job of a stack; shows the diff first."""
+    try:
+        proposal = _proposal(source, job, stack, name)
+        for line in proposal.diff():
+            print(line, end="" if line.endswith("\n") else "\n")
+        reports = judge(proposal)
+        if write:
+            proposal.write()
+    except (CheckUnavailableError, CommandError, UnknownStackError) as reason:
+        print_line(f"vt import: {reason}")
+        raise typer.Exit(2) from None
+    except ConfigError as failed:
+        for problem in failed.problems:
+            print_line(str(problem))
+        raise typer.Exit(2) from None
+    _tell(proposal, reports, write=write)
+    if any(report.count("error") for report in reports):
+        raise typer.Exit(1)
+
+
+def _proposal(source: Path | None, job: str, stack: str, name: str) -> Proposal:
+    from infra import stack as stacks
+    from infra.settings import stack_files
+    from vt.engine import paths
+    from vt.importing import proposal, sources
+
+    if (source is None) == (not job):
+        raise CommandError("name one source: a file, or a job that ran by --job ID.")
+    root = paths.root_of(Path.cwd())
+    if root is None:
+        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+    settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+    found = sources.read(source) if source else _of_job(job, stack, root)
+    if name:
+        if len(found.jobs) != 1:
+            raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
+        found.jobs[0].name = _checked(name)
+    folder = source.parent if source else root
+    return proposal.propose(found, folder, root, stack, settings)
+
+
+def _checked(name: str) -> str:
+    from vt.importing.imported import key_of
+
+    if key_of(name) != name:
+        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
+    return name
+
+
+def _of_job(job: str, stack: str, root: Path) -> Source:
+    """The job that ran, from the service. Fields that the service filled in are left out."""
+    from google.protobuf.json_format import MessageToDict
+
+    from infra.customjob.protocol.ports import (
+        JOB_LABEL,
+        JOB_LABELS,
+        REQUEST_ID_LABEL,
+        own_labels,
+    )
+    from infra.customjob.request.hints import messages
+    from vt.engine import stacks
+    from vt.importing import imported, sources
+    from vt.jobs.service import Jobs
+
+    ref = stacks.find(stack, root)
+    ref.connect_clients()
+    found = Jobs(ref).find(job)
+    given = MessageToDict(type(found).pb(found))
+    own = own_labels(found.labels)
+    former = () if REQUEST_ID_LABEL in found.labels else [key.removeprefix("vt-") for key in own]
+    fields = messages()["CustomJob"]
+    message = {k: v for k, v in given.items() if k in fields and fields[k]["type"] != "output"}
+    labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
+    if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
+        message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
+    message["labels"] = {k: v for k, v in labels.items() if k not in (*JOB_LABELS, *former)}
+    return sources.Source([imported.from_message(message, own.get(JOB_LABEL) or display_name)])
+
+
+def judge(proposal: Proposal) -> list[FileReport]:
+    """What ``vt check --stack`` says of the proposal, with the names of the files to come."""
+    from vt.check import checking
+    from vt.importing.proposal import rehearsal
+
+    with rehearsal(proposal) as folder:
+        copy = Path(folder)
+        reports = checking.check_in_stack(
+            [str(copy / file) for file in proposal.job_files], copy, proposal.stack
+        )
+    return [_renamed(report, proposal) for report in reports]
+
+
+def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
+    files = [*proposal.files, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
+    name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
+    found = tuple(dataclasses.replace(each, file=name) for each in report.findings)
+    return dataclasses.replace(report, file=name, findings=found)
+
+
+def _tell(proposal: Proposal, reports: list[FileReport], *, write: bool) -> None:
+    from vt.check import text_report
+
+    for remark in proposal.remarks:
+        print_line(f"note: {remark}.")
+    for job in proposal.jobs:
+        for remark in dict.fromkeys(job.remarks):
+            print_line(f"{job.name}: {remark}.")
+    told = [report.without_notes() for report in reports]
+    for line in text_report.lines(told, color=sys.stderr.isatty()):
+        print_line(line)
+    names = ", ".join(job.name for job in proposal.jobs)
+    if write:
+        print_line(f"Written: {names}. Next: `vt up --stack {proposal.stack}`.")
+    else:
+        print_line(f"Nothing is written: {names}. With --write, it is.")
