@@ -31,6 +31,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
     return {
         **_summary(report),
         "jobs": [_job(job) for job in report.jobs],
+        "unseenImages": list(report.unseen_images),
         "images": [
             {**dataclasses.asdict(change), "origin": report.origins.get(change.uri)}
             for change in report.images
@@ -150,6 +151,7 @@ def _job(job: JobChange) -> dict[str, Any]:
             "seconds": job.now.seconds,
             "usdSoFar": job.now.cost,
             "lastLine": job.now.last_line or None,
+            "checkpointSeconds": job.now.checkpoint.seconds if job.now.checkpoint else None,
         },
         "differences": [_field(each) for each in job.differences],
     }
