@@ -20,7 +20,7 @@ from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
 from infra.images import pinned, pins
 from infra.plan import external_grants, packages
-from infra.plan.facts import account_limits, job_limits, stack_facts
+from infra.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.job_grants import job_grants
 from infra.plan.network import NetworkPlan, network_grants, plan_network
@@ -38,6 +38,7 @@ from infra.settings.reader import Schema
 from infra.stack_rules import (
     advice,
     files,
+    job_rules,
     limits,
     names,
     network,
@@ -100,6 +101,8 @@ class Stack:
             Context.of(facts),
             limits=job_limits(self.declared),
             account_limits=account_limits(self.declared),
+            defaults=file_defaults(self.settings),
+            levels=self.settings.rules,
         )
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +202,10 @@ def load(root: Path, stack: str) -> Stack:
 
 def from_raw(raw: Mapping[str, Any], root: Path) -> Stack:
     """The stack of a config that was read already; see :func:`load`."""
-    return with_packages(read_settings(raw, root), root)
+    loaded = with_packages(read_settings(raw, root), root)
+    if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
+        raise ConfigError(loaded.located(wrong))
+    return loaded
 
 
 def with_packages(settings: Settings, root: Path) -> Stack:
@@ -238,6 +244,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *network.problems(settings),
         *reservations.problems(settings, plan_reservations(settings)),
         *limits.problems(settings),
+        *job_rules.problems(settings),
         *project_numbers.problems(settings, root),
     ]
 
