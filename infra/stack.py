@@ -97,6 +97,12 @@ class Stack:
     def context(self) -> Context:
         """What is around every job of this stack, other jobs aside."""
         facts = stack_facts(self.declared, self.network, self.reservations)
+        modules = {
+            self.references[f"packages.{key}"]: package.modules
+            for key, package in self.packages.items()
+            if isinstance(self.references.get(f"packages.{key}"), str)
+        }
+        facts = dataclasses.replace(facts, packages=modules)
         return dataclasses.replace(
             Context.of(facts),
             limits=job_limits(self.declared),

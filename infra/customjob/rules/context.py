@@ -72,6 +72,8 @@ class StackFacts:
     every account as reader: the stack lets each account that runs a package read it."""
     secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By resource name, like ``projects/acme-ml-dev/secrets/x``: accounts that may read it."""
+    packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By URI in Cloud Storage: the modules of a package of the stack that can be run."""
     network: NetworkFacts | None = None
     reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
     """By full name, with the project's id: ``projects/P/zones/Z/reservations/NAME``."""
