@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from vt.proxies import exempt_loopback
 from vt.user import set_user_variables
 
 ROOT = Path(__file__).parents[1]
+
+# A slow or busy machine draws as good examples as a fast one.
+hypothesis.settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("any machine")
 
 # Tests call and start what `vt` would have prepared for.
 exempt_loopback(os.environ)

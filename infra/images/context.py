@@ -30,6 +30,8 @@ MAX_FILES: Final = 20_000
 #: 1980-01-01, the earliest time that a zip file can hold: wheels are built inside of images.
 TIME: Final = 315_532_800
 
+#: Bytes that are written at once; the archive does not depend on it.
+_BLOCK: Final = 1024 * 1024
 #: Folders in folders. A path has at most 4,096 bytes on Linux.
 MAX_DEPTH: Final = 100
 
@@ -72,7 +74,7 @@ class Context:
             OSError: a file cannot be read, or became shorter in between.
         """
         with tarfile.open(
-            fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8"
+            fileobj=stream, mode="w|", bufsize=_BLOCK, format=tarfile.PAX_FORMAT, encoding="utf-8"
         ) as tar:
             for entry in self.entries:
                 info = tarfile.TarInfo(entry.name)

@@ -6,11 +6,18 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from infra.customjob.request import job_file
-from infra.errors import CheckUnavailableError, ConfigError, Problem, UnknownStackError
+from infra.errors import (
+    CheckUnavailableError,
+    CommandError,
+    ConfigError,
+    Problem,
+    UnknownStackError,
+)
 from infra.located_yaml import document
 from vt.check import placeholders
 from vt.check.report import FileReport
@@ -87,11 +94,14 @@ def check_without_stack(file: str) -> FileReport:
     return report(shown, data, result)
 
 
-def check_in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[FileReport]:
+def check_in_stack(
+    files: Sequence[str], root: Path, stack_name: str, *, ask_registries: bool = False
+) -> list[FileReport]:
     """What is wrong with the files in this stack, and with the stack's file.
 
-    With no files, all jobs of the stack. If the stack's file is wrong, the job files are checked
-    as far as they can be without it.
+    ``ask_registries``: look up the images that it pins, over the network. With no files, all jobs
+    of the stack. If the stack's file is wrong, the job files are checked as far as they can be
+    without it.
 
     Raises:
         CheckUnavailableError: there is no such stack, or a file cannot be read.
@@ -106,9 +116,24 @@ def check_in_stack(files: Sequence[str], root: Path, stack_name: str) -> list[Fi
     if not files:
         files = list(dict.fromkeys(from_here(root / j.file) for j in loaded.settings.jobs.values()))
     found = [_one_of(file, loaded, results) for file in files]
-    if of_stack := [*loaded.exceeded_limits(results), *loaded.image_warnings()]:
+    looked_up = _in_registries(loaded) if ask_registries else []
+    if of_stack := [*loaded.exceeded_limits(results), *loaded.image_warnings(), *looked_up]:
         found = [*_of_config(root, stack_name, of_stack), *found]
     return found
+
+
+def _in_registries(loaded: Stack) -> list[Problem]:
+    """What registries say of the images of the stack file. The local cloud is not started."""
+    from vt.engine import stacks
+    from vt.images import connection
+    from vt.images.checking import problems
+
+    settings = loaded.settings
+    with suppress(CommandError):  # it does not run: each image says so
+        connection.connect(
+            stacks.find_unchecked(loaded.root, settings.stack), lambda _: None, start=False
+        )
+    return loaded.located(problems(settings, loaded.root))
 
 
 def shown_from(root: Path) -> Callable[[str], str]:

@@ -27,15 +27,25 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Job files, folders of them, or - for standard input. Without any: all jobs of "
+        "the stack, or jobs/*.yaml.",
+        metavar="FILES",
+    ),
+]
+AskRegistries = Annotated[
+    bool,
+    typer.Option(
+        "--registry",
+        help="With --stack: look the pinned images up in their registries (network).",
+    ),
+]
+
+
 def check(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Job files, folders of them, or - for standard input. Without any: all jobs of "
-            "the stack, or jobs/*.yaml.",
-            metavar="FILES",
-        ),
-    ] = None,
+    files: Files = None,
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
     ] = "",
@@ -45,6 +55,7 @@ def check(
     show_all: Annotated[
         bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
     ] = False,
+    ask_registries: AskRegistries = False,
     list_rules: Annotated[
         bool, typer.Option("--rules", help="List every rule instead, with its source.")
     ] = False,
@@ -59,7 +70,10 @@ def check(
         return
 
     try:
-        reports = _reports(files or [], stack, notes=show_all)
+        if ask_registries and not stack:
+            raise CheckUnavailableError("--registry needs --stack: images are a stack's")
+        found = _whole_reports(files or [], stack, ask_registries=ask_registries)
+        reports = found if show_all else [report.without_notes() for report in found]
     except CheckUnavailableError as reason:
         print_line(f"vt check: {reason}")
         raise typer.Exit(2) from None
@@ -75,12 +89,7 @@ def _accept_any_name() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _reports(arguments: list[str], stack: str, *, notes: bool) -> list[FileReport]:
-    found = _whole_reports(arguments, stack)
-    return found if notes else [report.without_notes() for report in found]
-
-
-def _whole_reports(arguments: list[str], stack: str) -> list[FileReport]:
+def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
     from vt.check import checking
     from vt.engine import paths
 
@@ -89,7 +98,7 @@ def _whole_reports(arguments: list[str], stack: str) -> list[FileReport]:
         if root is None:
             raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
         files = checking.files_of(arguments) if arguments else []
-        return checking.check_in_stack(files, root, stack)
+        return checking.check_in_stack(files, root, stack, ask_registries=ask_registries)
     if not arguments:
         jobs = (root or Path.cwd()) / "jobs"
         if not jobs.is_dir():

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import yaml
@@ -23,6 +23,10 @@ from infra.settings import project_files
 from localcloud.pulumi_shim import find_project, selected_stack
 from vt.engine import paths
 from vt.engine.pulumi_cli import BACKEND, find_pulumi
+
+if TYPE_CHECKING:
+    from localcloud.home import Home
+    from localcloud.server_info import ServerInfo
 
 #: The stack of a command where none is named or selected.
 DEFAULT: Final = "local"
@@ -75,6 +79,20 @@ class StackRef:
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
         return _local_environment(self.root, log)
+
+    def running_environment(self) -> Mapping[str, str]:
+        """As ``environment``, and nothing is started.
+
+        Raises:
+            CommandError: the local cloud does not run.
+        """
+        if not self.is_local or os.environ.get(EMULATOR):
+            return os.environ
+        from localcloud.environment import environment
+        from localcloud.home import Home
+
+        home = Home.find(cwd=self.root)
+        return environment(home, _running(home).ports)
 
     def deployment_environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
         """As ``environment``, with this Python's folder first on PATH, and the state named.
@@ -136,12 +154,9 @@ class StackRef:
         """
         if not self.is_local or os.environ.get(EMULATOR):
             return
-        from localcloud import lifecycle
         from localcloud.home import Home
 
-        info = lifecycle.running(Home.find(cwd=self.root))
-        if info is None:
-            raise CommandError("the local cloud does not run.", "`vt local start`")
+        info = _running(Home.find(cwd=self.root))
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
 
 
@@ -209,6 +224,15 @@ def _selected(root: Path) -> str:
         return named
     pulumi = find_pulumi(os.environ)
     return (selected_stack(pulumi, str(root)) if pulumi else None) or DEFAULT
+
+
+def _running(home: Home) -> ServerInfo:
+    from localcloud import lifecycle
+
+    info = lifecycle.running(home)
+    if info is None:
+        raise CommandError("the local cloud does not run.", "`vt local start`")
+    return info
 
 
 def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:

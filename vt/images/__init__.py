@@ -6,7 +6,8 @@
 ``promotion``   copies images and their digests to another stack
 ``listing``     what a stack file pins, and what its contexts hold
 ``checking``    the pinned images as their registries have them
-``origins``     where images came from, for a review
+``lookup``      looks images up in their registries, within a time
+``pull_access`` whether Vertex AI may pull an image of another project
 ``registry``    reads and copies images, by the OCI distribution protocol
 ``transport``   HTTP to one registry: credentials go there alone, answers are bounded
 ``documents``   manifests and configurations, read as text that anybody may have written

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from infra.errors import CommandError, did_you_mean
 from infra.images.pins import PLACEHOLDER
 from infra.settings.model import Settings
 from vt.images import registry, stack_file
-
-_TAG_DIGITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,8 @@ class Promotion:
     @property
     def tag(self) -> str:
         """The tag of the copy: the repository's clean-up deletes images that have none."""
-        return self.built_from or f"digest-{self.digest.removeprefix('sha256:')[:_TAG_DIGITS]}"
+        digits = self.digest.removeprefix("sha256:")[: registry.TAG_DIGITS]
+        return self.built_from or f"digest-{digits}"
 
 
 def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:

@@ -32,6 +32,10 @@ IMAGE: Final = re.compile(
 #: Tags of one image that are read at most, and pages of them.
 MOST_TAGS: Final = 20_000
 _MOST_PAGES: Final = 100
+#: Tags of which it is asked whether they are a digest's.
+_MOST_TRIED: Final = 50
+#: Digits of a digest in the tag ``digest-…`` of a promoted image.
+TAG_DIGITS: Final = 32
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _CHUNK: Final = 1024 * 1024
 
@@ -148,6 +152,16 @@ class Registry:
             url = self._transport.own(following, path)
         return tuple(found)
 
+    def tag_of(self, path: str, digest: str) -> str:
+        """A tag of an image; empty if it has none, or none of the first ones that are tried.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
+        likely = f"digest-{digest.removeprefix('sha256:')[:TAG_DIGITS]}"
+        tags = (likely, *sorted(set(self.tags(path)) - {likely})[:_MOST_TRIED])
+        return next((tag for tag in tags if self.digest_of(path, tag) == digest), "")
+
     def put_manifest(self, path: str, reference: str, manifest: Manifest) -> None:
         """Write a manifest under a tag or its digest.
 
@@ -260,10 +274,15 @@ def registry_of(image: str) -> tuple[Registry, str]:
         session = requests.Session()
         session.trust_env = False  # no proxy is on the way to this machine
         return Registry(Transport(f"http://{emulator}", session)), match["path"]
-    return Registry(Transport(f"https://{match['host']}", _google_session())), match["path"]
+    return Registry(Transport(f"https://{match['host']}", google_session())), match["path"]
 
 
-def _google_session() -> requests.Session:
+def google_session() -> requests.Session:
+    """A session with this machine's Google credentials.
+
+    Raises:
+        RegistryError: there are none.
+    """
     import google.auth
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession

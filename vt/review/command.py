@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 import sys
@@ -167,19 +166,23 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
     from vt.review import report  # loaded by now, beside the preview
 
     made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
-    return (made if how.offline else _with_origins(made, root, stack)), plan
+    return _with_images(made, root, offline=how.offline or "offline" in source), plan
 
 
-def _with_origins(report: ReviewReport, root: Path, stack: str) -> ReviewReport:
-    """The report with what registries say of the images that change."""
-    if not report.images:
-        return report
+def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewReport:
+    """The report with what registries say of the images that jobs would run."""
     from vt.engine import stacks
-    from vt.images.origins import origins_of
+    from vt.images import lookup
+    from vt.review.report import with_images
 
-    ref = stacks.find_unchecked(root, stack)
-    origins = origins_of(ref, (change.uri for change in report.images))
-    return dataclasses.replace(report, origins=origins)
+    jobs: dict[str, list[str]] = {}
+    for job in report.submitted:
+        for uri in job.images:
+            jobs.setdefault(uri, []).append(job.name)
+    changed = [change.uri for change in report.images]
+    ref = stacks.find_unchecked(root, report.stack)
+    found = lookup.for_review(ref, jobs, changed, offline=offline)
+    return with_images(report, found.problems, found.unseen, found.origins)
 
 
 def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:

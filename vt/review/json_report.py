@@ -31,6 +31,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
     return {
         **_summary(report),
         "jobs": [_job(job) for job in report.jobs],
+        "unseenImages": list(report.unseen_images),
         "images": [
             {**dataclasses.asdict(change), "origin": report.origins.get(change.uri)}
             for change in report.images

@@ -163,6 +163,10 @@ def _observed(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _images(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    if report.unseen_images:
+        text = "; ".join(_some(report.unseen_images, verbosity))
+        yield f"Images of submitted jobs were not looked up: {code(text, 400)}"
+        yield ""
     if not report.images:
         return
     yield "### Images"

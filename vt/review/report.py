@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -141,6 +142,8 @@ class ReviewReport:
     """Why jobs that exist were not looked at; empty if all were."""
     held: tuple[IamBinding, ...] = field(repr=False)
     """All rights after the change, for the picture."""
+    unseen_images: tuple[str, ...] = ()
+    """Images of submitted jobs that nobody could look up, each with the reason."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where new images came from, by their full names; those that were looked up."""
 
@@ -234,6 +237,26 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         held=tuple(grants.held(plan)),
         **_resources(plan),
+    )
+
+
+def with_images(
+    report: ReviewReport,
+    problems: Sequence[Problem],
+    unseen: Sequence[str],
+    origins: Mapping[str, str],
+) -> ReviewReport:
+    """The report with what was looked up in registries; see the fields of ``ReviewReport``.
+
+    ``problems`` are images that cannot be run: no job of theirs may be submitted.
+    """
+    worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
+    return dataclasses.replace(
+        report,
+        outcome=ReviewOutcome.FAILED if worse else report.outcome,
+        problems=(*report.problems, *problems),
+        origins=origins,
+        unseen_images=tuple(unseen),
     )
 
 

@@ -82,8 +82,11 @@ def _first(names: Sequence[str]) -> str:
 def _failed(report: ReviewReport) -> str:
     """Why nothing may be deployed."""
     violations = _count(len(report.forbidding), "policy violation")
+    images = [problem for problem in report.problems if problem.rule.startswith("image-")]
+    by_images = images and len(images) == len(report.problems) and not report.errors
+    cannot_run = f"{_count(len(images), 'image')} cannot be run"
     return {
-        ReviewOutcome.FAILED: "the preview failed",
+        ReviewOutcome.FAILED: cannot_run if by_images else "the preview failed",
         ReviewOutcome.FORBIDDEN: f"forbidden by {violations}",
         ReviewOutcome.OVER_LIMIT: "forbidden by the environment's limits",
         ReviewOutcome.DIFFERENT: "this is not the plan that was approved",

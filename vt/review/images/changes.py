@@ -39,7 +39,7 @@ def image_changes(jobs: Iterable[JobChange]) -> tuple[ImageChange, ...]:
             if _PATH.match(each.path) and each.old and each.new:
                 found.setdefault((each.old, each.new), {})[job.name] = None
     changes = (
-        ImageChange(_name(new), _version(old), _version(new), new, tuple(names))
+        ImageChange(name_of(new), _version(old), _version(new), new, tuple(names))
         for (old, new), names in found.items()
     )
     return tuple(sorted(changes, key=lambda change: (change.name, change.old)))
@@ -51,7 +51,8 @@ def cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
     return (change.name, _short(change.old), _short(change.new), origin, ", ".join(change.jobs))
 
 
-def _name(uri: str) -> str:
+def name_of(uri: str) -> str:
+    """An image without registry, tag and digest."""
     return uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
 
 

@@ -2,6 +2,8 @@
 
 import json
 
+import typer
+
 from tests.unit.vt.images import stand_in
 from tests.unit.vt.images.conftest import write_stack
 
@@ -113,8 +115,44 @@ def test_a_project_in_the_local_cloud_never_meets_google(vt, root, monkeypatch):
 def test_a_project_of_google_never_meets_the_local_registry(root, registry, monkeypatch):
     from vt.images import registry as clients
 
-    monkeypatch.setattr(clients, "_google_session", lambda: None)
+    monkeypatch.setattr(clients, "google_session", lambda: None)
     at, path = clients.registry_of("us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train")
     assert at.base == "https://us-central1-docker.pkg.dev"
     assert path == "acme-ml-dev/training-dev/train"
     assert registry.requests == []
+
+
+def whole_check(*arguments):
+    from typer.testing import CliRunner
+
+    from vt.check.command import check as command
+
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(command)
+    return CliRunner().invoke(app, [*arguments, "--format", "json"])
+
+
+def test_a_check_of_a_stack_asks_registries_only_where_that_is_wanted(vt, root, registry):
+    pin(root, "sha256:" + "5" * 64)
+    assert whole_check("--stack", "one").exit_code == 0
+    assert registry.requests == []
+    result = whole_check("--stack", "one", "--registry")
+    assert result.exit_code == 1
+    assert "the digest is not in us-central1-docker.pkg.dev/local-one" in result.output
+    assert "image-missing" in result.output
+    assert "Pulumi.one.yaml" in result.output
+    assert registry.requests != []
+
+
+def test_a_registry_that_cannot_be_asked_is_a_warning_of_a_check(vt, root, registry):
+    pin(root, registry.add_image(PATH, TAG))
+    registry.refuse = {("GET", "manifests"): 403}
+    result = whole_check("--stack", "one", "--registry")
+    assert result.exit_code == 0
+    assert "not looked at" in result.output
+
+
+def test_asking_registries_needs_a_stack(root):
+    result = whole_check("--registry")
+    assert result.exit_code == 2
+    assert "--registry needs --stack" in result.output

@@ -1,5 +1,12 @@
 """The same bytes run in the other stack; nothing is built."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 import yaml
 
 from tests.unit.vt.images import stand_in
@@ -7,6 +14,7 @@ from tests.unit.vt.images.conftest import write_stack
 
 ONE, TWO = "local-one/training-one/train", "local-two/training-two/train"
 TAG = "context-" + "1" * 32
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def pinned(root):
@@ -118,3 +126,46 @@ def test_an_image_that_was_promoted_before_keeps_a_tag_for_the_clean_up(vt, root
     write_stack(root, "one", "local-one", f"{{digest: '{digest}'}}")
     assert promote(vt).exit_code == 0
     assert registry.tags(TWO) == [f"digest-{digest.removeprefix('sha256:')[:32]}"]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "vt.images.registry.Registry.manifest",
+        "vt.images.registry.Registry._copy_blob",
+        "vt.images.registry.Registry.put_manifest",
+        "vt.images.stack_file.set_value",
+        "vt.images.stack_file.os.fsync",
+        "vt.images.stack_file.os.replace",
+    ],
+)
+def test_killed_at_any_step_the_next_promotion_goes_on(vt, root, registry, step, side):
+    registry.mounts = False
+    digest = registry.add_image(ONE, TAG)
+    pin(root, digest)
+    before = (root / "Pulumi.two.yaml").read_bytes()
+    code = f"""
+import os, pkgutil
+module, _, name = {step!r}.rpartition(".")
+holder = pkgutil.resolve_name(module)
+real = getattr(holder, name)
+def killed(*arguments, **options):
+    if {side!r} == "after":
+        real(*arguments, **options)
+    os.kill(os.getpid(), 9)
+setattr(holder, name, killed)
+from vt.cli import app
+app(["promote", "train", "--from", "one", "--to", "two"])
+"""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+    assert ran.returncode == -signal.SIGKILL, ran.stderr
+    copied = (TWO, digest) in registry.manifests
+    after = (root / "Pulumi.two.yaml").read_bytes()
+    assert after == before or (copied and pinned(root)["train"] == {"digest": digest})
+    assert promote(vt).exit_code == 0
+    assert pinned(root)["train"] == {"digest": digest}
+    assert registry.manifests[TWO, digest] == registry.manifests[ONE, digest]
+    assert registry.tags(TWO) == [TAG]
+    assert list(root.glob(".Pulumi*")) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+from infra.errors import Problem
 from tests.unit.vt.review import plans
 from vt.review import html, json_report, markdown, report
 from vt.review.images.changes import image_changes
@@ -61,3 +62,33 @@ def test_labels_of_an_image_are_text() -> None:
     told = built(change("a", (OLD,), (NEW,)), origins=origins)
     assert "<script>x" not in html.render(told)
     assert "\n# head" not in markdown.render(told)
+
+
+def test_an_image_that_cannot_be_run_stands_against_the_change() -> None:
+    told = built(change("a", (OLD,), (NEW,)))
+    missing = Problem("image train of a: the registry has no image", NEW, rule="image-missing")
+    found = report.with_images(told, [missing], [], {})
+    assert found.outcome == report.ReviewOutcome.FAILED
+    assert found.digest == told.digest
+    text = markdown.render(found)
+    assert "1 image cannot be run" in text
+    assert "the registry has no image" in text
+    assert "the registry has no image" in html.render(found)
+
+
+def test_a_worse_outcome_stays() -> None:
+    told = dataclasses.replace(
+        built(change("a", (OLD,), (NEW,))), outcome=report.ReviewOutcome.FORBIDDEN
+    )
+    missing = Problem("image train of a: none", rule="image-missing")
+    assert report.with_images(told, [missing], [], {}).outcome == report.ReviewOutcome.FORBIDDEN
+
+
+def test_an_image_that_nobody_could_look_up_is_said_and_stands_against_nothing() -> None:
+    told = report.with_images(
+        built(change("a", (OLD,), (NEW,))), [], ["train: <b>403</b> `x` |"], {}
+    )
+    assert told.outcome == report.ReviewOutcome.CLEAN
+    assert "Images of submitted jobs were not looked up: " in markdown.render(told)
+    assert "<b>403" not in html.render(told)
+    assert json.loads(json_report.render(told))["unseenImages"] == ["train: <b>403</b> `x` |"]
