@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 #: Key in a stack file: what becomes part of names everywhere. Starts with a letter (RFC 1035).
@@ -18,6 +18,8 @@ KEY_RULE: Final = "lowercase letters, digits and '-', starting with a letter, no
 
 #: https://docs.cloud.google.com/storage/docs/buckets#naming (no dots: those need a verified domain)
 BUCKET: Final = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
+#: The same page: no bucket's name begins with the one or contains the other.
+BUCKET_GOOGLE: Final = re.compile(r"goog|.*(google|g00gle)")
 #: https://docs.cloud.google.com/iam/docs/service-accounts-create: 6 to 30 characters
 ACCOUNT_ID: Final = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
 #: Networks, addresses, reservations and what belongs to them: 1 to 63 characters (RFC 1035).
@@ -72,30 +74,37 @@ class Names:
     number: str
     region: str
     stack: str
+    given: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
+    """Names that the stack file gives, by section and key; the others follow from the keys."""
 
     def bucket(self, key: str) -> str:
         """Bucket names are global, so they carry the project id; at most 63 characters."""
-        return f"{self.project}-{key}-{self.stack}"
+        return self.given.get(("buckets", key)) or f"{self.project}-{key}-{self.stack}"
 
     def account_id(self, key: str) -> str:
         """Part of a service account's address before the ``@``; 6 to 30 characters."""
-        return f"{key}-{self.stack}"
+        given = self.given.get(("serviceAccounts", key)) or f"{key}-{self.stack}"
+        return given.partition("@")[0]
 
     def account_email(self, key: str) -> str:
-        """Address of a service account of this stack."""
-        return f"{self.account_id(key)}@{self.project}.iam.gserviceaccount.com"
+        """Address of a service account that the stack makes or is given."""
+        given = self.given.get(("serviceAccounts", key), "")
+        domain = given.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
+        return f"{self.account_id(key)}@{domain}"
 
     def account(self, key: str) -> str:
-        """Resource name of a service account of this stack, as IAM takes it."""
-        return f"projects/{self.project}/serviceAccounts/{self.account_email(key)}"
+        """Resource name of that account, as IAM takes it."""
+        email = self.account_email(key)
+        return f"projects/{project_of_account(email)}/serviceAccounts/{email}"
 
     def secret_id(self, key: str) -> str:
         """Id of a Secret Manager secret."""
-        return f"{key}-{self.stack}"
+        return (self.given.get(("secrets", key)) or f"{key}-{self.stack}").rpartition("/")[2]
 
     def secret(self, key: str) -> str:
         """Resource name of a secret, as client libraries take it."""
-        return f"projects/{self.project}/secrets/{self.secret_id(key)}"
+        given = self.given.get(("secrets", key), "")
+        return given if "/" in given else f"projects/{self.project}/secrets/{self.secret_id(key)}"
 
     def repository_id(self) -> str:
         """Id of the stack's Docker repository."""
@@ -142,6 +151,15 @@ class Names:
     def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
         """Labels of every resource that can carry some; entries of ``extra`` win."""
         return {"managed-by": "pulumi", "stack": self.stack, **extra}
+
+
+def project_of_account(email: str) -> str:
+    """The project that has a service account of this address.
+
+    >>> project_of_account("trainer@acme-ml.iam.gserviceaccount.com")
+    'acme-ml'
+    """
+    return email.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
 
 
 def is_own_label(key: str) -> bool:

@@ -19,7 +19,7 @@ from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest,
 from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
 from infra.images import pinned, pins
-from infra.plan import external_grants, packages
+from infra.plan import existing_grants, external_grants, packages
 from infra.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.job_grants import job_grants
@@ -37,6 +37,7 @@ from infra.settings.model import Settings
 from infra.settings.reader import Schema
 from infra.stack_rules import (
     advice,
+    existing,
     files,
     job_rules,
     limits,
@@ -188,7 +189,12 @@ class Stack:
 
     def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
         """What other teams must do before jobs can run; empty if there is nothing."""
-        grants = [*self.network_grants, *self.reservation_grants, *self.job_grants(requests)]
+        grants = [
+            *existing_grants.existing_grants(self.declared),
+            *self.network_grants,
+            *self.reservation_grants,
+            *self.job_grants(requests),
+        ]
         return external_grants.report(self.declared, self.network, grants)
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:
@@ -245,6 +251,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
     return [
         *names.problems(settings),
         *rename_rules.problems(settings),
+        *existing.problems(settings),
         *teams.problems(settings),
         *files.problems(settings, root),
         *network.problems(settings),

@@ -17,6 +17,8 @@
 ``errors``              exceptions of the services, in one tree
 ``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
+``pipelines``           stand-in for training pipelines of one job
+``rest``                REST beside gRPC, by the API's own rules
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
 ``containers``          the container registry

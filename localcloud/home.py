@@ -217,7 +217,7 @@ class Home:
             env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
             env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
             env |= self.image_environment(ports.registry)
-            env |= cloud_sdk.environment(self.cloud_sdk, ports.storage)
+            env |= cloud_sdk.environment(self.cloud_sdk, ports.storage, ports.vertex)
         return env
 
     def image_environment(self, port: int) -> dict[str, str]:

@@ -31,11 +31,16 @@ from localcloud.server_info import ServerInfo
 from localcloud.storage import StorageEmulator
 
 if TYPE_CHECKING:
+    from grpc import GenericRpcHandler
+
+    from localcloud.access.gate import HttpServer
     from localcloud.containers.front import RegistryFront
     from localcloud.containers.host import ContainerHost
     from localcloud.inventory.store import Store
     from localcloud.runner.scheduler import LocalScheduler
+    from localcloud.vertex.log_entries import LogService
     from localcloud.vertex.records import JobTable
+    from localcloud.vertex.service import JobService
 
 _LOCK_SECONDS: Final = 3.0
 #: Below the ports of outgoing connections (Linux: from 32768, others from 49152).
@@ -105,7 +110,7 @@ def _serve(
     from localcloud.faults.calls import CallFaults
     from localcloud.inventory.store import Store
     from localcloud.vertex.grpc_front import serve
-    from localcloud.vertex.log_entries import LogService, handler
+    from localcloud.vertex.log_entries import LogService
     from localcloud.vertex.records import JobTable
     from localcloud.vertex.service import JobService
 
@@ -118,10 +123,11 @@ def _serve(
         scheduler = _scheduler(home, storage, faults, store, jobs, containers)
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
-        also = [handler(LogService(home, store, jobs, builds.entries())), builds.handler()]
         hook = CallFaults(faults, jobs, stop)
         service = JobService(store, jobs, scheduler, containers.refusal)
-        server, bound = serve(service, port, [hook], also, home.sockets)
+        logs = LogService(home, store, jobs, builds.entries())
+        also = [*_handlers(home, service, logs), builds.handler()]
+        server, bound = serve(service, port, [hook], also, home.sockets, _rest)
         containers.wait_ready()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
@@ -130,6 +136,24 @@ def _serve(
     finally:
         registry.stop()
     print("stopped")
+
+
+def _handlers(home: Home, service: JobService, logs: LogService) -> list[GenericRpcHandler]:
+    """Services at the address of the job service."""
+    from localcloud.pipelines import front as pipelines
+    from localcloud.pipelines.records import PipelineTable
+    from localcloud.pipelines.service import PipelineService
+    from localcloud.vertex.log_entries import handler
+
+    table = PipelineTable(home.database)
+    return [handler(logs), pipelines.handler(PipelineService(service, table))]
+
+
+def _rest(server: Path, port: int) -> HttpServer:
+    """What answers REST at the port of the job service."""
+    from localcloud.rest.front import RestFront
+
+    return RestFront(server, port).serve
 
 
 def _containers(home: Home, registry: RegistryFront) -> ContainerHost:

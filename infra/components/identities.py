@@ -7,7 +7,7 @@ that let people and CI submit jobs at all; those come with the project.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import pulumi
 import pulumi_gcp as gcp
@@ -33,36 +33,53 @@ class TrainingAccount(pulumi.ComponentResource):
         account: ServiceAccount,
         uses_packages: bool,
         submitters: Sequence[str],
+        elsewhere: Container[tuple[str, str]] = (),
         storage: Storage,
         secrets: Secrets,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``uses_packages``: whether a job of this account fetches code from the staging bucket."""
+        """``uses_packages``: whether a job of this account fetches code from the staging bucket.
+
+        ``elsewhere``: section and key of what other projects own. Their owners make the grants.
+        """
         super().__init__("vertextraining:identities:TrainingAccount", name, None, opts)
         self._name, self._child = name, pulumi.ResourceOptions(parent=self)
-        self._account = gcp.serviceaccount.Account(
-            f"{name}-account",
+        self._elsewhere = elsewhere
+        if account.existing:
+            self.email = pulumi.Output.from_input(account.existing)
+            self._member = pulumi.Output.from_input(f"serviceAccount:{account.existing}")
+            self._path = pulumi.Output.from_input(names.account(key))
+        else:
+            self._make(key, names, account, after)
+        reads = [*account.reads, *([STAGING] if uses_packages else [])]
+        self._grant_buckets(reads, account.writes, storage)
+        for secret in dict.fromkeys(account.secrets):
+            if ("secrets", secret) not in elsewhere:
+                self._grant_secret(secret, secrets)
+        self._grant_project("logs", grants.WRITE_LOGS, names.project)
+        if account.calls_vertex:
+            self._grant_project("vertex", grants.CALL_VERTEX, names.project)
+        for member in dict.fromkeys(submitters):
+            if ("serviceAccounts", key) not in elsewhere:
+                self._allow_act_as(member)
+        self.register_outputs({"email": self.email})
+
+    def _make(
+        self, key: str, names: Names, account: ServiceAccount, after: Sequence[pulumi.Resource]
+    ) -> None:
+        made = gcp.serviceaccount.Account(
+            f"{self._name}-account",
             project=names.project,
             account_id=names.account_id(key),
             display_name=f"Training jobs: {key} ({names.stack})",
             description=account.description or None,
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )
-        self.email = self._account.email
-        # Not `_account.name`, which is the same but unknown before the account exists: a preview
+        self.email, self._member = made.email, made.member
+        # Not `made.name`, which is the same but unknown before the account exists: a preview
         # shows what a grant will be on. ``apply`` keeps the grants after the account.
-        self._path = self._account.account_id.apply(lambda _: names.account(key))
-        reads = [*account.reads, *([STAGING] if uses_packages else [])]
-        self._grant_buckets(reads, account.writes, storage)
-        for secret in dict.fromkeys(account.secrets):
-            self._grant_secret(secret, secrets)
-        self._grant_project("logs", grants.WRITE_LOGS, names.project)
-        if account.calls_vertex:
-            self._grant_project("vertex", grants.CALL_VERTEX, names.project)
-        for member in dict.fromkeys(submitters):
-            self._allow_act_as(member)
-        self.register_outputs({"email": self.email})
+        self._path = made.account_id.apply(lambda _: names.account(key))
 
     def _grant_buckets(self, reads: Sequence[str], writes: Sequence[str], storage: Storage) -> None:
         for bucket in dict.fromkeys(reads):
@@ -72,11 +89,13 @@ class TrainingAccount(pulumi.ComponentResource):
             self._grant_bucket("writes", bucket, grants.WRITE_OBJECTS, storage)
 
     def _grant_bucket(self, verb: str, bucket: str, role: str, storage: Storage) -> None:
+        if ("buckets", bucket) in self._elsewhere:
+            return
         gcp.storage.BucketIAMMember(
             f"{self._name}-{verb}-{bucket}",
-            bucket=storage.buckets[bucket].name,
+            bucket=storage.bucket_names[bucket],
             role=role,
-            member=self._account.member,
+            member=self._member,
             opts=self._child,
         )
 
@@ -85,7 +104,7 @@ class TrainingAccount(pulumi.ComponentResource):
             f"{self._name}-reads-secret-{secret}",
             secret_id=secrets.paths[secret],
             role=grants.READ_SECRET,
-            member=self._account.member,
+            member=self._member,
             opts=self._child,
         )
 
@@ -94,7 +113,7 @@ class TrainingAccount(pulumi.ComponentResource):
             f"{self._name}-{what}",
             project=project,
             role=role,
-            member=self._account.member,
+            member=self._member,
             opts=self._child,
         )
 

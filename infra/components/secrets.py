@@ -47,13 +47,16 @@ class Secrets(pulumi.ComponentResource):
                 ),
                 annotations={"description": secret.description} if secret.description else None,
                 labels=names.labels(labels[secret.team]),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=secret.protect),
             )
             for key, secret in secrets.items()
+            if not secret.existing
         }
         # `apply` keeps what uses a path after its secret.
         self.paths = {
-            key: secret.secret_id.apply(lambda _, key=key: names.secret(key))
-            for key, secret in made.items()
+            key: made[key].secret_id.apply(lambda _, key=key: names.secret(key))
+            if key in made
+            else pulumi.Output.from_input(names.secret(key))
+            for key in secrets
         }
         self.register_outputs({"secrets": self.paths})

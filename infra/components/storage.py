@@ -23,7 +23,9 @@ class Storage(pulumi.ComponentResource):
     """All buckets of a stack."""
 
     buckets: dict[str, gcp.storage.Bucket]
-    """By key, with the stack's own two: ``staging`` and ``control``."""
+    """Those the stack makes, by key, with its own two: ``staging`` and ``control``."""
+    bucket_names: Mapping[str, pulumi.Input[str]]
+    """All of them, by key; also those that exist."""
 
     def __init__(
         self,
@@ -42,8 +44,12 @@ class Storage(pulumi.ComponentResource):
         super().__init__("vertextraining:storage:Storage", name, None, opts)
         self._name, self._names, self._labels, self._after = name, names, labels, after
         self.buckets = {
-            key: self._bucket(key, bucket) for key, bucket in {**own(names), **buckets}.items()
+            key: self._bucket(key, bucket)
+            for key, bucket in {**own(names), **buckets}.items()
+            if not bucket.existing
         }
+        existing = {key: bucket.existing for key, bucket in buckets.items() if bucket.existing}
+        self.bucket_names = {key: made.name for key, made in self.buckets.items()} | existing
         self.objects = [
             self._object(key, path, file)
             for key, bucket in buckets.items()

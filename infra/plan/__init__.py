@@ -6,6 +6,7 @@
 ``access``           who reaches what data, and through which accounts
 ``grants``           every grant that the stack may make, and why
 ``external_grants``  grants that another team must make, as a table and as commands
+``existing_grants``  grants on what exists in other projects
 ``job_grants``       grants that single jobs need: a key, an image of another project
 ``references``       what ``${kind.name}`` in a job file stands for
 ``packages``         code below ``jobs/`` as a deterministic source distribution

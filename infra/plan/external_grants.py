@@ -2,7 +2,7 @@
 
 The report has a table and commands that can be pasted. External are the grants in a host project
 that the stack does not manage, in the project of an existing attachment, DNS zone or reservation,
-and on keys and repositories of other projects.
+and on keys, repositories, buckets, secrets and accounts of other projects.
 """
 
 from __future__ import annotations
@@ -10,11 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from infra.plan.grants import ON_KEY, GrantRequest, reason
+from infra.plan.grants import (
+    ON_ACCOUNT,
+    ON_BUCKET,
+    ON_KEY,
+    ON_SECRET,
+    GrantRequest,
+    reason,
+)
 from infra.plan.network import NetworkPlan
 from infra.settings.model import Settings
 
 HEAD: Final = ("PROJECT", "ON", "ROLE", "TO")
+#: Type of a grant -> the command that makes it, where the resource has no location.
+BY_NAME: Final = {
+    ON_BUCKET: "storage buckets add-iam-policy-binding gs://{name} --project={project}",
+    ON_SECRET: "secrets add-iam-policy-binding {name} --project={project}",
+    ON_ACCOUNT: "iam service-accounts add-iam-policy-binding {name} --project={project}",
+}
+KINDS: Final = {ON_BUCKET: "bucket", ON_SECRET: "secret", ON_ACCOUNT: "account", ON_KEY: "key"}
 
 
 def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
@@ -43,6 +57,10 @@ def command(grant: GrantRequest) -> str:
             f"gcloud compute networks subnets add-iam-policy-binding {subnet} "
             f"--project={grant.project} --region={region} {to}"
         )
+    if grant.type in BY_NAME:
+        name = grant.resource.rpartition("/")[2]
+        command = BY_NAME[grant.type].format(name=name, project=grant.project)
+        return f"gcloud {command} {to}"
     if grant.resource:
         _, project, _, location, *rest = grant.resource.split("/")
         place = f"--project={project} --location={location}"
@@ -83,7 +101,7 @@ def _on(grant: GrantRequest) -> str:
     if grant.subnet:
         return f"subnet {grant.subnet.rsplit('/', 1)[1]}"
     if grant.resource:
-        kind = "key" if grant.type == ON_KEY else "repository"
+        kind = KINDS.get(grant.type, "repository")
         return f"{kind} {grant.resource.rsplit('/', 1)[1]}"
     return "the project"
 

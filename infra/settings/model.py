@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
@@ -31,12 +32,46 @@ OUTSIDE: Final = (
     r"[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){2,}"
     r"@sha256:[0-9a-f]{64}"
 )
+BucketName = Annotated[
+    str,
+    form(
+        r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])",
+        "acme-datasets: 3 to 63 lowercase letters, digits, '-' and '_'",
+    ),
+]
+AccountId = Annotated[
+    str,
+    form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "trainer: 6 to 30 lowercase letters, digits and '-'"),
+]
+AccountEmail = Annotated[
+    str,
+    form(
+        r"[a-z][a-z0-9-]{4,28}[a-z0-9]@[a-z][a-z0-9-]{4,28}[a-z0-9]\.iam\.gserviceaccount\.com",
+        "ACCOUNT@PROJECT.iam.gserviceaccount.com",
+    ),
+]
+SecretId = Annotated[
+    str, form(r"[A-Za-z0-9_-]{1,255}", "wandb-api-key: letters, digits, '-' and '_'")
+]
+SecretPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/secrets/[A-Za-z0-9_-]{1,255}",
+        "projects/PROJECT/secrets/SECRET, with the project's id",
+    ),
+]
 BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
 
 
 class Bucket(NamedSection):
     """A bucket. Always regional, closed to the public, with uniform access."""
 
+    name: BucketName | None = None
+    """Its name in the cloud; ``PROJECT-KEY-STACK`` without it."""
+    existing: BucketName | None = None
+    """A bucket that is there: only grants on it are the stack's."""
+    project: ProjectId | None = None
+    """Project that owns an existing bucket; the stack's own without it."""
     objects: dict[str, str] = {}
     """Objects kept in the bucket: object name -> file in the checkout."""
     versioning: bool = True
@@ -49,7 +84,7 @@ class Bucket(NamedSection):
     force_destroy: bool = False
     """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace the bucket."""
+    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -65,6 +100,10 @@ class Bucket(NamedSection):
 class ServiceAccount(NamedSection):
     """An account that jobs run as, and its access; every grant is derived from this."""
 
+    name: AccountId | None = None
+    """The part of its address before the ``@``; ``KEY-STACK`` without it."""
+    existing: AccountEmail | None = None
+    """The address of an account that is there: only its grants are the stack's."""
     reads: list[str] = []
     """Buckets whose objects it may read."""
     writes: list[str] = []
@@ -83,7 +122,13 @@ class ServiceAccount(NamedSection):
 class Secret(NamedSection):
     """A secret's container. The value is added outside of this stack and never read here."""
 
+    name: SecretId | None = None
+    """Its id in the cloud; ``KEY-STACK`` without it."""
+    existing: SecretPath | None = None
+    """A secret that is there: only grants on it are the stack's."""
     description: str = ""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -140,6 +185,8 @@ class Registry(Section):
     scanning: bool | None = None
     """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
 
 class Job(NamedSection):
@@ -211,8 +258,19 @@ class Settings(Section):
 
     @property
     def names(self) -> Names:
-        """Names of this stack's resources."""
-        return Names(self.project, self.project_number, self.region, self.stack)
+        """Names of this stack's resources, by the keys that they were created under."""
+        sections: dict[str, Mapping[str, Bucket | ServiceAccount | Secret]] = {
+            "buckets": self.buckets,
+            "serviceAccounts": self.service_accounts,
+            "secrets": self.secrets,
+        }
+        given = {
+            (section, entry.formerly or key): name
+            for section, entries in sections.items()
+            for key, entry in entries.items()
+            if (name := entry.existing or entry.name)
+        }
+        return Names(self.project, self.project_number, self.region, self.stack, given)
 
     def submitters_of(self, account: str) -> list[str]:
         """IAM members that may submit jobs as the account with this key."""
@@ -252,6 +310,13 @@ class Settings(Section):
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""
         return (self.jobs[job].on_change or self.on_change) == "finish"
+
+    @property
+    def protects(self) -> bool:
+        """Whether anything that the stack makes is protected; then all of it is, from a destroy."""
+        sections = (self.buckets, self.secrets, self.reservations)
+        made = [each for section in sections for each in section.values()]
+        return self.registry.protect or any(each.protect for each in made)
 
     @property
     def is_local(self) -> bool:

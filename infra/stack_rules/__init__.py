@@ -3,6 +3,7 @@
 ===================  =================================================================
 ``names``            names that Google Cloud would refuse; keys of what is not there
 ``renames``          ``formerly``: each name in the cloud belongs to one entry
+``existing``         ``existing`` and ``name``: what is not the stack's, and names given twice
 ``teams``            the section ``teams``: what a team owns
 ``files``            files that the stack file names
 ``project_numbers``  numbers that are not their project's

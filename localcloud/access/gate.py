@@ -3,7 +3,8 @@
 gRPC's server in Python shows of a connection only the peer's address, and only with a call. By
 then the peer may have hung up, and its address may be another's. So the gate accepts, asks for the
 owner of the connection that it holds, and copies bytes to a server at a Unix socket in a folder of
-this user alone. Connections of other users are passed to a server that refuses every call.
+this user alone. Connections of HTTP/1 are for ``Gate.serve_http``, if there is one. Connections of
+other users are passed to a server that refuses every call.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 import os
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -27,6 +29,9 @@ _BACKLOG: Final = 128
 #: For connections of other users: how many at once, and how long one may be silent.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
+
+#: Answers a connection until it ends; its first bytes were read already.
+HttpServer = Callable[[socket.socket, bytes], None]
 
 _OPEN: Final[dict[str, socket.socket]] = {}
 
@@ -44,6 +49,8 @@ class Gate:
 
         Raises LocalCloudError if the port is taken.
         """
+        self.serve_http: HttpServer | None = None
+        """Answers connections of HTTP/1 of this user; None: they are refused."""
         self._folder, self._server, self._refusal = folder, str(server), str(refusal)
         self._service, self._numbers = service, itertools.count()
         self._log = RefusalLog(service)
@@ -82,7 +89,7 @@ class Gate:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             who = caller(connection)
             if who.allowed:
-                self._pass_on(connection, self._server)
+                self._pass_on(connection, self._server, self.serve_http)
             elif self._refused.acquire(blocking=False):
                 try:
                     self._turn_away(connection, who)
@@ -92,15 +99,18 @@ class Gate:
     def _turn_away(self, connection: socket.socket, who: Caller) -> None:
         self._log.refused(who)
         connection.settimeout(_REFUSED_SECONDS)
-        self._pass_on(connection, self._refusal)
+        self._pass_on(connection, self._refusal, None)
 
-    def _pass_on(self, connection: socket.socket, server: str) -> None:
-        """Copy both ways until one side ends. Web pages get 403."""
+    def _pass_on(self, connection: socket.socket, server: str, http: HttpServer | None) -> None:
+        """Copy both ways until one side ends, or let ``http`` answer. Without it HTTP gets 403."""
         begin = b""
         while len(begin) < len(_PREFACE) and _PREFACE.startswith(begin):
             if not (more := connection.recv(_BLOCK)):
                 return
             begin += more
+        if not begin.startswith(_PREFACE) and http is not None:
+            http(connection, begin)
+            return
         if not begin.startswith(_PREFACE):
             refuse(connection, "this is a gRPC server; requests of web pages are refused.")
             return

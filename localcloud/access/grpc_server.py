@@ -13,7 +13,7 @@ from typing import Any, Final
 import grpc
 
 from localcloud.access.callers import REFUSAL
-from localcloud.access.gate import Gate
+from localcloud.access.gate import Gate, HttpServer
 
 _PAGE: Final = "local cloud: calls of web pages are refused."
 #: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
@@ -59,12 +59,19 @@ class LocalServer:
         return over
 
 
-def start(server: grpc.Server, port: int, service: str, folder: Path | None = None) -> LocalServer:
+def start(
+    server: grpc.Server,
+    port: int,
+    service: str,
+    folder: Path | None = None,
+    rest: Callable[[Path, int], HttpServer] | None = None,
+) -> LocalServer:
     """Start ``server`` at 127.0.0.1:``port`` (0: any free one) for processes of this user.
 
     ``server`` has its handlers and no port; make it with ``interceptors=[PageInterceptor()]``.
     ``service`` is its name in the log. Its sockets lie in ``folder`` if their paths are short
-    enough, else below the folder for temporary files.
+    enough, else below the folder for temporary files. ``rest`` makes what answers HTTP/1 at this
+    port, of the server's Unix socket and the port; without it such connections are refused.
 
     Raises LocalCloudError if the port is taken.
     """
@@ -82,6 +89,8 @@ def start(server: grpc.Server, port: int, service: str, folder: Path | None = No
     for each, path in ((server, inner), (refusing, refusal)):
         each.add_insecure_port(f"unix:{path}")
         each.start()
+    if rest is not None:
+        gate.serve_http = rest(inner, gate.port)
     gate.open()
     return LocalServer(server, refusing, gate, sockets)
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
 from localcloud.access.callers import REFUSAL, RefusalLog, caller
-from localcloud.errors import RefusedRequestError
+from localcloud.errors import ExchangeEndedError, RefusedRequestError
 
 #: What a client may still send that was refused, and for how long: it reads the answer after that.
 _DRAIN_BYTES: Final = 1 << 20
 _DRAIN_SECONDS: Final = 2.0
+_BLOCK: Final = 1 << 16
 
 
 def check_page(headers: Mapping[str, list[str]], port: int) -> None:
@@ -63,3 +64,30 @@ class LocalHandler(BaseHTTPRequestHandler):
         else:
             self.refusals.refused(who)
             refuse(connection, REFUSAL)
+
+    def body_blocks(self) -> Iterator[bytes]:
+        """The request's body, as it comes. Raises ExchangeEndedError if the client is gone."""
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            while size := self._chunk_size():
+                yield self.rfile.read(size)
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass  # trailers
+        else:
+            text = self.headers.get("Content-Length") or "0"
+            if not text.isdecimal():
+                raise ExchangeEndedError
+            left = int(text)
+            while left:
+                block = self.rfile.read(min(left, _BLOCK))
+                if not block:
+                    raise ExchangeEndedError
+                left -= len(block)
+                yield block
+
+    def _chunk_size(self) -> int:
+        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if the client is gone."""
+        try:
+            return int(self.rfile.readline().split(b";")[0], 16)
+        except ValueError:
+            raise ExchangeEndedError from None

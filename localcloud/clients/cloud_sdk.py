@@ -19,6 +19,13 @@ _REMOVED: Final = (
     *("CLOUDSDK_CORE_ACCOUNT", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_ACTIVE_CONFIG_NAME"),
     *("CLOUDSDK_CONFIG", "BOTO_"),
 )
+#: Services that are asked here: those of the local cloud, and others that a stack uses. Of the
+#: others the local cloud has no REST, and says so; without this gcloud would ask Google.
+_SERVICES: Final = (
+    *("AIPLATFORM", "LOGGING"),
+    *("ARTIFACTREGISTRY", "CLOUDBUILD", "CLOUDKMS", "CLOUDRESOURCEMANAGER", "COMPUTE", "IAM"),
+    *("IAMCREDENTIALS", "RUN", "SECRETMANAGER", "SERVICEUSAGE"),
+)
 _BOTO: Final = """\
 # Written at each start of the local shell.
 [GSUtil]
@@ -36,9 +43,11 @@ def is_removed(name: str) -> bool:
     return name.startswith(_REMOVED)
 
 
-def environment(folder: Path, storage_port: int) -> dict[str, str]:
+def environment(folder: Path, storage_port: int, vertex_port: int) -> dict[str, str]:
     """Variables of the two programs, whose settings ``write_settings`` wrote into ``folder``."""
+    rest = f"http://127.0.0.1:{vertex_port}/"
     return {
+        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": rest for name in _SERVICES},
         "CLOUDSDK_CONFIG": str(folder),
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"http://127.0.0.1:{storage_port}/storage/v1/",
         "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",

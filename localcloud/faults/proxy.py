@@ -14,7 +14,6 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from typing import IO, Final
@@ -114,10 +113,10 @@ class _Exchange(LocalHandler):
             check_page(sent, self.server.server_port)
             named = not is_content(request)
         except RefusedRequestError:
-            for _ in self._body():
+            for _ in self.body_blocks():
                 pass  # a client that still sends would not read the answer
             raise
-        for block in self._body():
+        for block in self.body_blocks():
             content.write(block)
         size = content.tell()
         content.seek(0)
@@ -222,32 +221,6 @@ class _Exchange(LocalHandler):
             self.wfile.write(body[: len(body) // 2] if cut else body)
         if cut:
             raise ExchangeEndedError
-
-    def _body(self) -> Iterator[bytes]:
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            while size := self._chunk_size():
-                yield self.rfile.read(size)
-                self.rfile.readline()
-            while self.rfile.readline().strip():
-                pass  # trailers
-        else:
-            text = self.headers.get("Content-Length") or "0"
-            if not text.isdecimal():
-                raise ExchangeEndedError
-            left = int(text)
-            while left:
-                block = self.rfile.read(min(left, _BLOCK))
-                if not block:
-                    raise ExchangeEndedError
-                left -= len(block)
-                yield block
-
-    def _chunk_size(self) -> int:
-        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if the client is gone."""
-        try:
-            return int(self.rfile.readline().split(b";")[0], 16)
-        except ValueError:
-            raise ExchangeEndedError from None
 
 
 def _is_forwarded(name: str) -> bool:

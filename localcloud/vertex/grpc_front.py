@@ -19,6 +19,7 @@ from google.protobuf import empty_pb2
 
 from infra.customjob.google import vertex_api
 from localcloud.access import grpc_server
+from localcloud.access.gate import HttpServer
 from localcloud.errors import ApiError
 from localcloud.vertex.service import JobService
 
@@ -56,11 +57,12 @@ def serve(
     hooks: Sequence[Hook] = (),
     also: Sequence[grpc.GenericRpcHandler] = (),
     folder: Path | None = None,
+    rest: Callable[[Path, int], HttpServer] | None = None,
 ) -> tuple[grpc_server.LocalServer, int]:
     """Start a server on 127.0.0.1 (port 0: any free one); returns it and its port.
 
     ``also`` are handlers of further services at the same address. Only processes of this user get
-    in (``localcloud.access``); ``folder`` is for its sockets.
+    in (``localcloud.access``); ``folder`` is for its sockets. ``rest`` answers REST at this port.
 
     Raises LocalCloudError if the port is taken.
     """
@@ -70,7 +72,7 @@ def serve(
         interceptors=[grpc_server.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
-    started = grpc_server.start(server, port, "vertex", folder)
+    started = grpc_server.start(server, port, "vertex", folder, rest)
     return started, started.port
 
 

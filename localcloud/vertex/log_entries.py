@@ -17,7 +17,8 @@ import grpc
 from google.api import monitored_resource_pb2
 from google.cloud.logging_v2 import types
 
-from localcloud.errors import ApiError
+from localcloud.clients import log_filters
+from localcloud.errors import ApiError, FilterError
 from localcloud.home import Home
 from localcloud.inventory.store import Store, project_number
 from localcloud.vertex.api_errors import invalid_argument
@@ -25,12 +26,10 @@ from localcloud.vertex.log_times import LogTimes
 from localcloud.vertex.records import JobRecord, JobTable
 
 API: Final = "logging.googleapis.com"
-_CLAUSE: Final = re.compile(r'([\w.]+)\s*(=|>=)\s*"([^"]*)"')
-_EQUAL: Final = (
-    "resource.type",
-    "resource.labels.job_id",
-    "resource.labels.task_name",
-    "resource.labels.build_id",
+_JOB: Final = "resource.labels.job_id"
+_KNOWN: Final = (
+    *("resource.type", _JOB, "resource.labels.task_name"),
+    *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
 )
 _MAX_PAGE: Final = 1000
 
@@ -39,7 +38,7 @@ _MAX_PAGE: Final = 1000
 class _Query:
     project: str
     equal: dict[str, str]
-    since: datetime | None
+    test: Callable[[types.LogEntry], bool]
 
 
 class LogService:
@@ -83,27 +82,20 @@ class LogService:
         if not self.store.service_enabled(match[1], API):
             text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
             raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
-        equal: dict[str, str] = {}
-        since: datetime | None = None
-        for clause in re.split(r"\s+AND\s+|\n", request.filter.strip()):
-            parts = _CLAUSE.fullmatch(clause.strip())
-            if parts and parts[1] in _EQUAL and parts[2] == "=":
-                equal[parts[1]] = parts[3]
-            elif parts and parts[1] == "timestamp" and parts[2] == ">=":
-                since = datetime.fromisoformat(parts[3])
-            else:
-                raise invalid_argument(
-                    f"Unparseable filter: {clause!r} (the local cloud knows few)."
-                )
-        return _Query(match[1], equal, since)
+        try:
+            found = log_filters.parse(request.filter, _KNOWN)
+        except FilterError as error:
+            raise invalid_argument(str(error)) from error
+        if found.equal.get("resource.type") not in self.others and _JOB not in found.equal:
+            text = f'Unparseable filter: the local cloud reads the log of one job, {_JOB}="ID".'
+            raise invalid_argument(text)
+        return _Query(match[1], found.equal, lambda entry: found.test(_fields(entry)))
 
     def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
         if other := self.others.get(query.equal.get("resource.type", "")):
-            for entry in other(query.project, query.equal):
-                if query.since is None or entry.timestamp >= query.since:  # pyright: ignore[reportOperatorIssue]
-                    yield entry
+            yield from filter(query.test, other(query.project, query.equal))
             return
-        job = self.jobs.get(query.equal.get("resource.labels.job_id", ""))
+        job = self.jobs.get(query.equal.get(_JOB, ""))
         if job is None or query.project not in (job.project, project_number(job.project)):
             return
         if query.equal.get("resource.type", "ml_job") != "ml_job":
@@ -112,11 +104,34 @@ class LogService:
         for file in sorted((self.home.jobs / job.job_id / "logs").glob("*.log")):
             if wanted in (None, file.stem):
                 data, times = file.read_bytes(), LogTimes(file)
-                yield from _of_replica(job, file.stem, data, times, query.since)
+                yield from filter(query.test, _of_replica(job, file.stem, data, times))
+
+
+def _fields(entry: types.LogEntry) -> Callable[[str], str]:
+    """What a filter reads of an entry."""
+
+    def read(name: str) -> str:
+        if name.startswith("resource.labels."):
+            return entry.resource.labels.get(name.removeprefix("resource.labels."), "")
+        match name:
+            case "resource.type":
+                return entry.resource.type
+            case "timestamp":
+                return entry.timestamp.isoformat()  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+            case "insertId":
+                return entry.insert_id
+            case "logName":
+                return entry.log_name
+            case "textPayload":
+                return entry.text_payload
+            case _:
+                return "INFO"
+
+    return read
 
 
 def _of_replica(
-    job: JobRecord, replica: str, data: bytes, times: LogTimes, since: datetime | None
+    job: JobRecord, replica: str, data: bytes, times: LogTimes
 ) -> Iterator[types.LogEntry]:
     created = datetime.fromisoformat(job.create_time)
     labels = {"job_id": job.job_id, "project_id": job.project, "task_name": replica}
@@ -128,15 +143,14 @@ def _of_replica(
     for number, line in enumerate(lines):
         end += len(line) + 1
         time = times.of(end) or created + timedelta(milliseconds=number)
-        if since is None or time >= since:
-            yield types.LogEntry(
-                log_name=f"projects/{job.project}/logs/{replica}",
-                resource=resource,
-                text_payload=line.decode(errors="replace"),
-                timestamp=time,
-                insert_id=f"{job.job_id}-{replica}-{number:09}",
-                severity="INFO",
-            )
+        yield types.LogEntry(
+            log_name=f"projects/{job.project}/logs/{replica}",
+            resource=resource,
+            text_payload=line.decode(errors="replace"),
+            timestamp=time,
+            insert_id=f"{job.job_id}-{replica}-{number:09}",
+            severity="INFO",
+        )
 
 
 def handler(service: LogService) -> grpc.GenericRpcHandler:

@@ -15,7 +15,7 @@ import pytest
 from localcloud.home import Home
 
 ROOT = Path(__file__).parents[2]
-_HINT = "https://cloud.google.com/sdk/docs/install"
+_HINT = "docs/local-stack.md says how"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _needs(program: str) -> Callable[[], str]:
     def find() -> str:
         path = shutil.which(program)
         if path is None:
-            pytest.skip(f"{program} is not installed: {_HINT}")
+            pytest.skip(f"{program} is not installed ({_HINT})")
         return path
 
     return find
@@ -77,3 +77,4 @@ def _needs(program: str) -> Callable[[], str]:
 
 gcloud = _needs("gcloud")
 gsutil = _needs("gsutil")
+curl = _needs("curl")

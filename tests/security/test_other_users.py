@@ -264,3 +264,14 @@ def test_another_user_gets_a_plain_refusal_over_http(front: StorageFront) -> Non
         answer = connection.getresponse()
         assert answer.status == 403
         assert TEXT in answer.read().decode()
+
+
+def test_another_user_submits_no_job_over_rest(cloud: Cloud) -> None:
+    with relay(cloud.port) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        host = {"Host": f"127.0.0.1:{cloud.port}", "Content-Type": "application/json"}
+        connection.request("POST", f"/v1/{PARENT}/customJobs", "{}", host)
+        answer = connection.getresponse()
+        assert answer.status == 403
+        answer.read()
+    assert not list(cloud.client.list_custom_jobs(parent=PARENT))

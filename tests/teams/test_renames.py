@@ -1,4 +1,4 @@
-"""What is renamed in the stack file goes on in the cloud: real engine, CLI and a job that runs."""
+"""What is renamed, given away or taken over goes on in the cloud: real engine, a job that runs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,16 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
         yield made
 
 
-def write(stack: SmallStack, names: dict[str, str] | None = None, **job: Any) -> None:
-    """The stack with each ``old`` name in ``names`` changed to its new one."""
+def write(
+    stack: SmallStack,
+    names: dict[str, str] | None = None,
+    data: dict[str, Any] | None = None,
+    **job: Any,
+) -> None:
+    """The stack with each ``old`` name in ``names`` changed to its new one.
+
+    ``data`` are the settings of the bucket ``data``.
+    """
     names = names or {}
 
     def key(old: str) -> str:
@@ -43,7 +51,10 @@ def write(stack: SmallStack, names: dict[str, str] | None = None, **job: Any) ->
     )
     stack.write(
         {key("busy"): file},
-        buckets={**entry("data", forceDestroy=True), **entry("out", forceDestroy=True)},
+        buckets={
+            **entry("data", **(data or {"forceDestroy": True})),
+            **entry("out", forceDestroy=True),
+        },
         secrets=entry("token"),
         serviceAccounts=entry("trainer", **account),
         reservations=entry("cpu", **CPU),
@@ -80,3 +91,32 @@ def test_a_job_renamed_again_and_edited_at_once_is_replaced_once(stack: SmallSta
     stack.up()
     assert sorted(stack.states()) == [JobState.CANCELLED, JobState.RUNNING]
     assert {job.labels["vt-job"] for job in stack.jobs()} == {"busy"}
+
+
+BUCKET = "gcp:storage/bucket:Bucket"
+COMPONENT = "vertextraining:storage:Storage"
+
+
+def urn(stack: SmallStack, types: str, name: str) -> str:
+    return f"urn:pulumi:{stack.name}::vertex-training::{types}::{name}"
+
+
+def test_a_bucket_that_is_given_away_is_used_as_it_is_and_can_be_imported_again(
+    stack: SmallStack,
+) -> None:
+    """As docs/resources.md has it."""
+    name = f"{stack.project}-data-{stack.name}"
+    policy = stack.store.policy(f"b/{name}").bindings
+    jobs = stack.states()
+    one = urn(stack, f"{COMPONENT}${BUCKET}", "storage-data")
+    stack.pulumi(f"state delete '{one}' --target-dependents --yes")
+    extra = {"scheduling": {"timeout": "1800s"}} if len(jobs) > 1 else {}
+    write(stack, data={"existing": name}, **extra)
+    stack.up()
+    assert (stack.left()[name], stack.states()) == (BUCKET, jobs)
+    assert stack.store.policy(f"b/{name}").bindings == policy
+    write(stack, **extra)
+    parent = f"--parent storage={urn(stack, COMPONENT, 'storage')}"
+    options = f"{parent} --yes --protect=false --generate-code=false --skip-preview"
+    stack.pulumi(f"import {BUCKET} storage-data {name} {options}")
+    assert {op for op, _ in stack.plan()} <= {"update"}

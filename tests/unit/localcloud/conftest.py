@@ -21,6 +21,7 @@ from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.inventory.store import ACCOUNT as ACCOUNT_TYPE
 from localcloud.inventory.store import BUCKET, SERVICE, Binding, Store
+from localcloud.rest.front import RestFront
 from localcloud.runner.gcsfuse import storage_client
 from localcloud.runner.job import JobRun
 from localcloud.runner.scheduler import LocalScheduler
@@ -131,7 +132,9 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
 
         scheduler = LocalScheduler(jobs, make_run, slots)
         scheduler.start()
-        server, port = serve(JobService(store, jobs, scheduler), 0, hooks)
+        server, port = serve(
+            JobService(store, jobs, scheduler), 0, hooks, rest=lambda *at: RestFront(*at).serve
+        )
         channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         client = vertex.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
         if emulator:

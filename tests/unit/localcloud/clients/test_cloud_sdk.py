@@ -37,8 +37,9 @@ def test_what_gcloud_needs_to_run_is_kept(home: Home, monkeypatch: pytest.Monkey
 
 
 def test_both_programs_are_led_to_storage_without_credentials(home: Home) -> None:
-    env = cloud_sdk.environment(home.cloud_sdk, 2)
+    env = cloud_sdk.environment(home.cloud_sdk, 2, 1)
     assert env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] == "http://127.0.0.1:2/storage/v1/"
+    assert env["CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM"] == "http://127.0.0.1:1/"
     assert env["CLOUDSDK_AUTH_DISABLE_CREDENTIALS"] == "true"
     assert env["CLOUDSDK_CONFIG"].startswith(str(home.root))
     cloud_sdk.write_settings(home.cloud_sdk)

@@ -1,0 +1,67 @@
+"""Grants on buckets, secrets and accounts of other projects, which their owners make. Pure.
+
+On what exists in the stack's own project, the stack makes its grants itself, member by member: it
+never writes a whole policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from infra.naming import project_of_account
+from infra.plan import grants
+from infra.plan.grants import GrantRequest
+from infra.settings.model import Settings
+
+
+def elsewhere(settings: Settings) -> dict[tuple[str, str], str]:
+    """Section and key of what another project owns -> that project."""
+    found: dict[tuple[str, str], str] = {}
+    for key, bucket in settings.buckets.items():
+        if bucket.existing and bucket.project:
+            found["buckets", key] = bucket.project
+    for key, account in settings.service_accounts.items():
+        if account.existing:
+            found["serviceAccounts", key] = project_of_account(account.existing)
+    for key, secret in settings.secrets.items():
+        if secret.existing:
+            found["secrets", key] = secret.existing.split("/")[1]
+    return {place: project for place, project in found.items() if project != settings.project}
+
+
+def existing_grants(settings: Settings) -> list[GrantRequest]:
+    """What the owners of other projects must grant for the stack's accounts to work."""
+    owners = elsewhere(settings)
+    return [
+        GrantRequest(
+            f"existing-{section}-{key}-{role}-{member}",
+            type_,
+            role,
+            member,
+            owners[section, key],
+            ours=False,
+            resource=resource,
+        )
+        for section, key, type_, role, member, resource in _wanted(settings)
+        if (section, key) in owners
+    ]
+
+
+def _wanted(settings: Settings) -> Iterator[tuple[str, str, str, str, str, str]]:
+    """(section, key, type, role, member, resource) of all grants on what the stack file names."""
+    names = settings.names
+    for key, account in settings.service_accounts.items():
+        member = f"serviceAccount:{names.account_email(key)}"
+        for bucket in dict.fromkeys((*account.reads, *account.writes)):
+            role = grants.WRITE_OBJECTS if bucket in account.writes else grants.READ_OBJECTS
+            yield "buckets", bucket, grants.ON_BUCKET, role, member, f"b/{names.bucket(bucket)}"
+        for secret in dict.fromkeys(account.secrets):
+            path = names.secret(secret)
+            yield "secrets", secret, grants.ON_SECRET, grants.READ_SECRET, member, path
+        place = "serviceAccounts", key, grants.ON_ACCOUNT
+        for submitter in dict.fromkeys(settings.submitters_of(key)):
+            yield *place, grants.ACT_AS, submitter, names.account(key)
+        # general/custom-service-account: "in a different project" the agent needs this role, and
+        # that project lifts iam.disableCrossProjectServiceAccountUsage.
+        agent = f"serviceAccount:{names.vertex_agent()}"
+        yield *place, grants.CREATE_TOKENS, agent, names.account(key)

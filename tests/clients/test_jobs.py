@@ -1,0 +1,133 @@
+"""gcloud, Google's Python SDK and curl submit jobs in the local shell as they do to Google."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from infra.naming import local_project_number
+from localcloud import lifecycle
+from localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from localcloud.runner.gcsfuse import storage_client
+from tests.clients.conftest import Shell
+
+pytestmark = pytest.mark.timeout(600)
+PROJECT = "local-training"
+TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+CONFIG = """\
+workerPoolSpecs:
+  - machineSpec: {machineType: g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1}
+    replicaCount: 1
+    containerSpec:
+      imageUri: us-docker.pkg.dev/deeplearning-platform-release/gcr.io/pytorch-gpu.2-0.py310
+      command: [bash, -c]
+      args: ["echo $GREETING; sleep 0.2; echo the end"]
+      env: [{name: GREETING, value: hello}]
+"""
+#: The two lines of docs/local-stack.md, and a script as its author wrote it.
+SUBMIT = f"""\
+import os
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import aiplatform
+
+aiplatform.init(project="{PROJECT}", location="us-central1", credentials=AnonymousCredentials(),
+                api_endpoint="http://" + os.environ["VERTEX_EMULATOR_HOST"], api_transport="rest")
+worker_pool_specs = [{{
+    "replica_count": 1,
+    "machine_spec": {{"machine_type": "n1-standard-4"}},
+    "container_spec": {{"image_uri": "python:3.11", "command": ["echo", "from the SDK"]}},
+}}]
+job = aiplatform.CustomJob(display_name="sdk", worker_pool_specs=worker_pool_specs,
+                           staging_bucket="gs://box")
+job.submit(service_account="{TRAINER}")
+print(job.resource_name)
+pipeline = aiplatform.CustomContainerTrainingJob(
+    display_name="pipeline", container_uri="python:3.11", staging_bucket="gs://trained",
+    command=["sh", "-c", "echo $AIP_MODEL_DIR; echo made > /gcs/trained/run/made.txt"])
+pipeline.run(replica_count=1, machine_type="n1-standard-4", base_output_dir="gs://trained/run")
+print(pipeline.state.name)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def project(shell: Shell) -> None:
+    """The project as its stack would make it."""
+    shell.run("true")
+    store = Store(shell.home.database)
+    for api in ("aiplatform", "logging"):
+        store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
+    store.put(BUCKET, "trained", PROJECT, {}, {"name": "trained", "project": PROJECT})
+    info = lifecycle.running(shell.home)
+    assert info is not None
+    storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket("trained")
+    store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
+    (shell.folder / "vertex_job.yaml").write_text(CONFIG)
+    (shell.folder / "submit.py").write_text(SUBMIT)
+
+
+def test_gcloud_creates_finds_describes_streams_and_cancels_a_job(
+    shell: Shell, gcloud: str
+) -> None:
+    """The commands of a published tutorial, with its filter and its format."""
+    done = shell.run(
+        "JOB_NAME=tuning-1; REGION=us-central1;"
+        "gcloud ai custom-jobs create --region=${REGION} --display-name=${JOB_NAME}"
+        "    --config=vertex_job.yaml --project=local-training &&"
+        'JOB_ID=$(gcloud ai custom-jobs list --region=${REGION} --filter="displayName=${JOB_NAME}"'
+        '    --format="value(name.scope(customJobs))") &&'
+        "gcloud ai custom-jobs stream-logs ${JOB_ID} --region=${REGION} --polling-interval=1 &&"
+        "gcloud ai custom-jobs describe ${JOB_ID} --region=${REGION} --format=json &&"
+        "gcloud ai custom-jobs cancel ${JOB_ID} --region=${REGION}"
+    )
+    lines = [line.split("\t")[-1] for line in done.stdout.splitlines()]
+    assert "hello" in lines
+    assert "the end" in lines
+    described = json.loads(re.search(r"^\{.*^\}", done.stdout, re.DOTALL | re.MULTILINE)[0])  # pyright: ignore[reportOptionalSubscript]
+    assert described["displayName"] == "tuning-1"
+    assert described["state"] == "JOB_STATE_SUCCEEDED"
+    assert "is submitted successfully" in done.stderr
+    assert "Request to cancel CustomJob" in done.stderr
+
+
+def test_gcloud_reads_googles_words_about_a_mistake(shell: Shell, gcloud: str) -> None:
+    done = shell.run("gcloud ai custom-jobs describe 1 --region=us-central1", 1)
+    assert "NOT_FOUND" in done.stderr
+    assert "The CustomJob does not exist" in done.stderr
+
+
+def test_gcloud_asks_no_other_cloud_for_what_is_not_here(shell: Shell, gcloud: str) -> None:
+    done = shell.run("gcloud services list", 1)
+    assert "there is no method of the local cloud at GET" in done.stderr
+
+
+def test_the_sdk_runs_a_job_and_a_training_pipeline_by_the_documented_line(shell: Shell) -> None:
+    info = lifecycle.running(shell.home)
+    assert info is not None
+    *_, name, state = shell.run("python submit.py").stdout.splitlines()
+    assert state == "PIPELINE_STATE_SUCCEEDED"
+    storage = storage_client(f"http://127.0.0.1:{info.storage_port}")
+    assert storage.bucket("trained").blob("run/made.txt").download_as_bytes() == b"made\n"
+    number = local_project_number(PROJECT)
+    assert re.fullmatch(rf"projects/{number}/locations/us-central1/customJobs/\d+", name)
+    page = Path(__file__).parents[2] / "docs" / "local-stack.md"
+    assert 'api_endpoint="http://" + os.environ["VERTEX_EMULATOR_HOST"]' in page.read_text()
+
+
+def test_curl_submits_a_job(shell: Shell, curl: str) -> None:
+    pool = {
+        "replicaCount": 1,
+        "machineSpec": {"machineType": "n1-standard-4"},
+        "containerSpec": {"imageUri": "python:3.11", "command": ["true"]},
+    }
+    body = {"displayName": "curl", "jobSpec": {"workerPoolSpecs": [pool]}}
+    (shell.folder / "body.json").write_text(json.dumps(body))
+    url = f"http://$VERTEX_EMULATOR_HOST/v1/projects/{PROJECT}/locations/us-central1/customJobs"
+    done = shell.run(
+        "curl -sS --fail -d @body.json "
+        f'-H "Content-Type: application/json" "{url}" && curl -sS "{url}?pageSize=1"'
+    )
+    assert '"state": "JOB_STATE_QUEUED"' in done.stdout
+    assert '"nextPageToken"' in done.stdout

@@ -1,0 +1,76 @@
+"""What exists is its owner's, and no two entries have one name in the cloud."""
+
+import pytest
+
+from tests.unit.infra.stacks import refused as refused_by
+from tests.unit.infra.stacks import stack
+
+
+def refused(**changes):
+    return [(path, text.split(". Hint")[0]) for path, text in refused_by(**changes)]
+
+
+def test_what_exists_takes_no_settings_of_what_the_stack_makes():
+    found = refused(
+        buckets={"data": {"existing": "acme-data", "protect": True, "objects": {"a": "b"}}},
+        secrets={"key": {"existing": "projects/acme-ml-prod/secrets/k", "name": "x"}},
+        serviceAccounts={
+            "t": {"existing": "t-one-1@acme-ml-prod.iam.gserviceaccount.com", "description": "x"}
+        },
+    )
+    assert [path for path, _ in found if path != "buckets.data.objects.a"] == [
+        "buckets.data.objects",
+        "buckets.data.protect",
+        "serviceAccounts.t.description",
+        "secrets.key.name",
+    ]
+
+
+@pytest.mark.parametrize("field", ["existing", "name"])
+def test_records_of_submissions_are_nobodys_data(field):
+    name = "acme-ml-prod-control-dev"
+    assert refused(buckets={"data": {field: name}})[0][0] == f"buckets.data.{field}"
+
+
+def test_a_name_given_twice_or_taken_by_default_is_refused():
+    assert refused(
+        buckets={"a": {"name": "acme-ml-prod-b-prod"}, "b": {}, "c": {"existing": "x-y"},
+                 "d": {"existing": "x-y"}, "e": {"name": "acme-ml-prod-staging-prod"}},
+    ) == [
+        ("buckets.a.name", "is the name of b, too (got acme-ml-prod-b-prod)"),
+        ("buckets.d.existing", "is the name of c, too (got x-y)"),
+        ("buckets.e.name", "is the name of the stack itself, too (got acme-ml-prod-staging-prod)"),
+    ]  # fmt: skip
+
+
+def test_two_accounts_are_told_apart_by_their_project():
+    accounts = {
+        "a": {"existing": "trainer-x@acme-ml-prod.iam.gserviceaccount.com"},
+        "b": {"existing": "trainer-x@acme-other-1.iam.gserviceaccount.com"},
+    }
+    stack(serviceAccounts=accounts)
+    accounts["c"] = {"name": "trainer-x"}
+    assert refused(serviceAccounts=accounts)[0][0] == "serviceAccounts.c.name"
+
+
+@pytest.mark.parametrize(
+    ("section", "entry"),
+    [
+        ("buckets", {"existing": "gs://acme"}),
+        ("buckets", {"existing": "../acme"}),
+        ("buckets", {"name": "Acme"}),
+        ("secrets", {"existing": "wandb"}),
+        ("secrets", {"existing": "projects/acme-ml-prod/secrets/a/versions/1"}),
+        ("serviceAccounts", {"existing": "109876543210-compute@developer.gserviceaccount.com"}),
+        ("serviceAccounts", {"existing": "a-b-c-d@acme-ml.iam.gserviceaccount.com.evil.example"}),
+        ("serviceAccounts", {"name": "x"}),
+    ],
+)
+def test_a_name_of_another_form_is_refused_at_its_place(section, entry):
+    [(path, text)] = refused(**{section: {"x": entry}})
+    assert path == f"{section}.x.{next(iter(entry))}"
+    assert text.startswith("must look like")
+
+
+def test_a_project_is_for_what_exists():
+    assert refused(buckets={"a": {"project": "acme-data-1"}})[0][0] == "buckets.a.project"

@@ -1,0 +1,66 @@
+"""Rules of REST: which request is which method."""
+
+from __future__ import annotations
+
+import pytest
+
+from localcloud.rest.http_rules import HttpRule, find, load_rules
+from localcloud.rest.methods import METHODS
+from tools.generate import http_rules
+
+JOBS = "/v1/projects/p/locations/r/customJobs"
+
+
+def test_the_rules_are_those_of_googles_client() -> None:
+    assert http_rules.TARGET.read_text() == http_rules.generate()
+
+
+def test_every_method_has_a_rule_whose_fields_are_its_requests() -> None:
+    rules = load_rules()
+    assert {rule.method for rule in rules} == set(METHODS)
+    for rule in rules:
+        names = METHODS[rule.method].request().DESCRIPTOR.fields_by_name
+        assert {*rule.fields, *({rule.body} - {"", "*"})} <= set(names), rule
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "method", "fields"),
+    [
+        ("POST", JOBS, "CreateCustomJob", {"parent": "projects/p/locations/r"}),
+        ("GET", JOBS, "ListCustomJobs", {"parent": "projects/p/locations/r"}),
+        ("GET", f"{JOBS}/1", "GetCustomJob", {"name": "projects/p/locations/r/customJobs/1"}),
+        ("POST", f"{JOBS}/1:cancel", "CancelCustomJob", {"name": f"{JOBS[4:]}/1"}),
+        ("DELETE", f"{JOBS}/1", "DeleteCustomJob", {"name": f"{JOBS[4:]}/1"}),
+        ("GET", "/v1/projects/p%20x/locations/r/customJobs/a%2Fb", "GetCustomJob",
+         {"name": "projects/p x/locations/r/customJobs/a%2Fb"}),
+        ("POST", "/v2/entries:list", "ListLogEntries", {}),
+    ],
+)  # fmt: skip
+def test_a_request_is_the_method_of_its_rule(
+    verb: str, path: str, method: str, fields: dict[str, str]
+) -> None:
+    found = find(load_rules(), verb, path)
+    assert found is not None
+    assert (found[0].method.rpartition("/")[2], found[1]) == (method, fields)
+
+
+@pytest.mark.parametrize(
+    ("verb", "path"),
+    [
+        ("PUT", JOBS),
+        ("GET", f"{JOBS}/"),
+        ("GET", f"{JOBS}/1/2"),
+        ("GET", JOBS.replace("/v1/", "/v1beta1/")),
+        ("POST", f"{JOBS}/1:start"),
+        ("GET", f"/x{JOBS}"),
+        ("GET", "/v1/projects//locations/r/customJobs"),
+    ],
+)
+def test_other_requests_are_no_method(verb: str, path: str) -> None:
+    assert find(load_rules(), verb, path) is None
+
+
+def test_two_stars_are_any_number_of_segments() -> None:
+    rule = HttpRule("m", "GET", "/v1/{name=a/**}:do", "")
+    assert rule.match("GET", "/v1/a/b/c:do") == {"name": "a/b/c"}
+    assert rule.match("GET", "/v1/a:do") is None

@@ -1,0 +1,102 @@
+"""Requests of HTTP as messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.errors import RefusedRequestError
+from localcloud.rest.http_rules import HttpRule, find, load_rules
+from localcloud.rest.methods import METHODS
+from localcloud.rest.transcoding import request_message, response_body
+
+PARENT = "projects/p/locations/r"
+JOBS = f"/v1/{PARENT}/customJobs"
+
+
+def sent(verb: str, path: str, body: str = "", *query: tuple[str, str]) -> Any:
+    found = find(load_rules(), verb, path)
+    assert found is not None
+    rule, fields = found
+    return request_message(rule, fields, query, body.encode(), METHODS[rule.method].request())
+
+
+@pytest.mark.parametrize("name", ["displayName", "display_name"])
+def test_a_body_has_the_names_of_json_or_of_the_message(name: str) -> None:
+    message = sent("POST", JOBS, f'{{"{name}": "a", "jobSpec": {{"scheduling": null}}}}')
+    assert message.parent == PARENT
+    assert message.custom_job.display_name == "a"
+
+
+def test_parameters_of_the_query_are_fields() -> None:
+    query = [
+        ("pageSize", "7"),
+        ("page_token", "t"),
+        ("filter", 'a="b"'),
+        ("readMask", "name,state"),
+    ]
+    message = sent("GET", JOBS, "", *query, ("$alt", "json;enum-encoding=int"), ("alt", "json"))
+    assert (message.page_size, message.page_token, message.filter) == (7, "t", 'a="b"')
+    assert list(message.read_mask.paths) == ["name", "state"]
+
+
+def test_the_path_wins_over_a_body_that_names_the_same_field() -> None:
+    message = sent("POST", f"{JOBS}/1:cancel", '{"name": "projects/other/x"}')
+    assert message.name == f"{PARENT}/customJobs/1"
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "body", "query"),
+    [
+        ("POST", JOBS, "{", ()),
+        ("POST", JOBS, "[]", ()),
+        ("POST", JOBS, '"text"', ()),
+        ("POST", JOBS, "[" * 100_000, ()),
+        ("POST", JOBS, '{"invented": 1}', ()),
+        ("POST", JOBS, '{"displayName": 3}', ()),
+        ("POST", JOBS, '{"jobSpec": {"workerPoolSpecs": {"replicaCount": 1}}}', ()),
+        ("POST", JOBS, '{"createTime": "yesterday"}', ()),
+        ("POST", JOBS, '{"state": "JOB_STATE_INVENTED"}', ()),
+        ("POST", JOBS, "\udcff", ()),
+        ("POST", JOBS, "{}", [("parent", "projects/other/locations/r")]),
+        ("POST", JOBS, "{}", [("customJob.displayName", "a")]),
+        ("POST", f"{JOBS}/1:cancel", "[]", ()),
+        ("POST", f"{JOBS}/1:cancel", "{}", [("name", "x")]),
+        ("GET", JOBS, "", [("invented", "1")]),
+        ("GET", JOBS, "", [("pageSize", "many")]),
+        ("GET", JOBS, "", [("pageSize", str(10**30))]),
+        ("GET", JOBS, "", [("filter.a", "1")]),
+        ("GET", JOBS, "", [("readMask.paths.x", "1")]),
+    ],
+)
+def test_what_does_not_fit_is_refused_as_invalid(
+    verb: str, path: str, body: str, query: list[tuple[str, str]]
+) -> None:
+    found = find(load_rules(), verb, path)
+    assert found is not None
+    message = METHODS[found[0].method].request()
+    data = body.encode("utf-8", "surrogateescape")
+    with pytest.raises(RefusedRequestError) as error:
+        request_message(*found, query, data, message)
+    assert error.value.status == 400
+
+
+def test_repeated_and_boolean_parameters() -> None:
+    from google.logging.type import http_request_pb2
+    from google.protobuf import api_pb2
+
+    rule = HttpRule("m", "GET", "/v1/x", "")
+    query = [("methods.name", "a")]
+    with pytest.raises(RefusedRequestError):
+        request_message(rule, {}, query, b"", api_pb2.Api())
+    made = request_message(rule, {}, [("cacheHit", "true")], b"", http_request_pb2.HttpRequest())
+    assert made.cache_hit is True
+    with pytest.raises(RefusedRequestError, match="TYPE_BOOL"):
+        request_message(rule, {}, [("cacheHit", "maybe")], b"", http_request_pb2.HttpRequest())
+
+
+def test_the_answer_is_json_with_the_apis_names() -> None:
+    message = METHODS["google.cloud.aiplatform.v1.JobService/GetCustomJob"].response()
+    message.display_name = "ä"  # pyright: ignore[reportAttributeAccessIssue]
+    assert response_body(message).decode() == '{\n  "displayName": "ä"\n}\n'
