@@ -15,6 +15,7 @@ import typer
 
 from vt.catalogue.command import catalogue
 from vt.check.command import check
+from vt.data.command import data
 from vt.deploy.command import approval, deploy
 from vt.destroy.command import DESTROY_CONTEXT, destroy
 from vt.diff.command import diff
@@ -52,6 +53,7 @@ app.command(context_settings=DESTROY_CONTEXT)(destroy)
 app.add_typer(jobs, name="jobs")
 app.add_typer(images, name="images")
 app.command()(promote)
+app.add_typer(data, name="data")
 app.command()(approval)
 app.command()(deploy)
 app.command()(diff)
