@@ -275,7 +275,7 @@ def read_jobs(stack: Stack) -> dict[str, JobRequest]:
     if problems := [*problems, *stack.exceeded_limits(results)]:
         raise ConfigError(problems)
     for result in results.values():
-        for warning in result.warnings:
+        for warning in (*result.warnings, *result.ignored):
             pulumi.log.warn(str(warning))
     return {key: result.request for key, result in results.items() if result.request}
 

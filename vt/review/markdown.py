@@ -139,6 +139,7 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         yield ""
         yield f"Unchanged: {kept}."
     yield ""
+    yield from _filled_in(changed, verbosity)
     yield from _observed(report, verbosity)
     if any(job.submits for job in changed):
         yield f"<sub>{cells.prices(report)} {costs.NOT_INCLUDED}</sub>"
@@ -147,6 +148,15 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
             yield from _folded(summary, _fields(job.differences, verbosity.fields))
+
+
+def _filled_in(jobs: Sequence[JobChange], verbosity: Verbosity) -> Iterator[str]:
+    """What the stack file says in place of the job files."""
+    found = [job for job in jobs if job.filled_in]
+    for job in found[: verbosity.items]:
+        yield f"- {code(job.name)}: `jobDefaults` fill in {code(', '.join(job.filled_in), LIMIT)}"
+    if found:
+        yield ""
 
 
 def _observed(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:

@@ -125,6 +125,7 @@ def test_the_engine_gets_options_and_labels(vt, root, registry, programs):
         ("fail", "buildah build ended with exit code 3"),
         ("refused", "denied: 403 Forbidden"),
         ("full", "no space left on device"),
+        ("full", "Hint: a disk is full: free space, and run the command again"),
     ],
 )
 def test_a_failure_shows_the_last_lines_and_leaves_the_stack_file(
