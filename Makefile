@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .PHONY: help setup golden local up review browser containers test chaos mutants check format clean-local clean requirements
-.PHONY: report preview comment approval deploy drift drift-issue images images-comment
+.PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
 .NOTPARALLEL:
 
 help: ## list these commands
@@ -49,7 +49,11 @@ deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=
 
 images: setup ## STACK=S [SOURCE=DIR]: build images that are not built, and pin their digests
 	@cd $(or $(SOURCE),.) && exec $(CURDIR)/$(BIN)/vt images build \
-		--stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
+		--stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) \
+		$(if $(SOURCE),--target-of $(CURDIR) --engine cloud-build)
+
+images-request: setup ## start the workflow that builds a branch's images, where their folders changed (in a workflow)
+	@VT=$(BIN)/vt PYTHON=$(BIN)/python ./tools/images-request
 
 images-comment: setup ## tell a branch's pull request the digests that `make images` pinned (in a workflow)
 	@./tools/images-comment

@@ -18,6 +18,8 @@ KEY_RULE: Final = "lowercase letters, digits and '-', starting with a letter, no
 
 #: https://docs.cloud.google.com/storage/docs/buckets#naming (no dots: those need a verified domain)
 BUCKET: Final = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
+#: The same page: no bucket's name begins with the one or contains the other.
+BUCKET_GOOGLE: Final = re.compile(r"goog|.*(google|g00gle)")
 #: https://docs.cloud.google.com/iam/docs/service-accounts-create: 6 to 30 characters
 ACCOUNT_ID: Final = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
 #: Networks, addresses, reservations and what belongs to them: 1 to 63 characters (RFC 1035).

@@ -30,6 +30,7 @@ from infra.components.iam import JobGrants
 from infra.components.identities import TrainingAccount
 from infra.components.image_builds import ImageBuilds
 from infra.components.network import Network
+from infra.components.ordering.protection import Protection
 from infra.components.packages import Packages
 from infra.components.registry import Registry
 from infra.components.secrets import Secrets
@@ -69,14 +70,10 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     storage = Storage(
         "storage", names=names, labels=labels, buckets=settings.buckets, after=apis.on("storage")
     )
-    registry = declare_registry(stack, apis, storage)
-    secrets = Secrets(
-        "secrets",
-        names=names,
-        labels=labels,
-        secrets=settings.secrets,
-        after=apis.on("secretmanager") if settings.secrets else [],
-    )
+    registry = declare_registry(stack, apis)
+    builds = declare_image_builds(stack, apis, storage, registry)
+    on = apis.on("secretmanager") if settings.secrets else []
+    secrets = Secrets("secrets", names=names, labels=labels, secrets=settings.secrets, after=on)
     identities = declare_identities(stack, requests, apis, storage, secrets)
     uploaded = Packages(
         "packages",
@@ -85,7 +82,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         bucket=storage.buckets[STAGING],
         keep_old=any(settings.finishes(job) for job in settings.jobs),
     )
-    needed = [
+    needed: list[pulumi.ComponentResource] = [
         *(apis, storage, registry, uploaded),
         *declare_network(stack, apis),
         *declare_capacity(stack, apis),
@@ -93,9 +90,10 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         *identities.values(),
     ]
     training = declare_training(stack, requests, needed)
+    everything = [*needed, *builds, secrets, training]
+    Protection("protection", protects=settings.protects, after=everything)
     export_outputs(stack, storage, registry, identities)
-    jobs = {key: summary(training.jobs[job], requests[job]) for key, job in outputs.items()}
-    export("jobs", jobs)
+    export("jobs", {k: summary(training.jobs[job], requests[job]) for k, job in outputs.items()})
 
 
 def export_outputs(
@@ -143,13 +141,10 @@ def declare_identities(
     }
 
 
-def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
-    """The repository of images and, where the stack builds some, the account that builds them.
-
-    No job waits for that account.
-    """
+def declare_registry(stack: Stack, apis: Apis) -> Registry:
+    """The repository of images."""
     settings = stack.declared
-    registry = Registry(
+    return Registry(
         "registry",
         names=settings.names,
         labels=settings.labels,
@@ -157,7 +152,16 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
         pinned=stack.pinned_digests,
         after=apis.on("artifactregistry"),
     )
-    if settings.builds_images:
+
+
+def declare_image_builds(
+    stack: Stack, apis: Apis, storage: Storage, registry: Registry
+) -> list[ImageBuilds]:
+    """The account that builds images, if the stack builds some. No job waits for it."""
+    settings = stack.declared
+    if not settings.builds_images:
+        return []
+    return [
         ImageBuilds(
             "images",
             names=settings.names,
@@ -166,7 +170,7 @@ def declare_registry(stack: Stack, apis: Apis, storage: Storage) -> Registry:
             registry=registry,
             after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
         )
-    return registry
+    ]
 
 
 def declare_training(

@@ -8,6 +8,7 @@
 ``server_info``         ``server.json``: how commands find the server
 ``storage``             the object storage emulator, a child process of the server
 ``storage_requests``    which requests pass to the emulator, and in which form
+``storage_uploads``     sessions of resumable uploads
 ``access``              who gets in: processes of this user
 ``clients``             what gcloud, gsutil and other clients need
 ``processes``           identity and end of child processes; their records

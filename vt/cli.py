@@ -14,7 +14,9 @@ import typer
 
 from vt.catalogue.command import catalogue
 from vt.check.command import check
+from vt.data.command import data
 from vt.deploy.command import approval, deploy
+from vt.destroy.command import DESTROY_CONTEXT, destroy
 from vt.diff.command import diff
 from vt.drift.command import drift
 from vt.github.command import github
@@ -46,9 +48,11 @@ app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")
 app.command(context_settings=UP_CONTEXT)(up)
+app.command(context_settings=DESTROY_CONTEXT)(destroy)
 app.add_typer(jobs, name="jobs")
 app.add_typer(images, name="images")
 app.command()(promote)
+app.add_typer(data, name="data")
 app.command()(approval)
 app.command()(deploy)
 app.command()(diff)

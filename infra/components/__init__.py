@@ -15,6 +15,6 @@
 ``capacity``                reservations
 ``iam``                     the stack's own grants for network and capacity
 ``training``                the jobs
-``component_dependencies``  dependencies of a job on components as such
+``ordering``                what a job waits for, and what goes first
 ==========================  ============================================================
 """

@@ -51,7 +51,7 @@ class Registry(pulumi.ComponentResource):
             cleanup_policies=[_cleanup(each) for each in cleanup.declared(settings, pinned)],
             vulnerability_scanning_config=_scanning(settings),
             labels=names.labels(labels),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=settings.protect),
         )
         self.repository_id = repository.repository_id
         self.url = pulumi.Output.concat(

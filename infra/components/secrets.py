@@ -47,7 +47,7 @@ class Secrets(pulumi.ComponentResource):
                 ),
                 annotations={"description": secret.description} if secret.description else None,
                 labels=names.labels(labels[secret.team]),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=secret.protect),
             )
             for key, secret in secrets.items()
             if not secret.existing

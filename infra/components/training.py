@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pulumi
 
-from infra.components.component_dependencies import component_dependencies
+from infra.components.ordering.component_dependencies import component_dependencies
 from infra.customjob.protocol.ports import JobService
 from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from infra.customjob.request.job_file import JobRequest

@@ -83,7 +83,7 @@ class Bucket(NamedSection):
     force_destroy: bool = False
     """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace the bucket."""
+    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -126,6 +126,8 @@ class Secret(NamedSection):
     existing: SecretPath | None = None
     """A secret that is there: only grants on it are the stack's."""
     description: str = ""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -182,6 +184,8 @@ class Registry(Section):
     scanning: bool | None = None
     """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
 
 class Job(NamedSection):
@@ -302,6 +306,13 @@ class Settings(Section):
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""
         return (self.jobs[job].on_change or self.on_change) == "finish"
+
+    @property
+    def protects(self) -> bool:
+        """Whether anything that the stack makes is protected; then all of it is, from a destroy."""
+        sections = (self.buckets, self.secrets, self.reservations)
+        made = [each for section in sections for each in section.values()]
+        return self.registry.protect or any(each.protect for each in made)
 
     @property
     def is_local(self) -> bool:

@@ -37,6 +37,16 @@ def _address(text: str) -> str:
         raise ValueError("must be an IPv4 address like 10.64.0.0") from None
 
 
+def _ports(text: str) -> str:
+    """``text`` if its ports exist, and the first of a range is not above its last."""
+    numbers = [int(number) for number in text.split("-")]
+    if not 0 <= numbers[0] <= numbers[-1] <= LAST_PORT:
+        raise ValueError(f"must be ports from 0 to {LAST_PORT}, the lower one first")
+    return text
+
+
+#: Ports are 16 bits wide: RFC 9293, section 3.1.
+LAST_PORT: Final = 65_535
 NAME: Final = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
 PROJECT: Final = r"projects/[a-z0-9-]+"
 REGION: Final = r"regions/[a-z]+-[a-z]+[0-9]+"
@@ -61,7 +71,11 @@ AttachmentPath = Annotated[
     ),
 ]
 Domain = Annotated[str, form(r"([a-z0-9_-]+\.)+", "corp.example.com. with a dot at its end")]
-Ports = Annotated[str, form(r"[0-9]{1,5}(-[0-9]{1,5})?", '"2049" or "8000-8010"')]
+Ports = Annotated[
+    str,
+    form(r"[0-9]{1,5}(-[0-9]{1,5})?", '"2049" or "8000-8010"'),
+    pydantic.AfterValidator(_ports),
+]
 
 
 class Subnet(Section):

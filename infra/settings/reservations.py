@@ -61,7 +61,7 @@ class Reservation(NamedSection):
     parallel_jobs: int | None = Field(default=None, ge=1)
     """How many of the stack's jobs use it at once; all of them without it."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace it."""
+    """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
 
     @pydantic.model_validator(mode="after")
     def _one_end(self) -> Reservation:

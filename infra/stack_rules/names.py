@@ -74,6 +74,9 @@ def _buckets(settings: Settings) -> Iterator[Problem]:
         name = settings.names.bucket(renames.first_key(key, bucket))
         if not naming.BUCKET.match(name):
             yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
+        elif naming.BUCKET_GOOGLE.match(name):
+            what = "makes a bucket name that begins with goog or contains google: it is refused"
+            yield Problem(what, name, "choose another name", path)
 
 
 def _unknown_keys(settings: Settings) -> Iterator[Problem]:

@@ -235,7 +235,7 @@ def _overlaps(settings: Settings) -> Iterator[Problem]:
     taken += [
         (ipaddress.IPv4Network(row["block"]), f"reserved: {row['why']}, {row['source']}")
         for row in catalog.load("address_blocks.yaml")
-        if row["for"] == network.mode
+        if row["for"] in (network.mode, "any")
     ]
     for index, (path, block) in enumerate(blocks):
         taken_here = [*taken, *((other, f"of {dotted(place)}") for place, other in blocks[:index])]

@@ -12,6 +12,7 @@ import http.client
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from typing import Final
 
@@ -206,7 +207,7 @@ class _Exchange(LocalHandler):
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             text = f"the registry did not answer: {type(error).__name__}: {error}"
-            self._refuse(RefusedRequestError(502, text))
+            self._refuse(self._full() or RefusedRequestError(HTTPStatus.BAD_GATEWAY, text))
             return
         try:
             self._answer(answer)
@@ -216,6 +217,11 @@ class _Exchange(LocalHandler):
             connection.close()
 
     def _answer(self, answer: http.client.HTTPResponse) -> None:
+        failed = answer.status == HTTPStatus.INTERNAL_SERVER_ERROR
+        if failed and (full := self._full()):
+            answer.read()
+            self._refuse(full)
+            return
         self.send_response_only(answer.status)
         for name, value in answer.getheaders():
             if _is_forwarded(name):
@@ -229,6 +235,13 @@ class _Exchange(LocalHandler):
         self.end_headers()
         while self.command != "HEAD" and (block := answer.read(_BLOCK)):
             self.wfile.write(block)
+
+    def _full(self) -> RefusedRequestError | None:
+        """What to answer if the disk is full, which the registry does not say."""
+        if not self.server.registry.is_full():
+            return None
+        text = "no space left on the disk of the registry."
+        return RefusedRequestError(HTTPStatus.INSUFFICIENT_STORAGE, text)
 
     def _refuse(self, error: RefusedRequestError) -> None:
         body = requests.error_body(error)

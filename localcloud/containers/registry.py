@@ -27,6 +27,9 @@ from localcloud.home import PRIVATE_UMASK, open_private
 PROGRAMS: Final = ("docker-registry", "registry")
 
 _SOCKET: Final = "registry.sock"
+_DATA: Final = "data"
+#: Bytes below which a disk counts as full.
+_MIN_FREE: Final = 16 * 1024 * 1024
 _START_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.02
 _TIMEOUT_SECONDS: Final = 300.0
@@ -104,6 +107,13 @@ class Registry:
         finally:
             connection.close()
 
+    def is_full(self) -> bool:
+        """Whether its disk has no space for a layer."""
+        try:
+            return shutil.disk_usage(self.folder / _DATA).free < _MIN_FREE
+        except OSError:
+            return False
+
     def alive(self) -> bool:
         """Whether the process runs."""
         return self._process is not None and self._process.poll() is None
@@ -124,7 +134,7 @@ class Registry:
             "version": 0.1,
             "log": {"level": "warn", "accesslog": {"disabled": True}},
             "storage": {
-                "filesystem": {"rootdirectory": str(self.folder / "data")},
+                "filesystem": {"rootdirectory": str(self.folder / _DATA)},
                 "delete": {"enabled": True},
                 "maintenance": {"uploadpurging": {"enabled": False}},
             },

@@ -134,7 +134,7 @@ def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str |
 
 def error_body(error: RefusedRequestError) -> bytes:
     """The refusal as the API words it."""
-    code = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED"}.get(
+    code = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}.get(
         error.status, "MANIFEST_INVALID"
     )
     message = f"local cloud: {error}"

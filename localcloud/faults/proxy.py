@@ -1,19 +1,23 @@
 """Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
 
 It refuses other users and web pages (``localcloud.access``) and names that would leave the
-emulator's folder (``localcloud.storage_requests``), and applies the faults that were added.
+emulator's folder (``localcloud.storage_requests``), keeps the sessions of resumable uploads
+(``localcloud.storage_uploads``), and applies the faults that were added.
 """
 
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import re
 import select
+import shutil
 import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from typing import IO, Final
@@ -33,6 +37,7 @@ from localcloud.storage_requests import (
     accepted,
     is_content,
 )
+from localcloud.storage_uploads import Insertion, UploadSessions
 
 _TIMEOUT_SECONDS: Final = 300.0
 _BLOCK: Final = 1 << 16
@@ -64,6 +69,8 @@ class StorageProxy(ThreadingHTTPServer):
 
     def __init__(self, port: int, emulator: StorageEmulator, table: FaultTable) -> None:
         self.emulator, self.table, self.stopping = emulator, table, threading.Event()
+        self.uploads = UploadSessions(emulator.root.with_name("uploads"))
+        self.uploads.remove_expired()
         super().__init__(("127.0.0.1", port), _Exchange)
         threading.Thread(target=self.serve_forever, name="storage-proxy", daemon=True).start()
 
@@ -94,13 +101,15 @@ class _Exchange(LocalHandler):
 
     def _exchange(self) -> None:
         try:
-            with tempfile.SpooledTemporaryFile(_SPOOLED) as content:
+            with (
+                tempfile.SpooledTemporaryFile(_SPOOLED) as content,
+                tempfile.SpooledTemporaryFile(_SPOOLED) as answer,
+            ):
                 try:
                     request = self._accepted(content)
+                    self._forward_with_faults(request, content, answer)
                 except RefusedRequestError as error:
                     self._refuse(error)
-                    return
-                self._forward_with_faults(request, content)
         except ExchangeEndedError:
             self.close_connection = True
 
@@ -131,7 +140,9 @@ class _Exchange(LocalHandler):
         self.close_connection = True
         self._answer(error.status, [("Content-Type", "application/json")], body.encode())
 
-    def _forward_with_faults(self, request: StorageRequest, content: IO[bytes]) -> None:
+    def _forward_with_faults(
+        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
+    ) -> None:
         method, place = describe(request.verb, request.target, request.body or b"")
         table = self.server.table
         taken: list[Entry] = []
@@ -140,7 +151,7 @@ class _Exchange(LocalHandler):
         for entry in taken:
             if entry.fault.when == "before":
                 self._apply_fault(entry, f"{method} {place}")
-        status, headers, answer = self._forward(request, content)
+        status, headers = self._forward_upload(request, content, answer)
         for entry in reversed(taken):
             if entry.fault.when == "after":
                 self._apply_fault(entry, f"{method} {place}")
@@ -179,48 +190,110 @@ class _Exchange(LocalHandler):
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return
 
+    def _forward_upload(
+        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Answer a request of a resumable upload; forward every other one."""
+        uploads = self.server.uploads
+        if bucket := uploads.begins(request):
+            look = StorageRequest("GET", f"/storage/v1/b/{bucket}", {})
+            status, headers = self._forward(look, None, answer)
+            if status != 200:
+                return status, headers
+            _rewrite(answer, b"")
+            begun = uploads.begin(request, f"http://127.0.0.1:{self.server.server_port}")
+            return begun.status, begun.headers
+        with uploads.lock(request):
+            reply = uploads.answer(request, content)
+            if isinstance(reply, Insertion):
+                return self._insert(reply, answer)
+        if reply is None:
+            return self._forward(request, content, answer)
+        answer.write(reply.body)
+        return reply.status, reply.headers
+
+    def _insert(self, insertion: Insertion, answer: IO[bytes]) -> tuple[int, list[tuple[str, str]]]:
+        request = StorageRequest("POST", insertion.target, insertion.headers)
+        result = self._exchange_with_emulator(request, insertion.body(), insertion.size, answer)
+        answer.seek(0)
+        self.server.uploads.finish(insertion, result[0], answer.read())
+        return result
+
     def _forward(
-        self, request: StorageRequest, content: IO[bytes]
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        if content is None or request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            return self._exchange_with_emulator(request, None, None, answer)
+        if request.body is not None:
+            return self._exchange_with_emulator(request, request.body, None, answer)
+        size = content.seek(0, 2)
+        content.seek(0)
+        return self._exchange_with_emulator(request, content, size, answer)
+
+    def _exchange_with_emulator(
+        self,
+        request: StorageRequest,
+        body: bytes | IO[bytes] | Iterator[bytes] | None,
+        size: int | None,
+        answer: IO[bytes],
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Send a request and write its answer's body to ``answer``; status and headers."""
         headers = {name: text for name, text in request.headers.items() if _is_forwarded(name)}
         headers["Host"] = f"127.0.0.1:{self.server.server_port}"
-        body: bytes | IO[bytes] | None = request.body
-        if body is None:
-            headers["Content-Length"] = str(content.seek(0, 2))
-            content.seek(0)
-            body = content
-        if request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
-            headers.pop("Content-Length", None)
-            body = None
+        if size is not None:
+            headers["Content-Length"] = str(size)
         connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
         target = storage_answers.layout_source(request.verb, request.target) or request.target
         try:
             connection.request(request.verb, target, body, headers)
-            got = connection.getresponse()
-            answer = got.status, got.getheaders(), got.read()
-            return storage_answers.completed(request.verb, request.target, answer)
+            found = connection.getresponse()
+            shutil.copyfileobj(found, answer, _BLOCK)
+            if request.verb != "DELETE" and target == request.target:
+                return found.status, found.getheaders()
+            answer.seek(0)
+            got = found.status, found.getheaders(), answer.read()
+            status, given, text = storage_answers.completed(request.verb, request.target, got)
+            _rewrite(answer, text)
+            return status, given
         except (OSError, http.client.HTTPException) as error:
             text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
-            return 502, [("Content-Type", "text/plain")], text.encode()
+            _rewrite(answer, text.encode())
+            return 502, [("Content-Type", "text/plain")]
         finally:
             connection.close()
 
     def _answer(
-        self, status: int, headers: list[tuple[str, str]], body: bytes, *, cut: bool = False
+        self,
+        status: int,
+        headers: list[tuple[str, str]],
+        body: bytes | IO[bytes],
+        *,
+        cut: bool = False,
     ) -> None:
         self.send_response_only(status)
         for name, value in headers:
             if _is_forwarded(name):
                 self.send_header(name, value)
+        file = io.BytesIO(body) if isinstance(body, bytes) else body
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
         if self.command == "HEAD":
             self.send_header("Content-Length", dict(headers).get("Content-Length", "0"))
         elif status >= 200 and status not in (204, 304):
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(size))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body[: len(body) // 2] if cut else body)
+        if self.command != "HEAD" and cut:
+            self.wfile.write(file.read(size // 2))
+        elif self.command != "HEAD":
+            shutil.copyfileobj(file, self.wfile, _BLOCK)
         if cut:
             raise ExchangeEndedError
+
+
+def _rewrite(file: IO[bytes], body: bytes) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(body)
 
 
 def _is_forwarded(name: str) -> bool:

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -202,6 +203,24 @@ def test_a_registry_that_ends_is_started_again(client: Client, home: Home):
             return
         threading.Event().wait(0.05)
     raise AssertionError("the registry did not come back")
+
+
+def test_a_full_disk_is_called_so_and_what_was_there_stays(client: Client, home: Home):
+    digest = client.push("v1")[2]
+    data = home.registry / "data"
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(data)]
+    done = subprocess.run(mounted, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"this machine mounts no file system of 64 KiB: {done.stderr.strip()}")
+    try:
+        _, headers, _ = client.send("POST", f"/v2/{IMAGE}/blobs/uploads/")
+        where = urlsplit(headers["Location"])
+        status, _, body = client.send("PATCH", f"{where.path}?{where.query}", os.urandom(1 << 20))
+    finally:
+        subprocess.run(["umount", "--lazy", str(data)], check=True)
+    assert status == 507, body
+    assert b"no space left" in body
+    assert client.digest("v1") == digest
 
 
 def test_nothing_is_left_after_the_clean_up(client: Client, home: Home):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-from infra.errors import CommandError
+from infra.errors import CommandError, OperatorError
 from vt.drift.policies import Membership
 from vt.engine.stacks import StackRef
 
@@ -73,11 +73,11 @@ def connect(stack: StackRef) -> PolicyClient:
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
 
+    from infra.customjob.google.impersonation import SCOPE, impersonated_credentials
+
     try:
-        credentials, _ = google.auth.default(
-            scopes=["https://www.googleapis.com/auth/cloud-platform"]
-        )
-    except GoogleAuthError as failed:
+        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
+    except (GoogleAuthError, OperatorError) as failed:
         raise CommandError(f"no Google Cloud credentials: {failed}") from None
     return GooglePolicies(AuthorizedSession(credentials))
 

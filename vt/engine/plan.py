@@ -141,6 +141,16 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointObservation:
+    """What a running job has kept below its output directory."""
+
+    seconds: float | None
+    """Age of the newest checkpoint; None if there is none."""
+    at_most: bool = False
+    """Whether there are more than were looked at: a newer one may be among them."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobObservation:
     """A job as the service returned it during a review. Values are redacted."""
 
@@ -152,6 +162,8 @@ class JobObservation:
     """USD so far; None without a price."""
     last_line: str = ""
     """The last line of its log, while it goes on."""
+    checkpoint: CheckpointObservation | None = None
+    """Its checkpoints, while it goes on; None if nobody could look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 DEFAULT: Final = "local"
 #: Where Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
+STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,7 @@ class StackRef:
 
         info = _running(Home.find(cwd=self.root))
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
+        os.environ.setdefault(STORAGE_EMULATOR, f"http://127.0.0.1:{info.storage_port}")
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:

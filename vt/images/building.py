@@ -16,8 +16,11 @@ from infra.errors import CommandError, ConfigError, ImageBuildError, Location, P
 from infra.images import identity, pins
 from infra.images.identity import Source
 from infra.naming import is_local
+from infra.settings import project_files
 from infra.settings.model import Settings
 from localcloud.home import cache_dir
+from vt.engine import stacks
+from vt.engine.stacks import StackRef
 from vt.images import labels, registry, stack_file
 from vt.images.engines import stand_in_bases
 from vt.images.engines.engine import Build, Engine
@@ -26,6 +29,26 @@ from vt.images.engines.engine import Build, Engine
 _POLL: Final = 0.2
 
 Log = Callable[[str], None]
+
+
+def check_target(ref: StackRef, trusted: Path | None) -> None:
+    """Refuse to build for another project than the checkout ``trusted`` says.
+
+    The stack file of a branch is what its author wrote. In CI it must neither lead to another
+    project nor to the local cloud, whose engine would run the branch's code on the runner itself,
+    nor be a link to a file elsewhere.
+
+    Raises:
+        CommandError: it is another project or region, or a link.
+    """
+    if trusted is None:
+        return
+    there = stacks.find_unchecked(trusted, ref.stack)
+    if project_files.file_of(ref.root, ref.stack).is_symlink():
+        raise CommandError(f"Pulumi.{ref.stack}.yaml is a link; it must be a file.")
+    if (ref.project, ref.region) != (there.project, there.region):
+        text = f"stack {ref.stack} is {ref.project} in {ref.region} here"
+        raise CommandError(f"{text}, and {there.project} in {there.region} in {trusted}.")
 
 
 @dataclass(frozen=True, slots=True)

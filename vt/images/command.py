@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -88,6 +89,15 @@ def _settings(ref: StackRef) -> Settings:
     return stack.read_settings(raw, ref.root)
 
 
+TargetOf = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="CHECKOUT",
+        help="Refuse a stack file whose project or region is not that of this checkout.",
+    ),
+]
+
+
 @images.command()
 def build(
     names: Names = None,
@@ -96,6 +106,7 @@ def build(
         str | None,
         typer.Option(help="cloud-build, docker, podman or buildah; default: what is there."),
     ] = None,
+    target_of: TargetOf = None,
     timeout: Annotated[str, typer.Option(help="For one image: 90s, 30m, 2h.")] = "1h",
     log: Annotated[bool, typer.Option("--log", help="Print the whole log of each build.")] = False,
 ) -> None:
@@ -112,6 +123,7 @@ def build(
         from vt.images.progress import progress
 
         ref = stacks.find(stack)
+        building.check_target(ref, target_of)
         settings = _settings(ref)
         chosen = building.names_to_build(settings, names or [])
         with progress(with_log=log) as lines:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from infra import naming
-from infra.errors import RegistryError
+from infra.errors import OperatorError, RegistryError
 from vt.images import documents
 from vt.images.documents import DIGEST, INDEXES, MANIFESTS, ImageFacts, Manifest
 from vt.images.transport import Transport, line, no_credentials, read
@@ -287,8 +287,12 @@ def google_session() -> requests.Session:
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
 
+    from infra.customjob.google.impersonation import impersonated_credentials
+
     try:
-        credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials = impersonated_credentials() or google.auth.default(scopes=[_SCOPE])[0]
+    except OperatorError as failed:
+        raise RegistryError(str(failed), "") from None
     except GoogleAuthError as failed:
         hint = "gcloud auth application-default login"
         raise RegistryError(f"no Google credentials: {line(failed)}.", hint) from None

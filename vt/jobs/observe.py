@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.catalog import costs
 from infra.errors import CommandError, OperatorError
-from vt.engine.plan import JOB, JobObservation, Observations, Plan
+from vt.engine.plan import JOB, CheckpointObservation, JobObservation, Observations, Plan
 from vt.engine.stacks import StackRef
 from vt.engine.values import redact
 from vt.jobs import view
+from vt.jobs.objects import CheckpointLook
 
 if TYPE_CHECKING:
     from infra.customjob.google.logs import JobLogs
@@ -33,16 +34,21 @@ ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
 def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
     """The jobs that the state has, as they are. Raises nothing: what is missing has a reason."""
     names = _names(plan)
-    if not names:
-        return Observations()
-    if offline:
+    if names and offline:
         return Observations(not_observed="the preview was made offline")
+    return observe_by_name(ref, names, bound=bound)
+
+
+def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
+    """The jobs with these resource names, as they are. Raises nothing, as ``observe_jobs``."""
     found: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
     waiting: SimpleQueue[str] = SimpleQueue()
     for name in names:
         waiting.put(name)
+    look = CheckpointLook(ref.project, bound / 2)
     for _ in range(min(THREADS, len(names))):
-        threading.Thread(target=_observe, args=(ref, waiting, found), daemon=True).start()
+        arguments = (ref, waiting, found, look)
+        threading.Thread(target=_observe, args=arguments, daemon=True).start()
     return _collect(found, names, time.monotonic() + bound)
 
 
@@ -71,7 +77,9 @@ def _collect(
     return Observations(jobs, reason if len(jobs) < len(names) else "")
 
 
-def _observe(ref: StackRef, waiting: SimpleQueue[str], found: SimpleQueue[Any]) -> None:
+def _observe(
+    ref: StackRef, waiting: SimpleQueue[str], found: SimpleQueue[Any], look: CheckpointLook
+) -> None:
     """Read jobs until none waits."""
     try:
         ref.connect_clients()
@@ -85,7 +93,7 @@ def _observe(ref: StackRef, waiting: SimpleQueue[str], found: SimpleQueue[Any]) 
         return
     while name := _next(waiting):
         try:
-            found.put((name, _observation(jobs, lines, name)))
+            found.put((name, _observation(jobs, lines, look, name)))
         except (CommandError, OperatorError) as error:
             found.put(str(error))
 
@@ -97,7 +105,7 @@ def _next(waiting: SimpleQueue[str]) -> str:
         return ""
 
 
-def _observation(jobs: Jobs, lines: JobLogs, name: str) -> JobObservation:
+def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
     job = jobs.get_if_exists(name)
     if job is None:
         return JobObservation("RECORD_DELETED")
@@ -110,7 +118,17 @@ def _observation(jobs: Jobs, lines: JobLogs, name: str) -> JobObservation:
         seconds=seconds,
         cost=None if hourly is None else hourly * seconds / 3600,
         last_line="" if view.has_ended(job) else _last_line(lines, view.job_id(job)),
+        checkpoint=_checkpoint(look, job) if began and not view.has_ended(job) else None,
     )
+
+
+def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
+    found = look.newest(job)
+    if found is None:
+        return None
+    newest = found.newest
+    age = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest else None
+    return CheckpointObservation(age, at_most=found.more)
 
 
 def _last_line(lines: JobLogs, job_id: str) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from infra.catalog.costs import hours, usd
 from infra.customjob.protocol.waiting import format_duration
-from vt.engine.plan import JobObservation
+from vt.engine.plan import CheckpointObservation, JobObservation
 from vt.review.grants import IamBinding
 from vt.review.jobs import ENDED, JobChange
 from vt.review.report import DestructiveChange, ReviewReport
@@ -58,7 +58,16 @@ def progress(now: JobObservation) -> str:
         return words
     verb = "after" if now.state in ENDED else "for"
     text = f"{words} {verb} {format_duration(now.seconds)}"
-    return text if now.cost is None else f"{text}, {usd(now.cost)} so far"
+    text += "" if now.cost is None else f", {usd(now.cost)} so far"
+    return f"{text}, {checkpoint(now.checkpoint)}" if now.checkpoint else text
+
+
+def checkpoint(found: CheckpointObservation) -> str:
+    """What a job has kept: what it did since then is lost if it is cancelled."""
+    if found.seconds is None:
+        return "no checkpoint"
+    bound = "at most " if found.at_most else ""
+    return f"last checkpoint {bound}{format_duration(found.seconds)} ago"
 
 
 def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:

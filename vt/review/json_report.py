@@ -151,6 +151,7 @@ def _job(job: JobChange) -> dict[str, Any]:
             "seconds": job.now.seconds,
             "usdSoFar": job.now.cost,
             "lastLine": job.now.last_line or None,
+            "checkpointSeconds": job.now.checkpoint.seconds if job.now.checkpoint else None,
         },
         "differences": [_field(each) for each in job.differences],
     }

@@ -7,6 +7,7 @@ Functions import Google's libraries when called: most operations on a stack subm
 ``intent_store``   intent and turn records, as objects in the control bucket
 ``logs``           log lines of a job's replicas
 ``vertex_api``     the part of Google's client that is used here
+``impersonation``  credentials of the account that the environment names
 ``lazy_package``   imports a package without running its code
 ``console``        URLs of a job and of its logs
 =================  ===================================================================

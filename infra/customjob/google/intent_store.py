@@ -36,6 +36,15 @@ _connect_lock = threading.Lock()
 def connect(project: str, bucket: str) -> BucketIntents:
     """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
 
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    return BucketIntents(storage_client(project), bucket)
+
+
+def storage_client(project: str) -> storage.Client:
+    """The official client of Cloud Storage, or of the local cloud's for ``local-…``.
+
     All threads share a client, which its documentation allows (docs/index.rst of
     googleapis/python-storage). A client for each submission would connect and request a token.
 
@@ -47,7 +56,7 @@ def connect(project: str, bucket: str) -> BucketIntents:
         place = "outside of" if address else "in"
         raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
     with _connect_lock:
-        return BucketIntents(_client(project, address), bucket)
+        return _client(project, address)
 
 
 @functools.lru_cache(maxsize=16)
@@ -55,8 +64,11 @@ def _client(project: str, _address: str | None) -> storage.Client:
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 
+    from infra.customjob.google.impersonation import impersonated_credentials
+
+    account = None if _address else impersonated_credentials()
     try:
-        return storage.Client(project=project)
+        return storage.Client(project=project, credentials=account)
     except DefaultCredentialsError:
         raise OperatorError(
             "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "

@@ -108,17 +108,23 @@ def client(project: str, region: str) -> vertex_api.JobServiceClient:
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
+
+    Acts as the account that ``impersonation`` names, if there is one.
     """
     from google.api_core.client_options import ClientOptions
     from google.auth.exceptions import DefaultCredentialsError
 
     from infra.customjob.google import vertex_api
+    from infra.customjob.google.impersonation import impersonated_credentials
 
     if address := local_address(project):
         return _local_client(address)
+    account = impersonated_credentials()
     options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
     try:
-        return vertex_api.JobServiceClient(client_options=options, transport=_transport)
+        return vertex_api.JobServiceClient(
+            credentials=account, client_options=options, transport=_transport
+        )
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
 

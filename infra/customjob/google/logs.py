@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.customjob.google.impersonation import impersonated_credentials
 from infra.customjob.google.job_service import NO_CREDENTIALS, local_address, read
 from infra.errors import OperatorError
 
@@ -43,7 +44,7 @@ def connect(project: str) -> JobLogs:
     if address := local_address(project):
         return JobLogs(_local_client(address), project)
     try:
-        return JobLogs(LoggingServiceV2Client(), project)
+        return JobLogs(LoggingServiceV2Client(credentials=impersonated_credentials()), project)
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
 

@@ -60,16 +60,19 @@ def test_text_of_the_branch_cannot_leave_the_code(comment) -> None:
     assert all(not line or line.startswith("    ") for line in body.splitlines())
 
 
-def test_where_nothing_is_to_be_pinned_that_is_said(comment) -> None:
-    assert "All images of `dev` are built and pinned." in comment(BEFORE).stdout
+def test_where_nothing_is_to_be_pinned_no_comment_is_made(comment) -> None:
+    done = comment(BEFORE)
+    assert "All images of `dev` are built and pinned." in done.stderr
+    assert not done.stdout
 
 
 def test_a_branch_without_a_pull_request_is_no_error(comment) -> None:
-    done = comment(BEFORE, number="")
+    done = comment(BEFORE + "    digest: sha256:0\n", number="")
     assert "there is no open pull request of branch topic" in done.stderr
     assert not done.stdout
 
 
 def test_a_branch_that_looks_like_an_option_or_a_number_is_a_branch(comment) -> None:
-    assert "--head=--web" in comment(BEFORE, branch="--web").stderr
-    assert "--head=12" in comment(BEFORE, branch="12").stderr
+    after = BEFORE + "    digest: sha256:0\n"
+    assert "--head=--web" in comment(after, branch="--web").stderr
+    assert "--head=12" in comment(after, branch="12").stderr

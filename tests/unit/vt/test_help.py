@@ -7,7 +7,17 @@ from vt.cli import app
 
 def test_without_a_command_the_commands_are_listed():
     shown = CliRunner().invoke(app, [])
-    for command in ("check", "render", "review", "up", "jobs", "local", "deploy", "drift"):
+    for command in (
+        "check",
+        "render",
+        "review",
+        "up",
+        "destroy",
+        "jobs",
+        "local",
+        "deploy",
+        "drift",
+    ):
         assert f" {command} " in shown.output
 
 

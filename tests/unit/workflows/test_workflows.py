@@ -29,12 +29,14 @@ RUN_BY = {
     "drift": "tests/e2e/test_gitops.py",
     "drift-issue": "tests/e2e/test_gitops.py",
     "images": "cloud",
+    "images-request": "tests/unit/tools/test_images_request.py",
     "images-comment": "tests/unit/tools/test_images_comment.py",
 }
 #: The rights of a job, beyond reading the code. Another one needs a reason here.
 RIGHTS = {
     ("preview", "preview"): {"id-token": "write"},
     ("report", "comment"): {"actions": "read", "pull-requests": "write"},
+    ("report", "images"): {"actions": "write", "pull-requests": "read"},
     ("deploy", "dev"): {"id-token": "write", "pull-requests": "read"},
     ("deploy", "plan-prod"): {"id-token": "write"},
     ("deploy", "prod"): {"id-token": "write"},
@@ -100,6 +102,24 @@ def test_a_job_ends_by_itself_and_keeps_no_token_in_the_checkout(name, key, job)
     assert checkouts
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     assert checkouts[0]["with"] == {"persist-credentials": False}
+
+
+def test_who_asks_for_images_neither_signs_in_nor_looks_at_the_branch():
+    job = workflow(ROOT / ".github/workflows/report.yml")["jobs"]["images"]
+    assert "environment" not in job
+    checkouts = [step for step in job["steps"] if "checkout@" in step.get("uses", "")]
+    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}]
+    for part in (
+        "github.event.workflow_run.head_repository.full_name == github.repository",
+        "github.event.workflow_run.actor.login != 'dependabot[bot]'",
+        "github.event.workflow_run.triggering_actor.login != 'dependabot[bot]'",
+    ):
+        assert part in job["if"]
+
+
+def test_a_branch_is_built_in_the_project_that_main_names_and_by_cloud_build():
+    recipe = (ROOT / "Makefile").read_text().partition("\nimages:")[2].partition("\n\n")[0]
+    assert "$(if $(SOURCE),--target-of $(CURDIR) --engine cloud-build)" in recipe
 
 
 def test_images_are_built_by_the_code_of_main_from_a_branch_of_this_repository():

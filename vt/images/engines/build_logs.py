@@ -29,12 +29,13 @@ def connect(project: str) -> LoggingServiceV2Client:
         LoggingServiceV2GrpcTransport,
     )
 
+    from infra.customjob.google.impersonation import impersonated_credentials
     from infra.customjob.google.job_service import local_address
 
     if address := local_address(project):
         channel = grpc.insecure_channel(address)
         return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
-    return LoggingServiceV2Client()
+    return LoggingServiceV2Client(credentials=impersonated_credentials())
 
 
 class BuildLog:

@@ -38,13 +38,14 @@ def connect(project: str) -> cloudbuild_v1.CloudBuildClient:
         CloudBuildGrpcTransport,
     )
 
+    from infra.customjob.google.impersonation import impersonated_credentials
     from infra.customjob.google.job_service import NO_CREDENTIALS, NO_RESEND, local_address
 
     if address := local_address(project):
         channel = grpc.insecure_channel(address, options=[NO_RESEND])
         return cloudbuild_v1.CloudBuildClient(transport=CloudBuildGrpcTransport(channel=channel))
     try:
-        return cloudbuild_v1.CloudBuildClient()
+        return cloudbuild_v1.CloudBuildClient(credentials=impersonated_credentials())
     except DefaultCredentialsError:
         raise OperatorError(NO_CREDENTIALS) from None
 

@@ -53,15 +53,16 @@ class CloudBuildEngine:
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
-        from google.cloud import storage
+        from infra.customjob.google.intent_store import storage_client
 
         names = self._names(build)
         try:
             service = BuildService(build_service.connect(self.project), names)
             logs = build_logs.connect(self.project)
+            client = storage_client(self.project)
         except OperatorError as error:
             raise ImageBuildError(str(error)) from None
-        source = build_sources.upload(storage.Client(project=self.project), build.archive, names)
+        source = build_sources.upload(client, build.archive, names)
         wanted = build_request.build_message(build, names, source, secrets.token_hex(8))
         run = _Run(build, wanted, service, names, self.poll_seconds, LastLines(write_log))
         found, started = run.join_or_start()

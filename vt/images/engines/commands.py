@@ -35,6 +35,9 @@ ISOLATION: Final = "BUILDAH_ISOLATION"
 #: https://docs.docker.com/build/metadata/attestations/: without them an image is one manifest.
 ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
+#: What engines print if a disk is full: this machine's, the registry's.
+FULL: Final = ("no space left on device", "507 Insufficient Storage")
+
 WriteLog = Callable[[str], None]
 
 
@@ -132,7 +135,7 @@ class CommandEngine:
             raise ImageBuildError(text) from None
         if code:
             text = f"{build.name}: {self.name} {step} ended with exit code {code}."
-            raise ImageBuildError(text, log.lines, _hint(step, self.name, build))
+            raise ImageBuildError(text, log.lines, _hint(step, self.name, build, log.lines))
 
 
 def find(name: str, project: str, region: str) -> CommandEngine | None:
@@ -198,7 +201,9 @@ def _write_credentials(file: Path, host: str, token: str) -> None:
         json.dump({"auths": {host: {"auth": secret}}}, stream)
 
 
-def _hint(step: str, name: str, build: Build) -> str:
+def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
+    if any(sign in line for sign in FULL for line in lines):
+        return "a disk is full: free space, and run the command again"
     if step == "push" and name == "docker":
         return f"gcloud auth configure-docker {build.image.partition('/')[0]}"
     return ""

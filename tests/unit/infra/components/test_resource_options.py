@@ -7,6 +7,7 @@ from tests.unit.infra.recorder import registered
 
 OBJECT = "gcp:storage/bucketObject:BucketObject"
 BUCKET = "gcp:storage/bucket:Bucket"
+PROTECTION = "vertextraining:protection:Protection"
 
 
 @pytest.fixture
@@ -53,6 +54,37 @@ def test_only_what_asks_for_it_is_protected(requested):
     buckets = {"data": {"protect": True}, "artifacts": {}}
     found = of_type(requested("dev", buckets=buckets, jobs={}), BUCKET)
     assert {name for name, request in found.items() if request.protect} == {"storage-data"}
+
+
+@pytest.mark.parametrize(
+    ("section", "type_"),
+    [
+        ({"secrets": {"wandb-api-key": {"protect": True}}}, "gcp:secretmanager/secret:Secret"),
+        ({"registry": {"protect": True}}, "gcp:artifactregistry/repository:Repository"),
+        ({"buckets": {"data": {"protect": True}, "artifacts": {}}}, BUCKET),
+    ],
+)
+def test_what_is_protected_protects_the_whole_stack_from_a_destroy(requested, section, type_):
+    found = requested("local", **section)
+    protected = {request.type for request in found.values() if request.protect}
+    assert protected == {type_, PROTECTION}
+
+
+@pytest.mark.parametrize("stack", ["local", "dev", "prod", "peering"])
+def test_what_protects_goes_before_everything_else(requested, stack):
+    found = requested(stack)
+    reached, open_ = set(), ["protection"]
+    while open_:
+        request = found[open_.pop()]
+        named = {urn.rpartition("::")[2] for urn in (*request.dependencies, request.parent)}
+        open_ += (named & set(found)) - reached
+        reached |= named
+    assert set(found) - reached <= {"protection"}
+
+
+def test_an_unprotected_stack_has_it_too_so_that_it_can_be_deleted(requested):
+    [guard] = of_type(requested("dev"), PROTECTION).values()
+    assert not guard.protect
 
 
 def test_a_bucket_waits_until_storage_is_on(requested):

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.unit.vt.images.conftest import write_stack
+
 ROOT = Path(__file__).resolve().parents[4]
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
 PATH = "local-one/training-one/train"
@@ -123,6 +125,7 @@ def test_the_engine_gets_options_and_labels(vt, root, registry, programs):
         ("fail", "buildah build ended with exit code 3"),
         ("refused", "denied: 403 Forbidden"),
         ("full", "no space left on device"),
+        ("full", "Hint: a disk is full: free space, and run the command again"),
     ],
 )
 def test_a_failure_shows_the_last_lines_and_leaves_the_stack_file(
@@ -360,3 +363,29 @@ def test_no_registry_is_one_line(vt, root, programs, monkeypatch):
     result = vt(*BUILD)
     assert result.exit_code == 1
     assert "http://127.0.0.1:1 cannot be reached" in result.output
+
+
+def test_a_branch_cannot_lead_a_build_to_another_project_or_to_the_local_cloud(
+    vt, root, tmp_path, programs
+):
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    (trusted / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    write_stack(trusted, "one", "acme-ml-dev", "{context: jobs/train}")
+    result = vt("images", "build", "--stack", "one", "--target-of", trusted)
+    assert result.exit_code == 1
+    assert "stack one is local-one in us-central1 here, and acme-ml-dev in" in result.output
+    assert not (programs / "calls").exists()
+
+
+def test_the_stack_file_of_a_branch_is_no_link(vt, root, tmp_path, programs):
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    (trusted / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    write_stack(trusted, "one", "local-one", "{context: jobs/train}")
+    (root / "Pulumi.one.yaml").unlink()
+    (root / "Pulumi.one.yaml").symlink_to(trusted / "Pulumi.one.yaml")
+    result = vt("images", "build", "--stack", "one", "--target-of", trusted)
+    assert result.exit_code == 1
+    assert "Pulumi.one.yaml is a link" in result.output
+    assert not (programs / "calls").exists()

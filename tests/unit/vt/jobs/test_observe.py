@@ -14,6 +14,7 @@ from tests.unit.vt.review import plans
 from vt.engine.plan import JobObservation, Plan
 from vt.engine.stacks import StackRef
 from vt.jobs import observe
+from vt.jobs.objects import Listing
 from vt.review import markdown
 from vt.review.report import build
 from vt.review.verdict import verdict
@@ -94,6 +95,34 @@ def test_a_running_job_is_shown_with_its_time_its_cost_and_its_last_line(
     assert "the old one is cancelled (running for 3h 0m, $0.66 so far)" in page
     assert "- `job-0`: running for 3h 0m, $0.66 so far; last line: `step 100`" in page
     assert "when last seen" not in page
+
+
+@pytest.mark.parametrize(
+    ("listing", "words"),
+    [
+        (Listing(2, False, datetime.now(UTC) - timedelta(hours=1)), "last checkpoint 1h 0m ago"),
+        (Listing(2, True, datetime.now(UTC) - timedelta(hours=1)), "at most 1h 0m ago"),
+        (Listing(0, False, None), "$0.66 so far, no checkpoint)"),
+    ],
+)
+def test_what_a_cancellation_throws_away_is_since_the_last_checkpoint(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch, listing: Listing, words: str
+) -> None:
+    use(monkeypatch, Service(message("RUNNING", 3)))
+    monkeypatch.setattr(observe.CheckpointLook, "newest", lambda self, job: listing)
+    plan = plans.plan(step("replace", 0))
+    _, page = reported(plan, observe.observe_jobs(ref, plan, offline=False))
+    assert words in page
+
+
+def test_of_a_job_that_has_ended_no_checkpoint_is_looked_for(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, Service(message("SUCCEEDED", 3), message("QUEUED", None)))
+    monkeypatch.setattr(observe.CheckpointLook, "newest", lambda self, job: pytest.fail("asked"))
+    plan = plans.plan(step("replace", 0), step("replace", 1))
+    observed = observe.observe_jobs(ref, plan, offline=False)
+    assert [job.checkpoint for job in observed.jobs.values()] == [None, None]
 
 
 def test_what_has_ended_meanwhile_is_not_said_to_be_cancelled(

@@ -37,17 +37,17 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
         else:
             found.append(resource)
     if not pulumi.runtime.is_dry_run():  # in a preview, what is to be created has no id either
-        for resource in _custom_resources(components):
+        for resource in custom_resources(components):
             if not await resource.id.is_known():
                 found.append(resource)
     return found
 
 
-def _custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
+def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
     """All resources in components, as the SDK finds them for ``depends_on``."""
     for resource in resources:
         if isinstance(resource, pulumi.ComponentResource):
             children = sorted(resource._childResources, key=lambda child: child._name)
-            yield from _custom_resources(children)
+            yield from custom_resources(children)
         elif isinstance(resource, pulumi.CustomResource):
             yield resource

@@ -1,0 +1,85 @@
+"""Taking an environment down, with the real engine: what is refused, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from localcloud.vertex.records import JobState
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+ARTIFACTS = "local-guarded-artifacts-guarded"
+
+
+def write(stack: SmallStack, *, protect: bool, timeout: str = "900s") -> None:
+    stack.write(
+        {"busy": job_file(scheduling={"timeout": timeout})},
+        buckets={"artifacts": {"forceDestroy": True, "protect": protect}},
+        secrets={"key": {}},
+    )
+
+
+def vt(stack: SmallStack, *words: str, expect: int) -> str:
+    done = stack.checkout.run("vt", *words, "--stack", stack.name, expect=expect)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("destroy")) as copy:
+        made = SmallStack(copy, "guarded")
+        write(made, protect=True)
+        made.up()
+        yield made
+
+
+def test_a_plain_destroy_meets_the_protection_before_it_cancels_a_job(stack: SmallStack) -> None:
+    before = stack.left()
+    told = stack.pulumi("destroy -y --skip-preview", expect=None)
+    assert "because it is protected" in told
+    assert stack.states() == [JobState.RUNNING]
+    assert stack.left() == before
+
+
+def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallStack) -> None:
+    told = vt(stack, "destroy", "--yes", "--name", stack.name, expect=3)
+    assert f"{ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml" in told
+    assert "job         busy" in told
+    assert "running for" in told
+    assert "no checkpoint" in told
+    assert "with all its versions" in told
+    assert stack.states() == [JobState.RUNNING]
+
+
+def test_protection_that_only_the_state_has_lost_still_refuses(stack: SmallStack) -> None:
+    stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
+    told = vt(stack, "destroy", "--yes", "--name", stack.name, expect=3)
+    assert "Pulumi.guarded.yaml has protect: true, and the state has lost it" in told
+    assert stack.states() == [JobState.RUNNING]
+
+
+def test_a_protected_stack_still_replaces_its_jobs(stack: SmallStack) -> None:
+    write(stack, protect=True, timeout="901s")
+    stack.up()
+    assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
+    assert "is protected" in vt(stack, "destroy", expect=3)
+
+
+def test_after_a_deployed_change_the_name_alone_destroys_the_stack(stack: SmallStack) -> None:
+    write(stack, protect=False, timeout="901s")
+    stack.up()
+    assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
+    for words in ((), ("--yes",), ("--yes", "--name", "prod"), ("--name", stack.name)):
+        told = vt(stack, "destroy", *words, expect=2)
+        assert "nothing was deleted. To destroy it: --yes --name guarded" in told
+    assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
+    vt(stack, "destroy", "--yes", "--name", stack.name, expect=0)
+    assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]
+    assert stack.left() == {}
+    assert "nothing that could be destroyed" in vt(stack, "destroy", expect=0)

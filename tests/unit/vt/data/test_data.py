@@ -1,0 +1,327 @@
+"""``vt data`` against the real emulator of Cloud Storage, by the official client."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from google.cloud import storage
+from typer.testing import CliRunner, Result
+
+from infra.errors import CommandError
+from localcloud.faults.front import StorageFront
+from localcloud.faults.model import Fault
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.runner.gcsfuse import storage_client
+from localcloud.storage import StorageEmulator
+from tests.unit.localcloud.conftest import free_port
+from vt.cli import app
+from vt.data import files, sessions, upload
+
+ROOT = Path(__file__).parents[4]
+NAME = "local-training-data-local"
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    made = Home(tmp_path_factory.mktemp("home"), ROOT)
+    made.create()
+    return made
+
+
+@pytest.fixture(scope="module")
+def front(home: Home) -> Iterator[StorageFront]:
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children)
+    made = StorageFront(emulator, FaultTable(home.faults), free_port)
+    made.start(free_port())
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def bucket(
+    front: StorageFront, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[storage.Bucket]:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", front.url)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(ROOT)
+    made = storage_client(front.url).create_bucket(NAME)
+    yield made
+    for blob in made.list_blobs():
+        blob.delete()
+    made.delete()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "folder"
+    for name, text in (("a.txt", "a"), ("sub/ü b.txt", "b"), ("sub/empty", ""), (".hidden", "h")):
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text(text)
+    return made
+
+
+def vt(*words: object) -> Result:
+    return CliRunner().invoke(app, ["data", *map(str, words)])
+
+
+def names(bucket: storage.Bucket) -> set[str]:
+    return {str(blob.name) for blob in bucket.list_blobs()}
+
+
+def test_a_second_push_sends_only_what_changed(bucket: storage.Bucket, folder: Path) -> None:
+    first = vt("push", "data/set", folder)
+    assert (first.exit_code, first.stdout) == (0, "sent 4 files, 3 B; 0 are the same\n")
+    assert names(bucket) == {"set/a.txt", "set/sub/ü b.txt", "set/sub/empty", "set/.hidden"}
+    (folder / "a.txt").write_text("A")  # of the same size
+    os.utime(folder / "a.txt", (0, 0))
+    assert vt("push", "data/set", folder).stdout == "sent 1 files, 1 B; 3 are the same\n"
+    assert bucket.blob("set/a.txt").download_as_bytes() == b"A"
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(
+    bucket: storage.Bucket, folder: Path
+) -> None:
+    bucket.blob("set/old").upload_from_string(b"old")
+    said = vt("push", "data/set", folder, "--delete", "--dry-run").stdout
+    assert "send a.txt (new, 1 B)" in said
+    assert "delete old" in said
+    assert names(bucket) == {"set/old"}
+    said = vt("pull", "data/set", folder, "--dry-run").stdout
+    assert said == "fetch old (new, 3 B)\n"
+    assert not (folder / "old").exists()
+
+
+def test_nothing_is_deleted_unasked(bucket: storage.Bucket, folder: Path) -> None:
+    bucket.blob("set/old").upload_from_string(b"old")
+    bucket.blob("elsewhere").upload_from_string(b"kept")
+    vt("push", "data/set", folder)
+    assert "set/old" in names(bucket)
+    refused = vt("push", "data/set", folder, "--delete")
+    assert (refused.exit_code, "set/old" in names(bucket)) == (2, True)
+    assert "--yes" in refused.stderr
+    assert vt("push", "data/set", folder, "--delete", "--yes").exit_code == 0
+    assert {"set/old", "elsewhere"} & names(bucket) == {"elsewhere"}
+
+
+def test_a_pull_keeps_files_that_differ_and_names_them(
+    bucket: storage.Bucket, folder: Path, tmp_path: Path
+) -> None:
+    vt("push", "data/set", folder)
+    there = tmp_path / "there"
+    assert vt("pull", "data/set", there).exit_code == 0
+    assert (there / "sub" / "ü b.txt").read_text() == "b"
+    (there / "a.txt").write_text("mine")
+    kept = vt("pull", "data/set", there)
+    assert (kept.exit_code, (there / "a.txt").read_text()) == (1, "mine")
+    assert "1 differ and are kept: a.txt" in kept.stderr
+    assert vt("pull", "data/set", there, "--replace").exit_code == 0
+    assert (there / "a.txt").read_text() == "a"
+    assert not (there / files.PARTIAL).exists()
+
+
+def test_an_address_and_a_list(bucket: storage.Bucket, folder: Path) -> None:
+    assert vt("push", f"gs://{NAME}/x", folder / "a.txt").exit_code == 0
+    rows = [
+        json.loads(line)
+        for line in vt("ls", f"gs://{NAME}", "--format", "json").stdout.split("\n")
+        if line
+    ]
+    assert [(row["name"], row["size"]) for row in rows] == [("x/a.txt", 1)]
+    assert "x/a.txt" in vt("ls", "data").stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("dat", "did you mean 'data'?"),
+        ("data/../x", "dots only"),
+        ("gs://UPPER/x", "no address of a bucket"),
+        ("gs://local-training-nowhere-local", "there is no bucket"),
+        ("artifacts", "`vt up` makes it"),
+    ],
+)
+def test_a_wrong_place_is_one_plain_line(
+    bucket: storage.Bucket, folder: Path, given: str, text: str
+) -> None:
+    result = vt("push", given, folder)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert text in result.stderr
+
+
+def test_a_missing_right_is_told_with_the_role(
+    front: StorageFront, home: Home, bucket: storage.Bucket, folder: Path
+) -> None:
+    table = FaultTable(home.faults)
+    fault = table.add(
+        Fault.parse(service="storage", kind="error", code="403", method="objects.insert")
+    )
+    try:
+        result = vt("push", "data", folder)
+    finally:
+        table.clear(fault)
+    assert result.exit_code == 1
+    assert "roles/storage.objectUser" in result.stderr
+    assert "writes: [data]" in result.stderr
+
+
+def test_names_and_kinds_that_cannot_be_objects_are_all_told(
+    bucket: storage.Bucket, folder: Path
+) -> None:
+    (folder / "line\nbreak").write_text("x")
+    os.mkfifo(folder / "pipe")
+    result = vt("push", "data", folder)
+    assert result.exit_code == 1
+    assert "has a line break" in result.stderr
+    assert "'pipe' is no regular file" in result.stderr
+    assert names(bucket) == set()
+    assert vt("push", "data", folder, "--exclude", "line*", "--exclude", "pipe").exit_code == 0
+
+
+def test_links_are_left_out_unless_their_files_are_asked_for(
+    bucket: storage.Bucket, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "outside")
+    (folder / "loop").symlink_to(folder)
+    assert "2 links are left out" in vt("push", "data", folder).stderr
+    assert "link" not in names(bucket)
+    assert vt("push", "data", folder, "--follow-links").exit_code == 0
+    assert {"link", "loop/a.txt"} & names(bucket) == {"link"}
+
+
+@pytest.mark.parametrize("name", ["a/../../out", "/out", "a//b", "..", "a/./b", "b\\..\\c"])
+def test_no_object_is_written_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CommandError, match="cannot be a file below"):
+        files.target(tmp_path, name)
+
+
+def test_nothing_is_written_through_a_link(
+    bucket: storage.Bucket, folder: Path, tmp_path: Path
+) -> None:
+    vt("push", "data", folder)
+    there, outside = tmp_path / "there", tmp_path / "outside"
+    there.mkdir()
+    outside.mkdir()
+    (there / "sub").symlink_to(outside)
+    result = vt("pull", "data", there)
+    assert (result.exit_code, "is a link" in result.stderr) == (1, True)
+    assert list(outside.iterdir()) == []
+    (there / "sub").unlink()
+    (there / "a.txt").symlink_to(outside / "new")
+    assert "is a link" in vt("pull", "data", there, "--replace").stderr
+    assert list(outside.iterdir()) == []
+
+
+def test_a_large_file_goes_on_where_a_kill_left_it(
+    front: StorageFront, bucket: storage.Bucket, tmp_path: Path
+) -> None:
+    big = tmp_path / "big.bin"
+    data = os.urandom(MIB) * 96
+    big.write_bytes(data)
+    push = subprocess.Popen(
+        [sys.executable, "-m", "vt.cli", "data", "push", "data", str(big)], cwd=ROOT
+    )
+    parts = front_uploads(front)
+    while not any(path.stat().st_size for path in parts.glob("*.part")):
+        assert push.poll() is None, "the push ended before it was killed"
+        time.sleep(0.002)
+    push.send_signal(signal.SIGKILL)
+    push.wait()
+    arrived = max(path.stat().st_size for path in parts.glob("*.part"))
+    assert 0 < arrived < len(data)
+    note = next(sessions.folder().glob("*.json"))
+    assert note.stat().st_mode & 0o777 == 0o600
+    first = {path.name for path in parts.glob("*.part")}
+    assert vt("push", "data", big).exit_code == 0
+    assert {path.name for path in parts.glob("*.part")} < first  # no second session
+    assert bucket.blob("big.bin").download_as_bytes() == data
+    assert list(sessions.folder().glob("*.json")) == []
+
+
+def test_a_large_object_goes_on_from_its_first_part(
+    bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vt.data.download.LARGE", MIB)
+    data = os.urandom(3 * MIB + 5)
+    bucket.blob("big.bin").upload_from_string(data)
+    remote = bucket.get_blob("big.bin")
+    assert remote is not None
+    there = tmp_path / "there"
+    (there / files.PARTIAL).mkdir(parents=True)
+    (there / files.PARTIAL / f"{_digest('big.bin')}.{remote.generation}").write_bytes(data[:MIB])
+    assert vt("pull", "data", there).exit_code == 0
+    assert (there / "big.bin").read_bytes() == data
+
+
+def test_a_damaged_part_becomes_no_file(
+    bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vt.data.download.LARGE", MIB)
+    bucket.blob("big.bin").upload_from_string(os.urandom(2 * MIB))
+    remote = bucket.get_blob("big.bin")
+    assert remote is not None
+    there = tmp_path / "there"
+    (there / files.PARTIAL).mkdir(parents=True)
+    (there / files.PARTIAL / f"{_digest('big.bin')}.{remote.generation}").write_bytes(b"x" * MIB)
+    result = vt("pull", "data", there)
+    assert (result.exit_code, "is damaged" in result.stderr) == (1, True)
+    assert not (there / "big.bin").exists()
+    assert vt("pull", "data", there).exit_code == 0
+
+
+def test_a_session_that_the_service_forgot_is_begun_anew(
+    front: StorageFront, bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload, "LARGE", MIB)
+    big = tmp_path / "big.bin"
+    big.write_bytes(os.urandom(2 * MIB))
+    monkeypatch.setattr(
+        sessions,
+        "_remembered",
+        _once(f"{front.url}/upload/storage/v1/b/{NAME}/o?upload_id=upload-{'0' * 32}"),
+    )
+    assert vt("push", "data", big).exit_code == 0
+    assert bucket.blob("big.bin").download_as_bytes() == big.read_bytes()
+
+
+def test_the_address_of_a_session_leads_to_the_service_alone(
+    bucket: storage.Bucket, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.json"
+    note.write_text(json.dumps({"url": "http://127.0.0.1:1/upload"}))
+    assert sessions._remembered(note) is None
+
+
+def test_files_in_batches(bucket: storage.Bucket, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(300):
+        (many / f"{number}").write_text(str(number))
+    assert vt("push", "data", many).stdout.startswith("sent 300 files")
+    assert vt("push", "data", many).stdout.endswith("300 are the same\n")
+    assert vt("pull", "data", tmp_path / "back").exit_code == 0
+    assert len(list((tmp_path / "back").iterdir())) == 300
+
+
+def front_uploads(front: StorageFront) -> Path:
+    return front._emulator.root.with_name("uploads")
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _once(url: str) -> Callable[[Path], str | None]:
+    given = iter([url])
+    return lambda _note: next(given, None)

@@ -1,0 +1,75 @@
+"""What a state would lose, and why it may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vt.destroy import losses
+from vt.destroy.losses import find_losses, refusals
+
+BUCKET = "gcp:storage/bucket:Bucket"
+
+
+def resource(type_: str, name: str, **more: Any) -> dict[str, Any]:
+    urn = f"urn:pulumi:prod::vertex-training::{type_}::{name}"
+    return {"urn": urn, "type": type_, "custom": True, **more}
+
+
+def state(*resources: dict[str, Any]) -> dict[str, Any]:
+    return {"resources": list(resources)}
+
+
+def test_a_loss_has_the_name_that_the_cloud_knows() -> None:
+    found = find_losses(
+        state(
+            resource(BUCKET, "storage-data", outputs={"name": "acme-data"}, protect=True),
+            resource(
+                losses.JOB, "training-x", id="projects/1/locations/r/customJobs/2",
+                inputs={"submission": {"job": "x"}},
+            ),
+            resource("gcp:projects/service:Service", "apis-storage"),
+            resource("pulumi:providers:gcp", "default"),
+            resource("vertextraining:storage:Storage", "storage", custom=False),
+        )
+    )  # fmt: skip
+    assert [(each.kind, each.name) for each in found.named] == [
+        ("job", "x"),
+        ("bucket", "acme-data"),
+    ]
+    assert found.others == {"gcp:projects/service:Service": 1}
+    assert found.protected == ("acme-data",)
+
+
+def test_what_is_left_of_a_protection_still_refuses() -> None:
+    guard = resource("vertextraining:protection:Protection", "protection", custom=False)
+    found = find_losses(state({**guard, "protect": True}))
+    [problem] = refusals("prod", found, file_protects=False, full=[], orphaned=[])
+    assert problem.what == "protection is protected"
+
+
+def test_a_resource_that_a_replacement_left_is_no_loss_of_its_own() -> None:
+    found = find_losses(state(resource(BUCKET, "storage-data", delete=True, protect=True)))
+    assert (found.named, found.protected) == ((), ())
+
+
+def test_all_reasons_are_given_at_once() -> None:
+    kept = resource(BUCKET, "storage-data", outputs={"name": "acme-data"}, protect=True)
+    found = refusals(
+        "prod", find_losses(state(kept)), file_protects=True,
+        full=["acme-artifacts"], orphaned=["x (run 1)"],
+    )  # fmt: skip
+    assert [problem.what for problem in found] == [
+        "acme-data is protected",
+        "bucket acme-artifacts has objects",
+        "a job runs that the state does not have: x (run 1)",
+    ]
+
+
+def test_a_protection_that_only_the_file_has_is_not_taken_away_by_hand() -> None:
+    [problem] = refusals("prod", find_losses({}), file_protects=True, full=[], orphaned=[])
+    assert "Pulumi.prod.yaml has protect: true" in problem.what
+
+
+def test_the_two_buckets_of_the_stack_itself_are_known() -> None:
+    made = [resource(BUCKET, name) for name in ("storage-control", "storage-staging", "storage-x")]
+    assert [each.own for each in find_losses(state(*made)).named] == [True, True, False]

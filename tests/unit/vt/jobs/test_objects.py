@@ -1,0 +1,106 @@
+"""Listings of buckets, by the official client against the emulator's answers."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from infra.errors import OperatorError
+from vt.jobs.objects import CheckpointLook, Objects
+
+PROJECT = "local-objects"
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Answers of ``objects.list`` by prefix; what it does not have is refused."""
+
+    answers: dict[str, Any] = {}  # noqa: RUF012 - filled by each test
+    asked: list[str] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        from urllib.parse import parse_qs, urlsplit
+
+        prefix = parse_qs(urlsplit(self.path).query).get("prefix", [""])[0]
+        self.asked.append(prefix)
+        found = self.answers.get(prefix)
+        body = json.dumps(found if found is not None else {"error": {"code": 403}}).encode()
+        self.send_response(200 if found is not None else 403)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
+    Answers.answers, Answers.asked = {}, []
+    yield Answers.answers
+    server.shutdown()
+    server.server_close()
+
+
+def item(name: str, hour: int) -> dict[str, str]:
+    return {"name": name, "updated": f"2026-11-22T{hour:02}:00:00Z"}
+
+
+def job(output: str) -> Any:
+    directory = SimpleNamespace(output_uri_prefix=output)
+    return SimpleNamespace(job_spec=SimpleNamespace(base_output_directory=directory))
+
+
+def test_the_newest_of_the_listed_objects_counts(answers: dict[str, Any]) -> None:
+    answers["x/"] = {"items": [item("x/b", 9), item("x/a", 11)], "nextPageToken": "more"}
+    found = Objects(PROJECT).listing("gs://bucket/x/")
+    assert (found.count, found.more) == (2, True)
+    assert found.newest == datetime(2026, 11, 22, 11, tzinfo=UTC)
+
+
+def test_an_empty_folder_has_no_newest_object(answers: dict[str, Any]) -> None:
+    answers["x/"] = {}
+    found = Objects(PROJECT).listing("gs://bucket/x/")
+    assert (found.count, found.more, found.newest) == (0, False, None)
+
+
+def test_what_may_not_be_listed_is_an_error_with_its_bucket(answers: dict[str, Any]) -> None:
+    with pytest.raises(OperatorError, match="gs://bucket cannot be listed"):
+        Objects(PROJECT).listing("gs://bucket/x/")
+
+
+def test_checkpoints_are_looked_for_where_the_service_has_jobs_write_them(
+    answers: dict[str, Any],
+) -> None:
+    answers["out/checkpoints/"] = {"items": [item("out/checkpoints/1", 7)]}
+    found = CheckpointLook(PROJECT, 30).newest(job("gs://bucket/out/"))
+    assert found is not None
+    assert found.newest == datetime(2026, 11, 22, 7, tzinfo=UTC)
+
+
+def test_after_a_refused_look_nobody_asks_again(answers: dict[str, Any]) -> None:
+    look = CheckpointLook(PROJECT, 30)
+    assert [look.newest(job("gs://bucket/out")) for _ in range(3)] == [None] * 3
+    assert Answers.asked.count("out/checkpoints/") == 1
+
+
+def test_a_look_ends_with_its_time_and_needs_an_output_directory(answers: dict[str, Any]) -> None:
+    assert CheckpointLook(PROJECT, -1).newest(job("gs://bucket/out")) is None
+    assert CheckpointLook(PROJECT, 30).newest(job("")) is None
+    assert Answers.asked == []
+
+
+def test_a_local_project_is_never_looked_up_at_google(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    with pytest.raises(OperatorError, match="local shell"):
+        Objects(PROJECT)
