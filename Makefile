@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One file name for all that is said of a stack, and the word that a verb needs.
 REPORT = .build/reports/$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
-POLICIES := --policy-pack policy
+# LEVELS=FILE gives policies other levels than the stack file.
+POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(LEVELS))
 # How many processes share the unit tests; tests with a real engine run one at a time.
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest

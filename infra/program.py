@@ -112,6 +112,7 @@ def export_outputs(
     export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
     # A review compares them with those of the files.
     export("limits", limits_by_section(stack.declared))
+    export("policyLevels", dict(stack.declared.policy_levels))
 
 
 def declare_identities(
@@ -274,7 +275,7 @@ def read_jobs(stack: Stack) -> dict[str, JobRequest]:
     if problems := [*problems, *stack.exceeded_limits(results)]:
         raise ConfigError(problems)
     for result in results.values():
-        for warning in result.warnings:
+        for warning in (*result.warnings, *result.ignored):
             pulumi.log.warn(str(warning))
     return {key: result.request for key, result in results.items() if result.request}
 

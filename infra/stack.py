@@ -20,7 +20,7 @@ from infra.customjob.rules.context import Context
 from infra.errors import ConfigError, Location, Problem
 from infra.images import pinned, pins
 from infra.plan import existing_grants, external_grants, packages
-from infra.plan.facts import account_limits, job_limits, stack_facts
+from infra.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from infra.plan.grants import GrantRequest
 from infra.plan.job_grants import job_grants
 from infra.plan.network import NetworkPlan, network_grants, plan_network
@@ -39,6 +39,7 @@ from infra.stack_rules import (
     advice,
     existing,
     files,
+    job_rules,
     limits,
     names,
     network,
@@ -97,10 +98,18 @@ class Stack:
     def context(self) -> Context:
         """What is around every job of this stack, other jobs aside."""
         facts = stack_facts(self.declared, self.network, self.reservations)
+        modules = {
+            self.references[f"packages.{key}"]: package.modules
+            for key, package in self.packages.items()
+            if isinstance(self.references.get(f"packages.{key}"), str)
+        }
+        facts = dataclasses.replace(facts, packages=modules)
         return dataclasses.replace(
             Context.of(facts),
             limits=job_limits(self.declared),
             account_limits=account_limits(self.declared),
+            defaults=file_defaults(self.settings),
+            levels=self.settings.rules,
         )
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +214,10 @@ def load(root: Path, stack: str) -> Stack:
 
 def from_raw(raw: Mapping[str, Any], root: Path) -> Stack:
     """The stack of a config that was read already; see :func:`load`."""
-    return with_packages(read_settings(raw, root), root)
+    loaded = with_packages(read_settings(raw, root), root)
+    if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
+        raise ConfigError(loaded.located(wrong))
+    return loaded
 
 
 def with_packages(settings: Settings, root: Path) -> Stack:
@@ -245,6 +257,7 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *network.problems(settings),
         *reservations.problems(settings, plan_reservations(settings)),
         *limits.problems(settings),
+        *job_rules.problems(settings),
         *project_numbers.problems(settings, root),
     ]
 

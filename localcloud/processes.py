@@ -11,12 +11,18 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import psutil
 
 _POLL_SECONDS: Final = 0.02
+#: How long to wait for the end of a process that was killed: it may be in the kernel.
+_KILL_SECONDS: Final = 5.0
 
 
 def start_time(pid: int) -> str | None:
@@ -100,6 +106,52 @@ def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
 def unregister_child(folder: Path, child: ChildProcess) -> None:
     """Remove the record of a child that ended."""
     (folder / f"{child.pid}.json").unlink(missing_ok=True)
+
+
+def end_below(folder: Path) -> None:
+    """Kill every process whose ``HOME`` is this folder or lies below it.
+
+    Programs of jobs have such a home. torchrun gives each process it starts a session of its own,
+    so that ending a group leaves them behind.
+    """
+    for process in _at_home_below(folder):
+        _kill(process)
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """All processes below a process, to be ended with it by ``kill_all``."""
+    import psutil
+
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def kill_all(family: Iterable[psutil.Process]) -> None:
+    """Kill those that are still there; an id that was given away meanwhile is left alone."""
+    for process in family:
+        _kill(process)
+
+
+def _at_home_below(folder: Path) -> Iterator[psutil.Process]:
+    import psutil
+
+    for process in psutil.process_iter():
+        try:
+            home = process.environ().get("HOME", "")
+        except (psutil.Error, OSError):  # of another user, or gone
+            continue
+        if home and Path(home).is_relative_to(folder) and process.pid != os.getpid():
+            yield process
+
+
+def _kill(process: psutil.Process) -> None:
+    import psutil
+
+    with suppress(psutil.Error):
+        process.kill()
+        process.wait(_KILL_SECONDS)
 
 
 def live_children(folder: Path) -> list[ChildProcess]:

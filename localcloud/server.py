@@ -83,6 +83,7 @@ def run(home: Home) -> None:
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
         print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    processes.end_below(home.jobs)
     for sockets in home.sockets.glob("vertex-*"):
         shutil.rmtree(sockets, ignore_errors=True)
     faults = FaultTable(home.faults)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -62,8 +63,24 @@ app.add_typer(github, name="github")
 app.add_typer(local, name="local")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"vt {version('vertex-training')}")
+        except PackageNotFoundError:  # a checkout is not installed
+            print("vt, of a checkout")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version."),
+    ] = False,
+) -> None:
     """Train on Vertex AI: the local cloud, and what helps to write and review jobs."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -56,6 +56,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
             "requestId": request.request_id,
             "request": request.body,
             "options": {
+                **({"filledIn": dict(request.filled_in)} if request.filled_in else {}),
                 "labels": dict(labels),
                 "controlBucket": control_bucket,
                 "onDelete": on_delete,

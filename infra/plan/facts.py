@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from infra import naming
 from infra.customjob.rules.context import (
     BucketFacts,
+    FileDefaults,
     JobLimits,
     NetworkFacts,
     ReservationFacts,
@@ -53,6 +54,17 @@ def stack_facts(
         network=network and _network(settings, network),
         reservations={plan.path: _reservation(plan) for plan in reservations.values()},
     )
+
+
+def file_defaults(settings: Settings) -> FileDefaults:
+    """What the stack fills in where a job file says nothing."""
+    given = settings.job_defaults
+    fields = {
+        ("serviceAccount",): given.service_account,
+        ("scheduling", "timeout"): given.timeout,
+        ("baseOutputDirectory", "outputUriPrefix"): given.output_directory,
+    }
+    return FileDefaults({path: text for path, text in fields.items() if text}, given.labels)
 
 
 def _network(settings: Settings, plan: NetworkPlan) -> NetworkFacts:

@@ -55,6 +55,8 @@ class Package:
     name: str
     file: str
     content: bytes
+    modules: frozenset[str] = frozenset()
+    """What ``python -m`` can run of it, as ``pythonModule`` is written."""
 
 
 def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
@@ -111,7 +113,19 @@ def build(name: str, path: Path, where: str = "") -> Package:
     archive = _archive(f"{name}-0.0.0", members)
     # Of the archive before compression: zlib's output differs between its versions.
     digest = hashlib.sha256(archive).hexdigest()[:16]
-    return Package(name, f"{name}-{digest}.tar.gz", _compressed(archive))
+    content = _compressed(archive)
+    return Package(name, f"{name}-{digest}.tar.gz", content, _runnable(code))
+
+
+def _runnable(code: list[str]) -> frozenset[str]:
+    """Modules that can be run, by their dotted names.
+
+    >>> sorted(_runnable(["a/__init__.py", "a/__main__.py", "a/task.py"]))
+    ['a', 'a.__main__', 'a.task']
+    """
+    dotted = [member.removesuffix(".py").replace("/", ".") for member in code]
+    modules = [name for name in dotted if not name.endswith("__init__")]
+    return frozenset(modules) | {name.removesuffix(".__main__") for name in modules}
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -5,6 +5,7 @@
 ``model``          the whole stack file; its larger sections have modules of their own
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
+``job_defaults``   ``jobDefaults``: what job files may leave out
 ``limits``         the section ``limits``
 ``teams``          the section ``teams``
 ``drift``          the section ``drift``

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from infra.naming import Names, is_local
 from infra.settings.drift import DriftSettings
+from infra.settings.job_defaults import JobDefaults
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
 from infra.settings.reservations import Reservation
@@ -241,7 +242,12 @@ class Settings(Section):
     shared_vpc: SharedVpc | None = None
     reservations: dict[Key, Reservation] = {}
     limits: Limits = Limits()
+    job_defaults: JobDefaults = JobDefaults()
+    rules: dict[str, Literal["error", "warning", "note"]] = {}
+    """Levels of rules of job files; an error stays one."""
     drift: DriftSettings = DriftSettings()
+    policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
+    """Levels of policies in this stack; a policy that is not named is mandatory."""
     on_change: Literal["cancel", "finish"] = "cancel"
     """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
     next ``pulumi up`` submits the changed one."""

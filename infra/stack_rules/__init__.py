@@ -9,6 +9,7 @@
 ``project_numbers``  numbers that are not their project's
 ``network``          the sections ``network`` and ``sharedVpc``
 ``reservations``     the section ``reservations``
+``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
 ``limits``           the section ``limits``, for the stack as a whole
 ``advice``           warnings: valid, but a surprise to the stack's owner
 ===================  =================================================================

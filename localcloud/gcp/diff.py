@@ -57,6 +57,10 @@ _REFERENCES: Final = frozenset(
 _NEW_WHEN_CHANGED: Final = frozenset({("gcp:storage/bucket:Bucket", "condition")})
 # Inputs that name where a service finds content; the service's hook compares the content.
 _LEFT_TO_HOOK: Final = frozenset({("gcp:storage/bucketObject:BucketObject", "detectMd5hash")})
+# Fields that are updated inside of a block that replaces: resource_secret_manager_secret.go.
+_UPDATED_IN_PLACE: Final = frozenset(
+    {("gcp:secretmanager/secret:Secret", "customerManagedEncryption")}
+)
 _IGNORED_CASE: Final = frozenset({("gcp:storage/bucket:Bucket", "location")})
 
 
@@ -181,7 +185,7 @@ def _compare_element(token: str, prop: Property, old: Any, new: Any, path: str) 
     if isinstance(new, Unknown):
         yield Change(path, UPDATE, _replaces(prop))
     elif isinstance(new, dict) and isinstance(old, dict):
-        names = prop.children or {k: _leaf(k) for k in new if k != DEFAULTS}
+        names = prop.children or {k: _leaf(token, prop, k) for k in new if k != DEFAULTS}
         for name, child in names.items():
             yield from _compare(token, child, old.get(name), new.get(name), f"{path}.{name}")
     elif not _same(token, prop, old, new):
@@ -223,9 +227,14 @@ def _same_reference(old: str, new: str) -> bool:
     return left.rpartition("/")[2] == right.rpartition("/")[2]
 
 
-def _leaf(name: str) -> Property:
-    """A property of a block whose fields schema.json does not list."""
-    return Property(name=name, tf=name, type="string", optional=True, computed=True)
+def _leaf(token: str, block: Property, name: str) -> Property:
+    """A property of a block whose fields schema.json does not list. They replace as the block does:
+    the plugin has that for each (resource_compute_reservation.go,
+    resource_secret_manager_secret.go)."""
+    replaces = block.force_new and (token, name) not in _UPDATED_IN_PLACE
+    return Property(
+        name=name, tf=name, type="string", optional=True, computed=True, force_new=replaces
+    )
 
 
 def _replaces(prop: Property) -> bool:

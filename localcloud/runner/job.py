@@ -104,9 +104,11 @@ class JobRun:
             if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
                 return False
             watch = RootWatch()
-            decision = self._run(members)
-            for mount in self.mounts:
-                mount.sync(final=True)
+            try:
+                decision = self._run(members)
+            finally:  # also of a job that was cancelled: it may have saved on SIGTERM
+                for mount in self.mounts:
+                    mount.sync(final=True)
             self._finish(decision, watch.written())
         except StartRefusedError as error:
             self._end(JobState.FAILED, (error.code, error.message))

@@ -70,6 +70,8 @@ def run(
             ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)
+        if env.get("HOME") == str(cwd):  # a program of a job: nobody else has this home
+            processes.end_below(cwd)
         processes.unregister_child(notes, child)
     code = process.wait()
     return Outcome(ending, code if code >= 0 else 128 - code)
@@ -106,11 +108,15 @@ def _watch(
     while process.poll() is None:
         ran = time.monotonic() - started
         if cancelled.is_set() or (timeout_seconds is not None and ran > timeout_seconds):
+            family = processes.descendants(process.pid)
             end()
+            processes.kill_all(family)
             return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
         if killed(ran):
+            family = processes.descendants(process.pid)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            processes.kill_all(family)
         cancelled.wait(_POLL_SECONDS)
     return Ending.EXITED
 

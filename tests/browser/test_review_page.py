@@ -48,6 +48,14 @@ def page_source() -> str:
             new=new,
             outputs={"state": "JOB_STATE_RUNNING"},
         ),
+        plans.step(
+            "same",
+            "pulumi:pulumi:Stack",
+            "vertex-training-dev",
+            {},
+            {},
+            outputs={"limits": {"limits": {"maxUsdPerJob": 500}}},
+        ),
         plans.create(plans.MEMBER, "trainer-reads-data", **plans.member("acme-data")),
         plans.create(plans.MEMBER, "public", **plans.member("acme-data", who="allUsers")),
         plans.delete(plans.MEMBER, "raw", **plans.member("acme-raw")),
@@ -158,10 +166,11 @@ def test_costs_are_seen_on_a_telephone_without_scrolling_sideways(
     page.set_viewport_size({"width": 420, "height": 800})
     table = page.locator("table.jobs").first
     assert table.evaluate("t => t.parentElement.scrollWidth <= t.parentElement.clientWidth")
-    box = table.get_by_text("$10,260").first.bounding_box()
-    assert box is not None
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 420
+    for costs in (table.get_by_text("$10,260"), page.locator(".answers dd", has_text="at most $")):
+        box = costs.first.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
     assert [each["id"] for each in Axe().run(page).response["violations"]] == []
     page.close()
 
@@ -174,12 +183,29 @@ def test_what_opens_grants_or_destroys_is_never_green(
     css = "getComputedStyle(document.documentElement).getPropertyValue('--good')"
     page.evaluate(f"document.body.style.borderColor = {css}")
     green = page.evaluate("getComputedStyle(document.body).borderTopColor")
-    found = page.locator(".gained, .opens, .destroyed, svg .new text")
+    found = page.locator(".gained, .opens, .destroyed, .destroys, svg .new text")
     colours = found.evaluate_all(
         "all => all.map(e => [getComputedStyle(e).color, getComputedStyle(e).fill])"
     )
     assert len(colours) > 3
     assert green not in {colour for both in colours for colour in both}
+    page.close()
+
+
+#: Each kind of change that opens, grants, destroys or lowers something: words of its answer.
+RISKY = ("allUsers", "storage-raw", "train-encoder", "no-public-members", "limits.maxUsdPerJob")
+
+
+@pytest.mark.parametrize("word", RISKY)
+def test_a_risky_answer_is_amber_or_red(chromium: Browser, file: Path, word: str) -> None:
+    page = opened(chromium, file, "light")
+    answers = page.locator("dd.opens, dd.destroys", has_text=word)
+    assert answers.count() > 0
+    plain = page.evaluate("getComputedStyle(document.body).color")
+    colours = answers.evaluate_all("all => all.map(e => getComputedStyle(e).color)")
+    # --risk and --bad of the page
+    assert set(colours) <= {"rgb(138, 90, 0)", "rgb(164, 14, 38)"}
+    assert plain not in colours
     page.close()
 
 

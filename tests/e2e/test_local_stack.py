@@ -118,7 +118,7 @@ def test_a_failed_run_is_refused_until_it_is_asked_for_again(checkout):
     file.write_text(good.replace("titanic.task", "titanic.nothing"))
     assert checkout.run("vt", "local", "up", expect=None).returncode != 0
     assert job(checkout)["state"]
-    checkout.shell("pulumi destroy -s local -y --target '**training-titanic'")
+    checkout.shell("pulumi destroy -s local -y --target '**training-titanic' --target-dependents")
     refused = checkout.shell("pulumi up -s local -y --skip-preview", expect=None)
     told = refused.stdout + refused.stderr
     assert "run 1 of job 'titanic' is FAILED" in told

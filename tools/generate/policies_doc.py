@@ -47,11 +47,28 @@ Policies need no Pulumi Cloud. A violation of a mandatory policy fails the previ
 after all violations are listed; `pulumi up` stops before it changes the resource. A value that a
 preview does not know passes, and is checked during `up`.
 
-**Levels.** Every policy is `mandatory`. Policies that only production needs do not apply to stacks
-named `local…` and `dev…`; all policies apply to all other stacks.
-`--policy-pack-config FILE` changes levels (`advisory`, `mandatory`, `disabled`) and settings, by
-policy: [policy/levels.dev.json](../policy/levels.dev.json) shows developers what production will
-require, [policy/levels.prod.json](../policy/levels.prod.json) requires it of a stack of any name.
+**Levels.** Every policy is `mandatory`, unless the stack file or a file says otherwise:
+
+```yaml
+vertex-training:policyLevels: {job-in-a-network: advisory, registry-cleanup: disabled}
+```
+
+```sh
+vt review --stack prod --policy-pack policy --policy-levels policy/levels.prod.json
+make preview STACK=prod LEVELS=policy/levels.prod.json   # and make report, make deploy
+```
+
+`vt review`, `vt deploy` and `vt up` apply the levels of the stack file wherever a pack is given;
+the file of `--policy-levels` wins, policy by policy, and may have settings too. A plain `pulumi`
+takes the file as `--policy-pack-config`, and does not apply the levels of the stack file. A
+review names every policy that is not mandatory. A level that is lower than in the deployed stack
+is in the headline (`mandatory → advisory`), and the plan's digest covers the levels: an approval
+holds for the levels it was given with.
+
+Policies that only production needs do not apply to stacks named `local…` and `dev…`; all policies
+apply to all other stacks. Levels are `advisory`, `mandatory` and `disabled`.
+[policy/levels.dev.json](../policy/levels.dev.json) shows developers what production will require,
+[policy/levels.prod.json](../policy/levels.prod.json) requires it of a stack of any name.
 
 **Patterns and accounts.** In `byTag`, `*` stands for text without `/`, `**` for many parts, and a
 name with `..` matches nothing. `accounts` lists addresses in full. A policy sees one resource

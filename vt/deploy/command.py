@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from vt.deploy.sources import PlanInputs
     from vt.engine.stacks import StackRef
 
+PolicyPack = Annotated[
+    str | None, typer.Option(help="Policy pack that has to pass, now and in `vt up`.")
+]
+PolicyLevels = Annotated[
+    Path | None,
+    typer.Option(help="Levels of policies (JSON), over the stack file's.", resolve_path=True),
+]
 #: Exit code: the plan, the commit, the stack or the target is not the approved one.
 STOPPED: Final = 3
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
@@ -72,9 +79,8 @@ def deploy(
             help="The record of the approval: a file, or its text.",
         ),
     ],
-    policy_pack: Annotated[
-        str | None, typer.Option(help="Policy pack that has to pass, now and in `vt up`.")
-    ] = None,
+    policy_pack: PolicyPack = None,
+    policy_levels: PolicyLevels = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Plan from what the cloud has; undoes drift.")
     ] = False,
@@ -93,7 +99,8 @@ def deploy(
 
     with _plain_errors("deploy"):
         record = parse_approval(_text_of(approved))
-        ref, inputs = stacks.find(stack), sources.PlanInputs(policy_pack, refresh)
+        ref = stacks.find(stack)
+        inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
         env = ref.deployment_environment(_print_status)
         if reasons := _reasons(record, ref, inputs, env):
             _stop(stack, reasons)

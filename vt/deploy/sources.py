@@ -53,11 +53,14 @@ class PlanInputs:
     policy_pack: str | None = None
     refresh: bool = False
     """Whether to begin with what the cloud has, not with what the state remembers."""
+    policy_levels: Path | None = None
+    """Levels of policies, over those of the stack file."""
 
     def options(self) -> list[str]:
         """The options of ``vt review`` and of ``vt up``, which are alike."""
         pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
-        return [*pack, *(["--refresh"] if self.refresh else [])]
+        levels = ["--policy-levels", str(self.policy_levels)] if self.policy_levels else []
+        return [*pack, *levels, *(["--refresh"] if self.refresh else [])]
 
 
 def engine_plan(root: Path, stack: str) -> Path:

@@ -126,6 +126,8 @@ class Plan:
     """Policy packs that checked the plan, with their versions."""
     policies: frozenset[str] = frozenset()
     """Names of the policies that checked a resource."""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """Levels that policies were given, by name; the others are mandatory."""
     succeeded: bool = False
     """Whether the preview ended without an error."""
 

@@ -26,8 +26,8 @@ MAX_STEPS: Final = 20_000
 MAX_TEXTS: Final = 5_000
 #: Levels of nesting. An input of a resource has six at most.
 MAX_DEPTH: Final = 40
-#: Numbers beyond are no number of anything here, and overflow when they are multiplied.
-MAX_NUMBER: Final = 10**12
+#: Ids that Google gives resources have up to 64 bits. Numbers beyond are no number of anything.
+MAX_NUMBER: Final = 2**64
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,99}$")]
@@ -48,6 +48,10 @@ Source = Annotated[
         r"|against the state in (gs|s3|azblob|file)://[A-Za-z0-9._/-]*)$",
     ),
 ]
+
+
+#: Levels of policies, as the engine calls them.
+Level = Literal["mandatory", "advisory", "remediate", "disabled"]
 
 
 class _Model(BaseModel):
@@ -99,7 +103,7 @@ class _Diagnostic(_Model):
 class _Violation(_Model):
     policy: Text
     pack: Text
-    level: Literal["mandatory", "advisory", "remediate", "disabled", ""]
+    level: Level | Literal[""]
     message: Text
     urn: Text
     severity: Annotated[str, Field(pattern=r"^[a-z]{0,20}$")]
@@ -138,6 +142,7 @@ class PlanFile(_Model):
     violations: Annotated[list[_Violation], Field(max_length=MAX_TEXTS)]
     packs: Annotated[dict[Word, Text], Field(max_length=50)]
     policies: Annotated[list[Text], Field(max_length=MAX_TEXTS)]
+    levels: Annotated[dict[Word, Level], Field(max_length=MAX_TEXTS)] = {}
     problems: Annotated[list[_Problem], Field(max_length=MAX_TEXTS)]
 
     @model_validator(mode="after")
@@ -160,6 +165,7 @@ class PlanFile(_Model):
             violations=tuple(each.value() for each in self.violations),
             packs=self.packs,
             policies=frozenset(self.policies),
+            levels=self.levels,
             succeeded=self.succeeded and not any(d.severity == "error" for d in self.diagnostics),
         )
 
@@ -257,7 +263,7 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int:
-    if len(text) > 14 or abs(int(text)) > MAX_NUMBER:
+    if len(text) > 21 or abs(int(text)) > MAX_NUMBER:
         raise ValueError("a number is too large")
     return int(text)
 

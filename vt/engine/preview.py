@@ -32,7 +32,7 @@ def stream_events(
     pulumi: PulumiCli,
     stack: str,
     *,
-    policy_packs: Sequence[str] = (),
+    policy_options: Sequence[str] = (),
     refresh: bool = False,
     save_plan: Path | None = None,
     on_event: Callable[[int], None] = lambda _: None,
@@ -48,7 +48,7 @@ def stream_events(
         command = pulumi.command("preview", "--stack", stack, "--json", "--non-interactive")
     except CommandError as error:
         raise PreviewError(str(error)) from None
-    command += _options(policy_packs, refresh=refresh, save_plan=save_plan)
+    command += _options(policy_options, refresh=refresh, save_plan=save_plan)
     lines: list[str] = []
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
@@ -70,9 +70,8 @@ def stream_events(
     return EventStream(tuple(lines), exit_code, message)
 
 
-def _options(packs: Sequence[str], *, refresh: bool, save_plan: Path | None) -> list[str]:
-    options = [word for pack in packs for word in ("--policy-pack", pack)]
-    options += ["--refresh"] if refresh else []
+def _options(given: Sequence[str], *, refresh: bool, save_plan: Path | None) -> list[str]:
+    options = [*given, "--refresh"] if refresh else [*given]
     return [*options, "--save-plan", str(save_plan)] if save_plan else options
 
 

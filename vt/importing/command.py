@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.customjob.secret_patterns import masked
 from infra.errors import CheckUnavailableError, CommandError, ConfigError, UnknownStackError
+from vt.console import plain
 from vt.status import print_line
 
 if TYPE_CHECKING:
@@ -52,8 +54,8 @@ def import_(
     """Make a job that runs elsewhere a job of a stack; shows the diff first."""
     try:
         proposal = _proposal(source, job, stack, name)
-        for line in proposal.diff():
-            print(line, end="" if line.endswith("\n") else "\n")
+        for line in proposal.diff():  # a script may hold anything
+            print(masked(plain(line.rstrip("\r\n"))))
         reports = judge(proposal)
         if write:
             proposal.write()
@@ -152,10 +154,10 @@ def _tell(proposal: Proposal, reports: list[FileReport], *, write: bool) -> None
     from vt.check import text_report
 
     for remark in proposal.remarks:
-        print_line(f"note: {remark}.")
+        print_line(f"note: {plain(remark)}.")
     for job in proposal.jobs:
         for remark in dict.fromkeys(job.remarks):
-            print_line(f"{job.name}: {remark}.")
+            print_line(f"{job.name}: {plain(remark)}.")
     told = [report.without_notes() for report in reports]
     for line in text_report.lines(told, color=sys.stderr.isatty()):
         print_line(line)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from infra.customjob.secret_patterns import contains_secret
 from infra.errors import CommandError, ConfigError
 from infra.located_yaml.editing import set_value
 from infra.settings.model import Settings
@@ -119,6 +120,9 @@ def _package(
             f"the script {job.script} is not here: put it at {file}, which is a placeholder"
         )
         code = f'raise SystemExit("{file} is a placeholder: put the training script here")\n'
+    if contains_secret(code):
+        what = "holds what looks like a secret: read it from Secret Manager before you commit it"
+        job.remarks.append(f"{file} {what}")
     made.files[file] = code
     if job.requirements:
         made.files[f"{file.removesuffix('.py')}.requirements.txt"] = "".join(

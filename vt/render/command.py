@@ -71,6 +71,8 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
             account = found.message["jobSpec"].get("serviceAccount", "")
             added = loaded.settings.labels_of(loaded.settings.team_at(account))
             message = rendering.as_sent(found, added) if as_sent else found.message
+            if found.filled_in:
+                print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")
             written = {Format.JSON: rendering.as_json, Format.YAML: rendering.as_yaml}
             return written[format_](message)
         wrong = [checking.report(file, data, verdict)]

@@ -14,6 +14,7 @@
 ``picture``        the stack after the change as a graph, and as Mermaid
 ``svg``            the same graph laid out for the page
 ``cells``          columns, cells and phrases that Markdown and the page share
+``headline``       twelve questions of an approver, and their answers
 ``escaping``       names and values made harmless for Markdown and Mermaid
 ``markdown``       for the pull request, within GitHub's limit
 ``html``           for a browser: one page, no scripts

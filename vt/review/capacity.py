@@ -1,4 +1,4 @@
-"""Reservations of a plan: what those cost that it makes or changes, used or not."""
+"""Reservations of a plan: what they cost before and after it, used or not."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from infra.catalog import costs
 from infra.catalog.costs import Rate
 from vt.engine.plan import Plan, Step
 
+#: Hours of a month, as price lists count them: 365 days / 12.
+HOURS_A_MONTH: Final = 730
 #: Type of a reservation's resource.
 RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
@@ -32,14 +34,43 @@ class ReservationCost:
         return self.rate.usd * self.machines if self.rate and self.machines else None
 
 
-def reservation_costs(plan: Plan) -> list[ReservationCost]:
-    """Reservations that the plan makes or changes, by name."""
-    steps = (step for step in plan.changed if step.type == RESERVATION and step.new)
-    return sorted((_reserved(step) for step in steps), key=lambda each: each.name)
+@dataclass(frozen=True, slots=True)
+class ReservationChange:
+    """A reservation before and after the plan; None where there is none."""
+
+    old: ReservationCost | None
+    new: ReservationCost | None
+
+    @property
+    def either(self) -> ReservationCost:
+        """The reservation after the plan, or before it if it is deleted."""
+        found = self.new or self.old
+        assert found is not None  # a step has a state on one side at least
+        return found
+
+    @property
+    def monthly(self) -> float | None:
+        """USD a month that it costs more than before; None without a price or a number."""
+        sides = [each.hourly if each else 0.0 for each in (self.old, self.new)]
+        old, new = sides
+        return None if old is None or new is None else (new - old) * HOURS_A_MONTH
 
 
-def _reserved(step: Step) -> ReservationCost:
-    inputs = step.inputs
+def reservation_changes(plan: Plan) -> list[ReservationChange]:
+    """Reservations of which the plan changes machines, place or number, by name."""
+    steps = (step for step in plan.changed if step.type == RESERVATION)
+    changes = (
+        ReservationChange(
+            step.old and _reserved(step, step.old.inputs),
+            step.new and _reserved(step, step.new.inputs),
+        )
+        for step in steps
+    )
+    found = (each for each in changes if each.old != each.new)
+    return sorted(found, key=lambda each: each.either.name)
+
+
+def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
     specific = _object(inputs.get("specificReservation"))
     machine = _object(specific.get("instanceProperties"))
     machine_type, zone = str(machine.get("machineType", "")), str(inputs.get("zone", ""))

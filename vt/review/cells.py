@@ -139,15 +139,24 @@ def prices(report: ReviewReport) -> str:
     return f"Prices: {sources}." if sources else "No prices."
 
 
+def levels(report: ReviewReport) -> list[tuple[str, str]]:
+    """Policies that are not mandatory in this stack, with their levels."""
+    return [(name, level) for name, level in report.levels.items() if level != "mandatory"]
+
+
 def destruction(change: DestructiveChange) -> tuple[str, str]:
     """The words before and after the name of a destroyed resource."""
     verb = "destroyed and made anew" if change.replaced else "destroyed"
+    if change.refused:
+        return f"refused, it is protected, or would be {verb}", ""
     return verb, f", and with it {change.lost_data}" if change.lost_data else ""
 
 
 def policies(report: ReviewReport) -> str:
     """One line on the policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
+    if not packs:
+        return "No policy pack checked the plan."
     if not report.violations:
         return f"{report.policies} policies of {packs} found nothing."
     forbidding = len(report.forbidding)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ class PreviewOptions:
     """How a stack is previewed."""
 
     policy_packs: tuple[str, ...] = ()
+    policy_levels: Path | None = None
     offline: bool = False
     refresh: bool = False
     save_plan: Path | None = None
@@ -67,6 +69,14 @@ Output = Annotated[
 PolicyPack = Annotated[
     list[str] | None,
     typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
+]
+PolicyLevels = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy-levels",
+        help="Levels and settings of policies (JSON), over those of the stack file.",
+        metavar="FILE",
+    ),
 ]
 Expect = Annotated[
     str,
@@ -97,6 +107,7 @@ def review(
     format_: FormatOption = Format.MD,
     output: Output = None,
     policy_pack: PolicyPack = None,
+    policy_levels: PolicyLevels = None,
     expect: Expect = "",
     offline: Offline = False,
     refresh: Refresh = False,
@@ -108,12 +119,11 @@ def review(
     it, 4 it is over the environment's limits, 5 the plan is not the expected one. There is a
     report with each of them but 2.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    _write_utf8()
     try:
         formats = _formats(output or [], format_)
-        how = PreviewOptions(tuple(policy_pack or ()), offline, refresh, save_plan)
+        packs = tuple(policy_pack or ())
+        how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
         report, plan = _review(stack, expect, how)
         for file, its_format in formats.items():
             file.write_text(_render(report, plan, its_format), encoding="utf-8")
@@ -131,6 +141,13 @@ def review(
     else:
         print(_render(report, plan, format_), end="")
     raise typer.Exit(int(report.outcome))
+
+
+def _write_utf8() -> None:
+    """Let this process print any character, whatever the terminal's encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _log(text: str) -> None:
@@ -156,6 +173,8 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
     if root is None:
         raise CommandError("there is no Pulumi.yaml here or above")
     project_files.file_of(root, stack)
+    if how.policy_levels and not how.policy_packs:
+        raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
     if expect and not DIGEST.match(expect):
         raise CommandError(
             f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
@@ -190,16 +209,18 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     from vt.engine import events, plan, stacks
     from vt.engine.preview import stream_events
     from vt.engine.pulumi_cli import PulumiCli
+    from vt.policies import levels
 
     ref = stacks.find_unchecked(root, stack)
     target = ref.preview_target(offline=how.offline, refresh=how.refresh)
     save = how.save_plan.absolute() if how.save_plan else None
+    config = levels.policy_config(root, stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
-        with _progress(stack) as on_event:
+        with _progress(stack) as on_event, tempfile.TemporaryDirectory(prefix="vt-") as folder:
             stream = stream_events(
                 PulumiCli(root, target.env), stack,
-                policy_packs=[str(Path(pack).absolute()) for pack in how.policy_packs],
+                policy_options=levels.options(how.policy_packs, config, Path(folder)),
                 refresh=how.refresh, save_plan=save, on_event=on_event,
             )  # fmt: skip
         found = events.parse(stream.lines, stack)
@@ -207,7 +228,7 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
         return plan.failed_plan(stack, str(failed)), target.source
     if stream.exit_code and not found.errors and not found.violations:
         found = plan.with_error(found, stream.stderr)
-    return found, target.source
+    return levels.with_levels(found, config), target.source
 
 
 def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:

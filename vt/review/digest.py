@@ -7,6 +7,7 @@ import json
 
 from vt.engine.fields import FieldDifference
 from vt.engine.plan import Plan
+from vt.review.risks.levels import policy_levels
 from vt.review.risks.limits import limits_of, raised_limits
 
 
@@ -62,6 +63,7 @@ def _policies(plan: Plan) -> dict[str, object]:
     return {
         "packs": sorted(plan.packs),
         "checked": sorted(plan.policies),
+        "levels": policy_levels(plan),
         "found": sorted((each.policy, each.level, each.urn) for each in plan.violations),
     }
 

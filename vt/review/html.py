@@ -10,6 +10,7 @@ from infra.catalog import costs
 from infra.catalog.costs import usd
 from vt.review import cells, picture, svg
 from vt.review.escaping import visible
+from vt.review.headline.answers import answers
 from vt.review.images import changes as image_changes
 from vt.review.report import ReviewReport
 from vt.review.verdict import totals, verdict
@@ -22,6 +23,7 @@ def render(report: ReviewReport) -> str:
         verdict=verdict(report),
         changed_jobs=[job for job in report.jobs if job.action != "keep"],
         unchanged_jobs=[job for job in report.jobs if job.action == "keep"],
+        answers=answers(report, visible),
         totals=totals(report),
         cells=cells,
         image_changes=image_changes,

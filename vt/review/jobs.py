@@ -55,6 +55,8 @@ class JobChange:
     differences: tuple[FieldDifference, ...]
     previous_state: str
     """State of the job before, as it was last seen; empty if there was none."""
+    filled_in: tuple[str, ...] = ()
+    """Fields that the stack's ``jobDefaults`` gave, like ``serviceAccount``."""
     now: JobObservation | None = None
     """The job before as it is now; None if it was not looked at, or there is none."""
 
@@ -114,8 +116,14 @@ def _job(step: Step, observed: Observations) -> JobChange:
         differences=tuple(_differences(step)),
         # A word of the API: it stands in a report as it is.
         previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
+        filled_in=_filled_in(inputs),
         now=observed.jobs.get(step.old.id) if step.old else None,
     )
+
+
+def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    given = (inputs.get("options") or {}).get("filledIn")
+    return tuple(sorted(map(str, given))) if isinstance(given, dict) else ()
 
 
 def _is_deferred(step: Step) -> bool:

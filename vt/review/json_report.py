@@ -10,8 +10,9 @@ from infra.catalog.costs import Rate
 from infra.errors import Problem
 from infra.plan.access import Access
 from vt.engine.fields import FieldDifference
-from vt.review.capacity import ReservationCost
+from vt.review.capacity import ReservationChange, ReservationCost
 from vt.review.grants import IamBinding
+from vt.review.headline.answers import answers
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
 from vt.review.report import DestructiveChange, ResourceChange, ReviewReport
@@ -71,6 +72,7 @@ def _summary(report: ReviewReport) -> dict[str, Any]:
         "region": report.region,
         "source": report.source,
         "verdict": verdict(report),
+        "answers": {each.question: list(each.phrases) for each in answers(report, str)},
         "outcome": report.outcome.name.lower().replace("_", "-"),
         "exitCode": int(report.outcome),
         "digest": report.digest,
@@ -94,6 +96,7 @@ def _destructive_change(change: DestructiveChange) -> dict[str, Any]:
         "name": change.name,
         "type": change.type,
         "replaced": change.replaced,
+        "refused": change.refused,
         "takes": change.lost_data,
     }
 
@@ -157,7 +160,17 @@ def _job(job: JobChange) -> dict[str, Any]:
     }
 
 
-def _reservation(each: ReservationCost) -> dict[str, Any]:
+def _reservation(change: ReservationChange) -> dict[str, Any]:
+    """The reservation as it is afterwards, or was if it is deleted, and its costs before."""
+    return {
+        **_reserved(change.either),
+        "deleted": change.new is None,
+        "monthlyUsdMore": change.monthly,
+        "before": change.old and _reserved(change.old),
+    }
+
+
+def _reserved(each: ReservationCost) -> dict[str, Any]:
     return {
         "name": each.name,
         "zone": each.zone,
@@ -208,6 +221,8 @@ def _policies(report: ReviewReport) -> dict[str, Any]:
     return {
         "packs": list(report.packs),
         "count": report.policies,
+        "levels": dict(report.levels),
+        "lowered": [_field(each) for each in report.lowered],
         "violations": [
             {
                 "policy": each.policy,

@@ -16,6 +16,7 @@ from vt.engine.fields import FieldDifference
 from vt.review import cells, picture
 from vt.review.escaping import block, code
 from vt.review.grants import IamBinding
+from vt.review.headline.answers import answers
 from vt.review.images import changes as image_changes
 from vt.review.jobs import JobChange
 from vt.review.report import ResourceChange, ReviewReport
@@ -72,6 +73,7 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield ""
     yield f"**{verdict(report, code)}**"
     yield ""
+    yield from _answers(report)
     yield from _problems(report, verbosity)
     yield from _jobs(report, verbosity)
     yield from _images(report, verbosity)
@@ -89,6 +91,16 @@ def _lines(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         yield "Shortened to fit into a comment: `--format html` and `--format json` tell all of it."
         yield ""
     yield _footer(report)
+
+
+def _answers(report: ReviewReport) -> Iterator[str]:
+    """What an approver asks; questions with nothing to say share a line."""
+    found = answers(report, code)
+    rows = [(each.question, each.text) for each in found if each.phrases]
+    yield from _table(("question", "answer"), rows)
+    if nothing := [each.question for each in found if not each.phrases]:
+        yield from ("", f"Nothing: {', '.join(nothing)}.")
+    yield ""
 
 
 def _problems(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
@@ -127,6 +139,7 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         yield ""
         yield f"Unchanged: {kept}."
     yield ""
+    yield from _filled_in(changed, verbosity)
     yield from _observed(report, verbosity)
     if any(job.submits for job in changed):
         yield f"<sub>{cells.prices(report)} {costs.NOT_INCLUDED}</sub>"
@@ -135,6 +148,15 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
             yield from _folded(summary, _fields(job.differences, verbosity.fields))
+
+
+def _filled_in(jobs: Sequence[JobChange], verbosity: Verbosity) -> Iterator[str]:
+    """What the stack file says in place of the job files."""
+    found = [job for job in jobs if job.filled_in]
+    for job in found[: verbosity.items]:
+        yield f"- {code(job.name)}: `jobDefaults` fill in {code(', '.join(job.filled_in), LIMIT)}"
+    if found:
+        yield ""
 
 
 def _observed(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
@@ -230,8 +252,9 @@ def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    found = (report.destroyed, report.losses, report.raised, report.unprotected, report.protected)
+    found = (report.destroyed, report.losses, report.raised, report.unprotected)
     if not any(found):
+        yield from _protected(report, verbosity)
         return
     yield "### Destroyed and protected"
     yield ""
@@ -242,10 +265,16 @@ def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield from _more(report.destroyed, verbosity)
     for name in report.unprotected:
         yield f"- {code(name)} loses its protection"
+    yield ""
+    yield from _protected(report, verbosity)
+
+
+def _protected(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    """Folded: they are the same in report after report."""
     if report.protected:
         names = ", ".join(_some([code(name) for name in report.protected], verbosity))
-        yield f"- protected, Pulumi refuses to destroy them: {names}"
-    yield ""
+        summary = f"Protected, Pulumi refuses to destroy them: {len(report.protected)}"
+        yield from _folded(summary, [names])
 
 
 def _less_kept(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
@@ -259,12 +288,13 @@ def _less_kept(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _policies(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    if not (report.violations or report.packs):
+    given = cells.levels(report)
+    if not (report.violations or report.packs or given):
         return
-    yield "### Policies"
-    yield ""
-    yield cells.policies(report)
-    yield ""
+    yield from ("### Policies", "", cells.policies(report), "")
+    if given:
+        words = _some([f"{code(name)} {code(level)}" for name, level in given], verbosity)
+        yield from (f"Not mandatory in this stack: {', '.join(words)}.", "")
     rows = (
         (each.level, code(each.policy), code(each.urn.rpartition("::")[2]), code(each.message, 400))
         for each in report.violations[: verbosity.items]

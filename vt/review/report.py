@@ -23,13 +23,14 @@ from vt.engine.plan import (
     Step,
 )
 from vt.review import capacity, digest, grants, jobs, reachability
-from vt.review.capacity import ReservationCost
+from vt.review.capacity import ReservationChange
 from vt.review.grants import IamBinding
 from vt.review.images.changes import ImageChange, image_changes
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
 from vt.review.risks import exposure
 from vt.review.risks.access import access_changes
+from vt.review.risks.levels import lowered_levels, policy_levels
 from vt.review.risks.limits import raised_limits
 from vt.review.risks.losses import DataLoss, data_losses
 
@@ -72,11 +73,13 @@ class DestructiveChange:
     replaced: bool
     lost_data: str
     """What is lost with it; empty if nothing that people put there."""
+    refused: bool = False
+    """Whether it is protected: the engine refuses, and the preview fails."""
 
     @property
     def is_loss(self) -> bool:
         """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
-        return bool(self.lost_data) and self.type != OBJECT
+        return bool(self.lost_data) and self.type != OBJECT and not self.refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,8 @@ class ReviewReport:
     notes: tuple[Diagnostic, ...]
     """What the program logs: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
-    reservations: tuple[ReservationCost, ...]
-    """Reservations that are made or changed."""
+    reservations: tuple[ReservationChange, ...]
+    """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
     access_gained: tuple[Access, ...]
@@ -128,6 +131,10 @@ class ReviewReport:
     """Data that is lost, or may be from now on, though its resource stays."""
     raised: tuple[FieldDifference, ...]
     """Limits of the deployed stack that are raised or removed."""
+    lowered: tuple[FieldDifference, ...]
+    """Policies whose level is lower than in the deployed stack."""
+    levels: Mapping[str, str]
+    """Levels that policies are given, by name; the others are mandatory."""
     destroyed: tuple[DestructiveChange, ...]
     unprotected: tuple[str, ...]
     """Resources that lose their protection."""
@@ -182,7 +189,7 @@ class ReviewReport:
         """Whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
         lost = self.losses or self.destroyed or self.unprotected
-        return bool(self.gained or lost or self.raised or opened)
+        return bool(self.gained or lost or self.raised or self.lowered or opened)
 
     @property
     def nothing(self) -> bool:
@@ -195,6 +202,7 @@ class ReviewReport:
             self.changes,
             self.unprotected,
             self.raised,
+            self.lowered,
         )
         return not any(parts) and all(job.action == "keep" for job in self.jobs)
 
@@ -227,7 +235,7 @@ def build(
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
         not_observed=observed.not_observed,
-        reservations=tuple(capacity.reservation_costs(plan)),
+        reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
         access_gained=access_gained,
@@ -268,6 +276,8 @@ def _resources(plan: Plan) -> dict[str, Any]:
         "egress": exposure.opened_egress(plan),
         "losses": data_losses(plan),
         "raised": raised_limits(plan),
+        "lowered": lowered_levels(plan),
+        "levels": policy_levels(plan),
         "destroyed": tuple(_destroyed(plan)),
         "unprotected": tuple(_protection(plan, lost=True)),
         "protected": tuple(_protection(plan, lost=False)),
@@ -308,11 +318,18 @@ def _destroyed(plan: Plan) -> list[DestructiveChange]:
             type=step.type,
             replaced=step.op == "replace",
             lost_data=HOLDS_DATA.get(step.type, ""),
+            refused=_is_protected(step),
         )
         for step in plan.changed
         if _is_destructive(step)
     ]
     return sorted(found, key=lambda each: (not each.lost_data, each.name))
+
+
+def _is_protected(step: Step) -> bool:
+    """Whether the engine refuses to delete or replace it: by the state, or by the program."""
+    state = step.new if step.op == "replace" else step.old
+    return state is not None and state.protect
 
 
 def _is_destructive(step: Step) -> bool:
@@ -329,7 +346,7 @@ def _protection(plan: Plan, *, lost: bool) -> list[str]:
     found = []
     for step in plan.steps:
         before, after = (state is not None and state.protect for state in (step.old, step.new))
-        if step.custom and (before and not after if lost else after):
+        if step.custom and (step.new and before and not after if lost else after):
             found.append(step.name)
     return sorted(found)
 

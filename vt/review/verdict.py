@@ -9,7 +9,9 @@ from typing import Final
 
 from infra.catalog.costs import usd
 from infra.customjob.protocol.waiting import format_duration
+from vt.engine.fields import FieldDifference
 from vt.engine.plan import JobObservation
+from vt.review.capacity import ReservationChange, ReservationCost
 from vt.review.escaping import cut
 from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
@@ -33,13 +35,13 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
-        parts.append(_cost(report))
+        parts.append(cost(report))
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
     if report.reservations:
-        parts.append(_reserved(report))
+        parts.append(f"reservations, used or not: {reservations(report, quote)}")
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
@@ -53,24 +55,35 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """What endangers data or opens something, each named; most changes have none."""
-    lost = [
-        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
-        for each in report.destroyed
-        if each.is_loss
-    ]
-    lost += [f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses]
-    raised = [
-        f"{quote(each.path)} {quote(each.old or '')} → {quote(each.new or '')}"
-        for each in report.raised
-    ]
+    raised, lowered = (
+        [limit(each, quote) for each in found] for found in (report.raised, report.lowered)
+    )
     parts = {
-        "data is lost": lost,
+        "data is lost": lost_data(report, quote),
+        "refused, it is protected": [quote(e.name) for e in report.destroyed if e.refused],
         "protection removed": [quote(name) for name in report.unprotected],
         "limits raised": raised,
+        "policies lowered": lowered,
         "opened to everybody": [quote(what) for what in report.public],
         "machines reach any address": [quote(name) for name in report.egress],
     }
     return [f"{what}: {_first(names)}" for what, names in parts.items() if names]
+
+
+def lost_data(report: ReviewReport, quote: Quote) -> list[str]:
+    """Data that is lost, or kept less: with its resource, or though that stays."""
+    found = [
+        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
+        for each in report.destroyed
+        if each.is_loss
+    ]
+    kept = (f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses)
+    return [*found, *kept]
+
+
+def limit(change: FieldDifference, quote: Quote) -> str:
+    """A limit or a level, old and new."""
+    return f"{quote(change.path)} {quote(change.old or '')} → {quote(change.new or '')}"
 
 
 def _first(names: Sequence[str]) -> str:
@@ -93,7 +106,8 @@ def _failed(report: ReviewReport) -> str:
     }[report.outcome]
 
 
-def _cost(report: ReviewReport) -> str:
+def cost(report: ReviewReport) -> str:
+    """What the submitted jobs can cost together."""
     missing = report.unpriced
     if len(missing) == len(report.submitted):
         return "no price is known"
@@ -117,16 +131,36 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
     return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
 
 
-def _reserved(report: ReviewReport) -> str:
-    """What is paid for machines that are kept, whether or not a job runs on them."""
-    prices = [each.hourly for each in report.reservations if each.hourly is not None]
-    missing = len(report.reservations) - len(prices)
-    plus = "plus " if report.submitted else ""
-    if not prices:
-        return f"{plus}{_count(missing, 'reservation')} without a price, used or not"
-    more = f", and {missing} without a price" if missing else ""
-    hourly, what = usd(math.fsum(prices)), _count(len(prices), "reservation")
-    return f"{plus}{hourly} an hour for {what}, used or not{more}"
+def reservations(report: ReviewReport, quote: Quote) -> str:
+    """What machines that are kept cost more or less a month, and which."""
+    changes = [each.monthly for each in report.reservations]
+    prices = [change for change in changes if change is not None]
+    missing = len(changes) - len(prices)
+    more = f"{_count(missing, 'reservation')} without a price" if missing else ""
+    total = math.fsum(prices)
+    price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
+    what = " and ".join(part for part in (price, more) if part)
+    named = _first([_machines(each, quote) for each in report.reservations])
+    return f"{what} ({named})"
+
+
+def _machines(change: ReservationChange, quote: Quote) -> str:
+    """A reservation's machines and price an hour, before and after."""
+    old, new, kind = change.old, change.new, quote(change.either.machine_type)
+    if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
+        before, after = (
+            f"{_number(e)} x {quote(e.machine_type)} in {quote(e.zone)}" for e in (old, new)
+        )
+        numbers = f"{before} → {after}"
+    else:
+        numbers = f"{_number(old)} → {_number(new)} x {kind}"
+    hourly = [usd(each.hourly) if each else usd(0) for each in (old, new)]
+    return f"{quote(change.either.name)} {numbers}, {hourly[0]} → {hourly[1]} an hour"
+
+
+def _number(reservation: ReservationCost | None) -> str:
+    """How many machines a reservation keeps."""
+    return "0" if reservation is None else str(reservation.machines or "an unknown number")
 
 
 def _count(number: int, noun: str) -> str:

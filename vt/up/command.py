@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -11,6 +12,9 @@ from vt.status import print_line
 if TYPE_CHECKING:
     from vt.engine.stacks import StackRef
 
+PolicyLevels = Annotated[
+    Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
+]
 UP_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -25,6 +29,7 @@ def up(
         str | None,
         typer.Option("--stack", "-s", help="The stack; default: the selected one, else local."),
     ] = None,
+    policy_levels: PolicyLevels = None,
 ) -> None:
     """Run `pulumi up`, and put in order what a killed run left behind.
 
@@ -40,13 +45,19 @@ def up(
     from infra.errors import CommandError
     from vt.engine import stacks
     from vt.engine.pulumi_cli import PulumiCli
+    from vt.policies import levels
     from vt.up import flow
 
     try:
         ref = stacks.find(stack)
+        policies = levels.up_options(ref.root, ref.stack, context.args, policy_levels)
         pulumi = PulumiCli(ref.root, ref.environment(print_status))
         code = flow.bring_up(
-            ref, pulumi, context.args, print_status, on_dead_lock=lambda: _end_plugins(ref)
+            ref,
+            pulumi,
+            [*context.args, *policies],
+            print_status,
+            on_dead_lock=lambda: _end_plugins(ref),
         )
     except CommandError as error:
         print_status(str(error))

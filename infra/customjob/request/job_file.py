@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from infra.customjob.request import checking, references
+from infra.customjob.request import checking, defaults, ignoring, references
 from infra.customjob.request.message import MessageBuilder
 from infra.customjob.rules.context import FILE_ONLY, Context, JobFacts
 from infra.customjob.rules.job import Job
@@ -45,6 +45,8 @@ class JobRequest:
     used: frozenset[str]
     """References the file uses, like ``buckets.data``."""
     warnings: tuple[Problem, ...]
+    filled_in: Mapping[str, str] = field(default_factory=dict)
+    """What the stack's ``jobDefaults`` gave: field -> the text of the stack file."""
 
     @property
     def message(self) -> dict[str, Any]:
@@ -89,6 +91,8 @@ class JobFileResult:
     """Facts that rules about the stack's other jobs need."""
     notes: tuple[Problem, ...] = ()
     """Advice for who asks for it."""
+    ignored: tuple[Problem, ...] = ()
+    """Those notes that a comment of the file made of a mistake or a warning."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -133,21 +137,34 @@ def check_job_file(
         REQUEST_ID: "${" + REQUEST_ID + "}",
     }
     builder = MessageBuilder(parsed, known)
-    message = builder.build_message()
+    message, filled = builder.build_message(), dict[str, str]()
     if message is not None:
         message.setdefault("displayName", f"{submission.stack}-{submission.job}")
+        filled = defaults.fill_in(message, context.defaults, known)
+        builder.used.update(name for text in filled.values() for name in references.names_in(text))
     job = None if message is None else Job(message, context, tuple(builder.unreadable))
-    found = [*parsed.problems, *_problems(parsed, builder, job)]
+    found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
+    found, ignored = ignoring.apply(found, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
     errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
     notes = _of_level(found, "note")
     if errors or message is None:
-        return JobFileResult(None, errors, warnings, facts, notes)
+        return JobFileResult(None, errors, warnings, facts, notes, ignored)
     draft = canonical(message)
     request_id = request_id_of(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)
-    request = JobRequest(submission, request_id, body, frozenset(builder.used), warnings)
-    return JobFileResult(request, (), warnings, facts, notes)
+    request = JobRequest(submission, request_id, body, frozenset(builder.used), warnings, filled)
+    return JobFileResult(request, (), warnings, facts, notes, ignored)
+
+
+def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
+    """The problems at the levels that the stack sets; an error stays one."""
+    return [
+        dataclasses.replace(problem, level=levels[problem.rule])
+        if problem.level != "error" and problem.rule in levels
+        else problem
+        for problem in problems
+    ]
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:

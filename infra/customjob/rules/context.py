@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from infra.errors import Level
+
 
 @dataclass(frozen=True, slots=True)
 class BucketFacts:
@@ -70,6 +72,8 @@ class StackFacts:
     every account as reader: the stack lets each account that runs a package read it."""
     secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By resource name, like ``projects/acme-ml-dev/secrets/x``: accounts that may read it."""
+    packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By URI in Cloud Storage: the modules of a package of the stack that can be run."""
     network: NetworkFacts | None = None
     reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
     """By full name, with the project's id: ``projects/P/zones/Z/reservations/NAME``."""
@@ -118,6 +122,15 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class FileDefaults:
+    """What a stack fills in where a job file says nothing; texts may have references."""
+
+    fields: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """Path in the ``jobSpec`` -> text."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """Context of one job."""
 
@@ -129,6 +142,9 @@ class Context:
     limits: JobLimits | None = None
     account_limits: Mapping[str, JobLimits] = field(default_factory=dict)
     """Further limits of jobs that run as an account, by its address."""
+    defaults: FileDefaults = field(default_factory=FileDefaults)
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    """Levels of rules that the stack sets, by id; an error stays one."""
     today: datetime.date | None = None
     """The day to compare ends of availability with; None means today."""
 

@@ -37,6 +37,7 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
     ("other-resource", "A job file is a CustomJob, no tuning job and no pipeline.", CUSTOM_JOB),
     ("one-of", "Of fields that exclude one another only one is given.", CUSTOM_JOB),
     ("unknown-reference", "Every ${kind.name} is something the stack has.", "docs/job-files.md"),
+    ("ignore", "An ignored rule is named, can be ignored, and has a reason.", ""),
     (
         "job-spec",
         "REST's form has a jobSpec.",

@@ -92,8 +92,6 @@ class Gang:
         """
         while True:
             decision = self._attempt()
-            if decision.note:
-                self.members[0].log.append(decision.note)
             if decision.action in (Action.SUCCEED, Action.FAIL):
                 return decision
             if decision.action is Action.RETRY_JOB:
@@ -109,7 +107,10 @@ class Gang:
         try:
             for member, launch in zip(self.members, launches, strict=True):
                 attempt.start(member, launch)
-            return self._watch(attempt)
+            decision = self._watch(attempt)
+            if decision.note:  # before the others are ended, which may take seconds
+                self.members[0].log.append(decision.note)
+            return decision
         finally:
             attempt.end()
             self._ran += attempt.ran_seconds

@@ -45,6 +45,7 @@ def test_a_job_file_is_a_request_of_the_official_client(path):
 def test_every_kind_of_job_has_a_file():
     assert {path.stem for path in FILES} == {
         "arr-coc-a100-reduction",
+        "ddp",
         "flash-attention-h100-any",
         "flash-attention-h100-four-nodes",
         "flash-attention-h100-specific",

@@ -27,3 +27,8 @@ def test_no_option_writes_to_the_files_of_the_shell():
 
 def test_an_error_of_the_program_keeps_its_own_traceback():
     assert app.pretty_exceptions_enable is False
+
+
+def test_the_version_is_printed():
+    shown = CliRunner().invoke(app, ["--version"])
+    assert (shown.exit_code, shown.output[:3]) == (0, "vt ")

@@ -3,6 +3,7 @@
 ============  ===============================================================
 ``access``    who reaches which data, and as which account, before and after
 ``exposure``  what is opened to everybody, and what reaches anywhere
+``levels``    policies whose level is lowered
 ``limits``    limits that are raised
 ``losses``    data that is lost, or no longer kept, though its resource stays
 ============  ===============================================================

@@ -28,8 +28,8 @@ def opened_egress(plan: Plan) -> tuple[str, ...]:
         sorted(
             step.name
             for step in firewalls
-            if _allows_anywhere(_inputs(step, "new"), "EGRESS")
-            and not _allows_anywhere(_inputs(step, "old"), "EGRESS")
+            if _reaches_anywhere(_inputs(step, "new"))
+            and not _reaches_anywhere(_inputs(step, "old"))
         )
     )
 
@@ -48,6 +48,17 @@ def _public(step: Step, side: str) -> set[str]:
     if step.type == BUCKET and inputs.get("publicAccessPrevention") != "enforced":
         return {f"bucket {inputs.get('name', step.name)} (no public access prevention)"}
     return set()
+
+
+def _reaches_anywhere(inputs: Inputs | None) -> bool:
+    """Whether machines reach any address by a rule: outward, or inward of every machine there is.
+
+    An ingress rule without ranges of destinations is for the machines that it is about.
+    """
+    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+        return False
+    named = _has_anywhere(inputs.get("destinationRanges") or ())
+    return named or _allows_anywhere(inputs, "EGRESS")
 
 
 def _allows_anywhere(inputs: Inputs | None, direction: str) -> bool:

@@ -10,7 +10,7 @@ from infra.customjob.rules.context import BucketFacts
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.job_facts import REQUEST_ID, outputs_clash
 from infra.customjob.rules.registry import GUIDES, OURS, Finding, rule
-from infra.errors import Path
+from infra.errors import Path, did_you_mean
 
 OUTPUT: Final[Path] = ("jobSpec", "baseOutputDirectory", "outputUriPrefix")
 BUCKET: Final = re.compile(r"(?:gs://|/gcs/)([a-z0-9][a-z0-9._-]*[a-z0-9])")
@@ -25,6 +25,21 @@ def output_shared(job: Job) -> Iterator[Finding]:
             hint = f"give each job a folder, with ${{job.name}}; or each run, with {REQUEST_ID}"
             what = f"job '{name}' writes there too"
             yield Finding(OUTPUT, what, job.output, hint)
+
+
+@rule("package-module", OURS)
+def package_module(job: Job) -> Iterator[Finding]:
+    """A module that a job runs is in its packages."""
+    known = job.context.stack.packages if job.context.stack else {}
+    for pool in job.pools:
+        uris, module = pool.task.get("packageUris", []), pool.task.get("pythonModule", "")
+        if not module or not uris or not all(uri in known for uri in uris):
+            continue  # of a package from elsewhere nothing is known
+        modules = sorted(frozenset[str]().union(*(known[uri] for uri in uris)))
+        if module not in modules:
+            hint = did_you_mean(module, modules)
+            path = (*pool.task_path, "pythonModule")
+            yield Finding(path, "the package has no such module to run", module, hint)
 
 
 @rule("account-foreign", GUIDES + "general/custom-service-account", "warning")

@@ -25,6 +25,11 @@ TENSORBOARD: Final = frozenset(("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESO
 PLACEHOLDER: Final = re.compile(
     r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
 )
+#: Not documented for Vertex AI; torchrun sets them for each process. A shell or the service would
+#: replace them where a job file names them: $RANK, ${RANK:-0}, $(RANK).
+RANK_VARIABLE: Final = re.compile(
+    r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
+)
 SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash")
 #: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, whose author
 #: has decided what a failure means.
@@ -130,6 +135,19 @@ def output_variables(job: Job) -> Iterator[Finding]:
                 yield Finding(path, "is not set without baseOutputDirectory", match.group(), hint)
 
 
+@rule("rank-variables", GUIDES + "training/distributed-training", "warning")
+def rank_variables(job: Job) -> Iterator[Finding]:
+    """Ranks and the primary's address come from CLUSTER_SPEC: the service documents no RANK."""
+    for pool in job.pools:
+        by_hand = {_is_set(variable) for variable in pool.env}
+        for path, text in pool.texts():
+            for match in RANK_VARIABLE.finditer(text):
+                if match[1] not in by_hand and not _assigns(text, match[1]):
+                    hint = "derive it from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
+                    yield Finding(path, "is not documented for Vertex AI", match[1], hint)
+                    break
+
+
 @rule("placeholder", GUIDES + "training/configure-container-settings", "warning")
 def placeholder(job: Job) -> Iterator[Finding]:
     """Placeholders such as <YOUR_BUCKET> have been filled in."""
@@ -177,6 +195,11 @@ def nccl_infiniband(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     path, "A2 machines have no InfiniBand", "NCCL_IB_DISABLE=0", "remove it"
                 )
+
+
+def _assigns(script: str, name: str) -> bool:
+    """Whether a shell script gives the variable a value, or reads one into it."""
+    return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
 
 
 def _ignores_failures(script: str) -> bool:

@@ -57,6 +57,7 @@ STACK = StackFacts(
         "acme-ml-dev-control-dev": BucketFacts(),
         "acme-ml-dev-staging-dev": BucketFacts(readers=frozenset({TRAINER})),
     },
+    packages={TABLE["packages.code"]: frozenset({"code.task", "titanic.task"})},
     secrets={
         "projects/acme-ml-dev/secrets/hf-token-dev": frozenset(),
         "projects/acme-ml-dev/secrets/wandb-api-key-dev": frozenset({TRAINER}),

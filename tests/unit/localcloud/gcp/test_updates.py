@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.localcloud.gcp.harness import Plugin, refused, row_named
 
+RESERVATION = "gcp:compute/reservation:Reservation"
 SECRET = "gcp:secretmanager/secret:Secret"
 TENSORBOARD = "gcp:vertex/aiTensorboard:AiTensorboard"
 BUDGET = "gcp:billing/budget:Budget"
@@ -70,3 +71,47 @@ def test_a_second_connection_is_refused_with_the_ranges_of_the_first(local: Plug
         lambda: local.create(CONNECTION, {**service, "reservedPeeringRanges": ["training"]})
     )
     assert "training" in again
+
+
+def machines(**parts: object) -> dict[str, object]:
+    """A reservation of one N1 machine with a T4 and a local SSD; ``parts`` change them."""
+    gpu = {"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 1}
+    ssd = {"interface": "NVME", "diskSizeGb": 375}
+    gpu |= {key: value for key, value in parts.items() if key in gpu}
+    ssd |= {key: value for key, value in parts.items() if key in ssd}
+    machine = {"machineType": "n1-standard-8", "guestAccelerators": [gpu], "localSsds": [ssd]}
+    return {
+        "name": "gpus", "zone": "us-central1-a",
+        "specificReservation": {"count": 1, "instanceProperties": machine},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"acceleratorCount": 2}, {"acceleratorType": "nvidia-tesla-v100"}, {"interface": "SCSI"}],
+)
+def test_other_gpus_or_disks_are_another_reservation(
+    local: Plugin, parts: dict[str, object]
+) -> None:
+    local.enable("compute")
+    id_, olds = local.create(RESERVATION, machines())
+    diff = local.diff(RESERVATION, id_, local.checked(RESERVATION, "x", machines(**parts)), olds)
+    assert list(diff.replaces)
+    same = local.diff(RESERVATION, id_, local.checked(RESERVATION, "x", machines()), olds)
+    assert not list(same.replaces)
+
+
+def replicas(region: str, key: str = "") -> dict[str, object]:
+    replica: dict[str, object] = {"location": region}
+    if key:
+        replica["customerManagedEncryption"] = {"kmsKeyName": key}
+    return {"secretId": "s", "replication": {"userManaged": {"replicas": [replica]}}}
+
+
+def test_a_secret_in_another_region_is_another_secret_and_loses_its_versions(local: Plugin) -> None:
+    local.enable("secretmanager")
+    id_, olds = local.create(SECRET, replicas("us-central1"))
+    moved = local.checked(SECRET, "x", replicas("europe-west4"))
+    assert list(local.diff(SECRET, id_, moved, olds).replaces)
+    keyed = local.checked(SECRET, "x", replicas("us-central1", "projects/p/…/k"))
+    assert not list(local.diff(SECRET, id_, keyed, olds).replaces)

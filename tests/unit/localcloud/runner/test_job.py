@@ -180,6 +180,23 @@ def test_what_a_running_job_writes_appears_in_the_bucket(cloud_with_storage: Clo
     wait_until(lambda: out.get_blob("one"))
 
 
+def test_what_a_cancelled_job_writes_at_sigterm_is_in_the_bucket(
+    cloud_with_storage: Cloud,
+) -> None:
+    cloud = cloud_with_storage
+    out = cloud.bucket("out")
+    script = (
+        "trap 'echo saved >/gcs/out/saved; exit 0' TERM; echo begun >/gcs/out/begun; "
+        "while :; do sleep 0.1; done"
+    )
+    name = cloud.submit(command_job("sh", "-c", script)).name
+    wait_until(lambda: out.get_blob("begun"))
+    cloud.client.cancel_custom_job(name=name)
+    get = cloud.client.get_custom_job
+    wait_until(lambda: get(name=name).state == JobState.JOB_STATE_CANCELLED)
+    assert out.blob("saved").download_as_bytes() == b"saved\n"
+
+
 def test_no_more_jobs_run_at_once_than_there_are_slots(make_cloud: Callable[..., Cloud]) -> None:
     cloud = make_cloud(slots=2)
     names = [cloud.submit(command_job("sleep", "600")).name for _ in range(3)]

@@ -192,6 +192,20 @@ def test_a_script_that_is_not_here_is_told_and_a_placeholder_fails_loudly(projec
     assert "SystemExit" in (project / "jobs/far/secret.py").read_text()
 
 
+def test_a_script_of_others_acts_on_no_terminal_and_shows_no_secret(project, vt, tmp_path):
+    secret = "hf_" + "aB3" * 12
+    (tmp_path / "train.py").write_text(f"TOKEN = '{secret}'\nprint('\x1b]0;owned\x07')\n")
+    (tmp_path / "go.py").write_text(
+        "from google.cloud import aiplatform\n"
+        "aiplatform.CustomJob.from_local_script(display_name='far', script_path='train.py',"
+        " container_uri='us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-6:latest').run()\n"
+    )
+    done = vt(tmp_path / "go.py")
+    assert secret not in done.output
+    assert "\x1b" not in done.output
+    assert "holds what looks like a secret" in done.stderr
+
+
 def test_a_page_is_imported_block_by_block(project, vt, tmp_path):
     page = f"# Guide\n\n```yaml\n{YAML}```\n\n~~~python\n{SDK}~~~\n"
     page += "\n```python\nthis is no code\n```\n"

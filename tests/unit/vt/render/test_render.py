@@ -96,3 +96,17 @@ def test_text_that_yaml_would_take_for_something_else_is_quoted(text):
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))
 def test_yaml_reads_back_to_the_same_message(message):
     assert yaml.safe_load(rendering.as_yaml(message)) == message
+
+
+def test_what_the_stack_fills_in_is_in_the_request_and_named_beside_it(project, vt):
+    job = project / "jobs" / "train.yaml"
+    lines = job.read_text().splitlines(keepends=True)
+    job.write_text("".join(line for line in lines if not line.startswith("serviceAccount")))
+    assert "serviceAccount is missing" in vt("render", "train", "-s", "dev").stderr
+    stack_file = project / "Pulumi.dev.yaml"
+    given = '  vertex-training:jobDefaults: {serviceAccount: "${serviceAccounts.trainer}"}\n'
+    stack_file.write_text(stack_file.read_text() + given)
+    done = vt("render", "train", "-s", "dev")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["jobSpec"]["serviceAccount"].startswith("trainer-dev@")
+    assert "filled in by jobDefaults: serviceAccount" in done.stderr

@@ -1,4 +1,4 @@
-"""Reservations: what those cost that a plan makes or changes."""
+"""Reservations: what they cost more or less after a plan, used or not."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from infra.catalog import costs
 from tests.unit.vt.review import plans
+from vt.engine.plan import Plan
 from vt.review import capacity, html, json_report, markdown, report
-from vt.review.capacity import RESERVATION
+from vt.review.capacity import RESERVATION, ReservationCost
 from vt.review.report import ReviewReport
 from vt.review.verdict import verdict
 
@@ -28,6 +29,13 @@ def review(*told: plans.Event) -> ReviewReport:
     return report.build(plans.plan(*told), source="here")
 
 
+def after(plan: Plan) -> ReservationCost:
+    [change] = capacity.reservation_changes(plan)
+    assert change.old is None
+    assert change.new is not None
+    return change.new
+
+
 def made(resource: str = "h100", **inputs: Any) -> plans.Event:
     return plans.step("create", RESERVATION, resource, new=kept(resource, **inputs))
 
@@ -39,16 +47,14 @@ def hourly(machine: str, accelerator: str | None = None, count: int = 0) -> floa
 
 
 def test_a_reservation_costs_its_machines_without_the_fee() -> None:
-    [found] = capacity.reservation_costs(plans.plan(made()))
+    found = after(plans.plan(made()))
     assert found.hourly == pytest.approx(5 * hourly(MEGA))
     assert (found.name, found.zone, found.machines) == ("h100", "us-east4-a", 5)
 
 
 def test_gpus_that_are_added_to_the_machine_are_paid_for() -> None:
     gpus = [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 4}]
-    [found] = capacity.reservation_costs(
-        plans.plan(made(machine="n1-standard-8", guestAccelerators=gpus))
-    )
+    found = after(plans.plan(made(machine="n1-standard-8", guestAccelerators=gpus)))
     assert found.hourly == pytest.approx(5 * hourly("n1-standard-8", "NVIDIA_TESLA_T4", 4))
     assert hourly("n1-standard-8", "NVIDIA_TESLA_T4", 4) > hourly("n1-standard-8")
 
@@ -59,37 +65,50 @@ def test_gpus_that_are_added_to_the_machine_are_paid_for() -> None:
 )
 def test_what_is_not_known_has_no_price(inputs: plans.Event) -> None:
     found = review(plans.step("create", RESERVATION, "r", new=inputs))
-    assert [each.hourly for each in found.reservations] == [None]
-    assert "; 1 reservation without a price, used or not;" in verdict(found)
+    assert [each.monthly for each in found.reservations] == [None]
+    assert "; reservations, used or not: 1 reservation without a price (" in verdict(found)
 
 
-def test_only_what_is_made_or_changed_is_counted() -> None:
+def test_only_what_changes_is_counted() -> None:
     old, new = kept(count=1), kept(count=2)
     plan = plans.plan(
         plans.step("same", RESERVATION, "same", old=old, new=old),
-        plans.step("delete", RESERVATION, "gone", old=old),
+        plans.step("update", RESERVATION, "labels", old=old, new=old | {"description": "d"}),
         plans.step("update", RESERVATION, "more", old=old, new=new),
     )
-    assert [each.machines for each in capacity.reservation_costs(plan)] == [2]
+    [change] = capacity.reservation_changes(plan)
+    assert (change.old and change.old.machines, change.new and change.new.machines) == (1, 2)
 
 
-def test_the_verdict_adds_reservations_to_what_jobs_cost() -> None:
-    price = costs.usd(5 * hourly(MEGA))
-    told = f"{price} an hour for 1 reservation, used or not"
-    assert f"No job is submitted; {told};" in verdict(review(made()))
-    job = plans.create(plans.JOB, "training-a", **plans.job("a"))
-    assert f"at most $0.22; plus {told};" in verdict(review(job, made()))
+def test_the_verdict_has_the_difference_of_a_month_first() -> None:
+    price = hourly(MEGA)
+    more = plans.step("update", RESERVATION, "h100", old=kept(count=2), new=kept(count=5))
+    hours = f"{costs.usd(2 * price)} → {costs.usd(5 * price)} an hour"
+    told = f"reservations, used or not: +{costs.usd(3 * price * 730)} a month"
+    assert f"; {told} (h100 2 → 5 x {MEGA}, {hours});" in verdict(review(more))
+
+
+def test_a_reservation_that_goes_is_paid_for_no_longer() -> None:
+    price = hourly(MEGA)
+    gone = plans.step("delete", RESERVATION, "h100", old=kept(count=2))
+    assert f"-{costs.usd(2 * price * 730)} a month (h100 2 → 0 x" in verdict(review(gone))
+
+
+def test_another_machine_or_zone_is_named() -> None:
+    moved = kept() | {"zone": "us-east4-b"}
+    found = review(plans.step("replace", RESERVATION, "h100", old=kept(), new=moved))
+    assert f"5 x {MEGA} in us-east4-a → 5 x {MEGA} in us-east4-b" in verdict(found)
 
 
 def test_reservations_without_a_price_are_counted_not_free() -> None:
     told = verdict(review(made("a"), made("b"), made("c", machine="a4-highgpu-8g")))
-    price = costs.usd(10 * hourly(MEGA))
-    assert f"{price} an hour for 2 reservations, used or not, and 1 without a price" in told
+    price = costs.usd(10 * hourly(MEGA) * 730)
+    assert f"+{price} a month and 1 reservation without a price (" in told
 
 
 def test_every_format_says_it() -> None:
     found = review(made())
-    words = "an hour for 1 reservation, used or not"
+    words = f"+{costs.usd(5 * hourly(MEGA) * 730)} a month"
     assert words in markdown.render(found)
     assert words in html.render(found)
     told = json.loads(json_report.render(found))
@@ -97,3 +116,4 @@ def test_every_format_says_it() -> None:
     assert words in told["verdict"]
     assert reservation["hourlyUsd"] == pytest.approx(5 * hourly(MEGA))
     assert reservation["price"]["usd"] == pytest.approx(hourly(MEGA))
+    assert (reservation["before"], reservation["deleted"]) == (None, False)

@@ -6,7 +6,7 @@ import pytest
 
 from infra.catalog import costs
 from tests.unit.vt.review import plans
-from vt.review import jobs
+from vt.review import jobs, markdown
 from vt.review.report import build
 from vt.review.verdict import verdict
 
@@ -122,3 +122,13 @@ def test_a_job_whose_options_change_waits_for_nothing() -> None:
         "update", plans.JOB, "training-a", old=old, new=new, outputs={"requestId": "id-of-a-1"}
     )
     assert only(told).action == "change"
+
+
+def test_what_the_stack_filled_in_stands_in_the_review() -> None:
+    inputs = plans.job("a")
+    given = {"serviceAccount": "${serviceAccounts.trainer}", "scheduling.timeout": "3600s"}
+    inputs["options"] = {**inputs.get("options", {}), "filledIn": given}
+    told = plans.create(plans.JOB, "training-a", **inputs)
+    assert only(told).filled_in == ("scheduling.timeout", "serviceAccount")
+    text = markdown.render(build(plans.plan(told), source="here"))
+    assert "- `a`: `jobDefaults` fill in `scheduling.timeout, serviceAccount`" in text

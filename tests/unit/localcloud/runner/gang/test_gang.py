@@ -253,6 +253,31 @@ def test_cancel_ends_every_replica_though_none_obeys_sigterm(
     assert processes.live_children(cloud.home.children) == []
 
 
+#: Starts a process in a session of its own, as torchrun does, and says its id.
+ESCAPED = (
+    f"{sys.executable} -c 'import os, subprocess; "
+    'child = subprocess.Popen(["sleep", "600"], start_new_session=True); '
+    'open(os.environ["SHARED"] + "/{0}", "w").write(str(child.pid))\''
+)
+
+
+@pytest.mark.parametrize("how", ["end", "kill", "cancel"])
+def test_no_process_escapes_into_a_session_of_its_own(
+    cloud: Cloud, shared: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localcloud.runner.replica.GRACE_SECONDS", 0.2)
+    chief = f"{ESCAPED.format('pid')}; test {how} = end || exec sleep 600"
+    name = cloud.submit(pools(shared, chief, "sleep 600", disable_retries=True)).name
+    file = Path(shared) / "pid"
+    wait_until(lambda: file.exists() and file.read_text())
+    if how == "kill":
+        add(cloud, "kill")
+    if how == "cancel":
+        cloud.client.cancel_custom_job(name=name)
+    finish(cloud, name)
+    assert processes.start_time(int(file.read_text())) is None
+
+
 def test_the_timeout_counts_all_attempts_together(cloud: Cloud, shared: str) -> None:
     add(cloud, "kill", replica="workerpool1-0", seconds=0.3, times=0)
     spec = pools(shared, "sleep 600", "sleep 600", restart_job_on_worker_restart=True,

@@ -1,0 +1,1 @@
+"""Data-parallel training of a digit classifier that survives the loss of any replica."""

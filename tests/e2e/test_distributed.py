@@ -1,0 +1,172 @@
+"""Machines train as one, and lose any of them at the worst moment: real processes and sockets.
+
+One stack with three jobs over the same global batches: on three replicas; on one; and on two that
+are killed between two files of a checkpoint, killed before a checkpoint is whole, and preempted.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from localcloud.faults import control
+from localcloud.faults.model import Fault
+from localcloud.faults.table import FaultTable
+from localcloud.home import Home
+from localcloud.vertex.records import JobRecord, JobState
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.unit.localcloud.conftest import wait_until
+
+# The first job on a new machine waits for PyTorch, several gigabytes.
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+SECONDS = 1500.0
+STEPS, EVERY = 60, 10
+#: In double precision the order of a sum changes the last digits only; measured: 4e-16.
+TOLERANCE = 1e-12
+#: Files of checkpoints whose writing stops until the fault of that moment has happened.
+HELD = ("step-000000020/optimizer.pt", "step-000000040/manifest.json", "step-000000050/model.pt")
+IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+TASK = ["--", "-m", "ddp.task", f"--steps={STEPS}", f"--checkpoint-every={EVERY}"]
+
+
+def job(workers: int, **scheduling: Any) -> dict[str, Any]:
+    task = {
+        "executorImageUri": IMAGE,
+        "packageUris": ["${packages.ddp}", "${packages.vertex-job}"],
+        "pythonModule": "vertex_job.launch" if workers else "ddp.task",
+        "args": TASK if workers else TASK[3:],
+    }
+    pools = [{"replicaCount": 1, "machineSpec": MACHINE, "pythonPackageSpec": task}]
+    if workers:
+        pools.append({**pools[0], "replicaCount": workers})
+    spec = {
+        "serviceAccount": "${serviceAccounts.trainer}",
+        "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.name}"},
+        "scheduling": {"timeout": "1800s", **scheduling},
+        "workerPoolSpecs": pools,
+    }
+    return {"displayName": "digits", "jobSpec": spec}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
+    with running_checkout(tmp_path_factory.mktemp("distributed")) as copy:
+        made = SmallStack(copy, "distributed")
+        spot = {"strategy": "SPOT", "restartJobOnWorkerRestart": True}
+        made.write(
+            {"three": job(2), "alone": job(0), "disturbed": job(1, **spot)},
+            packages={
+                "ddp": {"path": "jobs/ddp"},
+                "vertex-job": {"path": "jobs/lib/vertex_job"},
+            },
+        )
+        for file in HELD:
+            hold(made, f"disturbed/checkpoints/{file}")
+        made.up()
+        yield made
+
+
+def home(stack: SmallStack) -> Home:
+    return Home(stack.checkout.home, stack.checkout.path)
+
+
+def add(stack: SmallStack, **given: Any) -> int:
+    return control.inject(home(stack), Fault.parse(**given))
+
+
+def hold(stack: SmallStack, match: str) -> int:
+    return add(stack, service="storage", kind="hold", method="objects.insert", match=match)
+
+
+def named(stack: SmallStack, key: str) -> JobRecord:
+    return next(each for each in stack.jobs() if f"/{key}" in str(each.output_prefix))
+
+
+def finished(stack: SmallStack, key: str) -> JobRecord:
+    wait_until(lambda: named(stack, key).state.terminal, SECONDS)
+    return named(stack, key)
+
+
+def log(stack: SmallStack, key: str) -> str:
+    folder = home(stack).jobs / named(stack, key).job_id / "logs"
+    return (folder / "workerpool0-0.log").read_text(errors="replace")
+
+
+def starts(stack: SmallStack, key: str) -> list[int]:
+    """The step that each attempt began at."""
+    return [int(step) for step in re.findall(r"^starting at step (\d+)", log(stack, key), re.M)]
+
+
+def model(stack: SmallStack, key: str, name: str) -> bytes:
+    prefix = str(named(stack, key).output_prefix).removeprefix("gs://")
+    return (home(stack).storage / prefix / "model" / name).read_bytes()
+
+
+def weights(stack: SmallStack, key: str) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(model(stack, key, "weights.npz")), allow_pickle=False) as saved:
+        return dict(saved)
+
+
+def assert_equal_weights(stack: SmallStack, one: str, other: str) -> None:
+    first, second = weights(stack, one), weights(stack, other)
+    assert first.keys() == second.keys()
+    for name in first:
+        assert np.abs(first[name] - second[name]).max() <= TOLERANCE, name
+
+
+def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
+    stack: SmallStack,
+) -> None:
+    table = FaultTable(home(stack).faults)
+    wait_until(lambda: any("disturbed" in str(each.output_prefix) for each in stack.jobs()))
+    events = [
+        # The primary, between two files of one checkpoint.
+        ({"kind": "kill", "replica": "workerpool0-0"}, "workerpool0-0 was killed"),
+        # A worker, just before the list that makes the checkpoint whole.
+        ({"kind": "kill", "replica": "workerpool1-0"}, "workerpool1-0 was killed"),
+        ({"kind": "preempt", "replica": "workerpool1-0"}, "workerpool1-0 lost its machine"),
+    ]
+    for attempt, (held, (fault, noted)) in enumerate(zip(table.entries(), events, strict=True), 2):
+        table.wait_held(held.id, SECONDS)
+        number = named(stack, "disturbed").job_id
+        added = add(stack, service="jobs", match=number, **fault)
+        wait_until(lambda noted=noted: noted in log(stack, "disturbed"), SECONDS)
+        table.clear(held.id)  # what was held never arrives
+        wait_until(lambda attempt=attempt: len(starts(stack, "disturbed")) == attempt, SECONDS)
+        assert table.get(added).fired == 1
+    assert finished(stack, "disturbed").state is JobState.SUCCEEDED, log(stack, "disturbed")
+    # A primary that lives when a worker is lost may still finish the checkpoint it is saving.
+    first, second, third, fourth = starts(stack, "disturbed")
+    assert (first, second) == (0, 10)
+    assert third in (30, 40)
+    assert 40 <= fourth <= EVERY + 50  # at SIGTERM all save together
+    assert finished(stack, "alone").state is JobState.SUCCEEDED, log(stack, "alone")
+    assert_equal_weights(stack, "disturbed", "alone")
+
+
+def test_three_workers_end_with_the_weights_of_one_process(stack: SmallStack) -> None:
+    assert finished(stack, "three").state is JobState.SUCCEEDED, log(stack, "three")
+    assert "starting at step 0 with 3 processes" in log(stack, "three")
+    assert finished(stack, "alone").state is JobState.SUCCEEDED, log(stack, "alone")
+    assert "starting at step 0 with 1 processes" in log(stack, "alone")
+    assert_equal_weights(stack, "three", "alone")
+    metrics = [json.loads(model(stack, key, "metrics.json")) for key in ("three", "alone")]
+    assert metrics[0] == metrics[1]
+    assert metrics[0]["test_accuracy"] >= 0.85
+
+
+def test_logs_of_all_replicas_are_one_or_each_is_its_own(stack: SmallStack) -> None:
+    finished(stack, "three")
+    both = stack.checkout.shell("vt jobs logs three -s distributed").stdout
+    assert "workerpool1-1 | " in both
+    assert "workerpool0-0 | " in both
+    one = stack.checkout.shell("vt jobs logs three -s distributed --replica workerpool1-1").stdout
+    assert "--node-rank=2" in one
+    assert "workerpool0-0" not in one.replace("cmle-training-workerpool0-", "")

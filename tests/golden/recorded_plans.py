@@ -1,0 +1,87 @@
+"""Plans that the engine made of the changes of the large stack, as files beside this one.
+
+``recorded/base.json`` has the plan of no change at all, and the file of a change what its plan has
+else. ``record`` makes them anew, with a real engine and a local cloud, when RECORD=1 is set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.conftest import Checkout, copy_checkout
+from tests.golden.changes import LARGE_JOB, LARGE_STACK, Change, edited
+from vt.engine import plan_file
+from vt.engine.plan import JOB
+from vt.engine.plan_file import PlanFile
+
+FOLDER: Final = Path(__file__).parent / "recorded"
+PROGRAM: Final = Path("infra/components/storage.py")
+
+
+def load(name: str) -> PlanFile:
+    """The plan of a change."""
+    base, own = (json.loads((FOLDER / f"{each}.json").read_text()) for each in ("base", name))
+    steps = {step["urn"]: step for step in base["steps"]} | {s["urn"]: s for s in own["steps"]}
+    whole = base | own | {"steps": [step for urn, step in steps.items() if urn not in own["gone"]]}
+    whole.pop("gone")
+    return plan_file.parse(json.dumps(whole).encode(), "local")
+
+
+def job_ids() -> list[str]:
+    """Resource names of the jobs that the large stack has before a change."""
+    return [
+        step.old.id
+        for step in load("base").plan().steps
+        if step.type == JOB and step.old is not None
+    ]
+
+
+def keep(name: str, plan: Mapping[str, Any]) -> None:
+    """Write what a plan has else than the base."""
+    text = {key: value for key, value in plan.items() if key != "steps"}
+    if name == "base":
+        found = [*plan["steps"]]
+        gone: list[str] = []
+    else:
+        base = json.loads((FOLDER / "base.json").read_text())
+        text = {key: value for key, value in text.items() if value != base[key]}
+        found = [step for step in plan["steps"] if step not in base["steps"]]
+        gone = sorted({s["urn"] for s in base["steps"]} - {s["urn"] for s in plan["steps"]})
+    FOLDER.mkdir(exist_ok=True)
+    document = {**text, "gone": gone, "steps": found}
+    (FOLDER / f"{name}.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+@contextmanager
+def deployed(folder: Path) -> Iterator[Checkout]:
+    """The large stack as it is before each change, deployed in a local cloud."""
+    copy = copy_checkout(folder)
+    write(copy, Change())
+    copy.run("vt", "local", "up", "--no-wait")
+    try:
+        yield copy
+    finally:
+        copy.run("vt", "local", "down", "--clean")
+
+
+def write(checkout: Checkout, change: Change) -> None:
+    """Write the files as the change has them."""
+    program = (Path(__file__).parents[2] / PROGRAM).read_text()
+    for path, text, edits in (
+        (Path("Pulumi.local.yaml"), LARGE_STACK, change.stack),
+        (Path("jobs/train.yaml"), LARGE_JOB, change.job),
+        (Path("jobs/check.yaml"), LARGE_JOB, change.job if change.all_jobs else ()),
+        (PROGRAM, program, change.program),
+    ):
+        (checkout.path / path).write_text(edited(text, edits))
+
+
+def record(checkout: Checkout, name: str, change: Change) -> None:
+    """Let the engine plan the change, and keep its plan."""
+    write(checkout, change)
+    command = ("vt", "review", "--stack", "local", "--format", "plan", *change.flags)
+    keep(name, json.loads(checkout.run(*command, expect=change.exit_code).stdout))
