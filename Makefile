@@ -6,7 +6,7 @@ BIN := .venv/bin
 REPORT = .build/reports/$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
 # LEVELS=FILE gives policies other levels than the stack file.
 POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(LEVELS))
-# How many processes share the unit tests; tests with a real engine run one at a time.
+# How many processes share the tests; with a real engine, the tests of a file run one at a time.
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
