@@ -46,10 +46,15 @@ def is_removed(name: str) -> bool:
 def environment(folder: Path, storage_port: int, vertex_port: int) -> dict[str, str]:
     """Variables of the two programs, whose settings ``write_settings`` wrote into ``folder``."""
     rest = f"http://127.0.0.1:{vertex_port}/"
+    others = {f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": rest for name in _SERVICES}
+    return others | storage_environment(folder, f"http://127.0.0.1:{storage_port}")
+
+
+def storage_environment(folder: Path, url: str) -> dict[str, str]:
+    """Those of them that concern storage alone, as a job gets them; ``url`` is its address."""
     return {
-        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": rest for name in _SERVICES},
         "CLOUDSDK_CONFIG": str(folder),
-        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"http://127.0.0.1:{storage_port}/storage/v1/",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{url}/storage/v1/",
         "CLOUDSDK_AUTH_DISABLE_CREDENTIALS": "true",
         "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
         "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",

@@ -27,7 +27,7 @@ from localcloud.faults.jobs import JobFaults, stockout_message
 from localcloud.home import Home, make_private
 from localcloud.inventory.store import Store
 from localcloud.rpc_code import RpcCode
-from localcloud.runner import environment, machines, replica
+from localcloud.runner import environment, machines, replica, stray_writes
 from localcloud.runner.environment import Placement
 from localcloud.runner.gang import cluster, hosts
 from localcloud.runner.gang.cluster import Replica
@@ -38,6 +38,7 @@ from localcloud.runner.gcsfuse import Mount
 from localcloud.runner.joblog import JobLog
 from localcloud.runner.preparation import Preparation
 from localcloud.runner.programs import ContainerProgram, Launch, Program
+from localcloud.runner.stray_writes import RootWatch
 from localcloud.vertex.admission import access_of, admit
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 
@@ -102,12 +103,13 @@ class JobRun:
             machines.wait_for_machines(self.record, self.faults, self.cancelled, self.log.append)
             if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
                 return False
+            watch = RootWatch()
             try:
                 decision = self._run(members)
             finally:  # also of a job that was cancelled: it may have saved on SIGTERM
                 for mount in self.mounts:
                     mount.sync(final=True)
-            self._finish(decision)
+            self._finish(decision, watch.written())
         except StartRefusedError as error:
             self._end(JobState.FAILED, (error.code, error.message))
         except PreparationError as error:
@@ -212,8 +214,12 @@ class JobRun:
             found.append(mount)
         return found
 
-    def _finish(self, decision: Decision) -> None:
-        if decision.action is Action.SUCCEED:
+    def _finish(self, decision: Decision, lost: list[str]) -> None:
+        """Set the final state; ``lost`` are files that the job wrote into no bucket."""
+        if decision.action is Action.SUCCEED and lost:
+            text = stray_writes.explain(lost)
+            self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, text))
+        elif decision.action is Action.SUCCEED:
             self._end(JobState.SUCCEEDED)
         elif decision.stockout:
             text = stockout_message(self.record.region)

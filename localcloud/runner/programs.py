@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from localcloud import processes
+from localcloud.clients import cloud_sdk
 from localcloud.containers.engines import MOUNT, Engine
 from localcloud.containers.host import ContainerHost
 from localcloud.errors import ImageError
@@ -67,8 +69,20 @@ class HostProgram:
         known = {**service, **user}
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
+        machine |= self._cloud_sdk()
         # What the user sets wins, but not over what the service sets (PATH may be changed).
         return Launch(argv, {**machine, **user, **service})
+
+    def _cloud_sdk(self) -> dict[str, str]:
+        """What leads gcloud and gsutil to the local cloud, where the job finds them.
+
+        Without it they would ask Google, and gsutil would do so for minutes.
+        """
+        if not any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
+            return {}
+        folder = self.folders.tmp / "cloud-sdk"
+        cloud_sdk.write_settings(folder)
+        return cloud_sdk.storage_environment(folder, self.storage_url)
 
     def close(self) -> None:
         """Nothing is left but the job's folders."""

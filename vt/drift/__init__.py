@@ -3,7 +3,6 @@
 ==================  ===============================================================
 ``command``         the command line: options, exit codes
 ``findings``        the plan of a refresh -> what differs
-``access``          what a refused read means
 ``policies``        members of IAM policies that the stack does not declare
 ``policy_clients``  reads those policies, and removes members from them
 ``report``          drift as Markdown and as JSON

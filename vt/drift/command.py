@@ -49,12 +49,13 @@ def drift(
     was to be removed.
     """
     from infra.errors import CommandError, ConfigError, OperatorError
-    from vt.drift import access, findings
+    from vt import read_errors
+    from vt.drift import findings
 
     try:
         found = _compare(stack, remove)
     except (CommandError, ConfigError, OperatorError, PreviewParseError) as reason:
-        errors = access.explained((str(reason),))
+        errors = read_errors.explained((str(reason),))
         found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
     _write(found, output)
     for error in found.errors:

@@ -14,7 +14,8 @@ from enum import IntEnum
 from typing import Any, Final
 
 from infra.errors import PreviewParseError
-from vt.drift import access, policies
+from vt import read_errors
+from vt.drift import policies
 from vt.drift.policies import Declared, Membership
 from vt.engine import preview_document, values
 from vt.engine.plan import Plan, Step
@@ -131,10 +132,10 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         if exit_code == 0:
             raise
         text = values.redact(stderr.strip() or stdout.strip())
-        return Drift(stack, DriftOutcome.FAILED, errors=access.explained((text,)))
+        return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained((text,)))
     if not plan.succeeded:
         errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
-        return Drift(stack, DriftOutcome.FAILED, errors=access.explained(errors))
+        return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained(errors))
     return Drift(
         stack,
         DriftOutcome(exit_code),

@@ -19,9 +19,22 @@ CHECK: Final = "lint, types, tests"
 #: Environments, and whether somebody must approve a deployment to it.
 ENVIRONMENTS: Final[Mapping[str, bool]] = {
     "dev": False,
+    "dev-images": False,
     "dev-plan": False,
     "prod": True,
     "prod-plan": False,
+}
+
+_DEPLOYS: Final = (
+    "PULUMI_BACKEND_URL",
+    "GCP_WORKLOAD_IDENTITY_PROVIDER",
+    "GCP_DEPLOY_SERVICE_ACCOUNT",
+)
+#: Variables of an environment, without the stack at their end, by what it is for.
+VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": _DEPLOYS,
+    "plan": (*_DEPLOYS, "GCP_PLAN_SERVICE_ACCOUNT"),
+    "images": ("GCP_WORKLOAD_IDENTITY_PROVIDER",),
 }
 
 Document = Mapping[str, Any]
@@ -217,16 +230,8 @@ def _only_branch(where: str, answer: list[Any]) -> Iterator[Setting]:
 
 def _variables(name: str) -> Callable[[str, list[Any]], Iterator[Setting]]:
     """The variables that only administrators change: those of the environment."""
-    stack, _, plan = name.partition("-")
-    wanted = {
-        f"{variable}_{stack.upper()}"
-        for variable in (
-            "PULUMI_BACKEND_URL",
-            "GCP_WORKLOAD_IDENTITY_PROVIDER",
-            "GCP_DEPLOY_SERVICE_ACCOUNT",
-            *(["GCP_PLAN_SERVICE_ACCOUNT"] if plan else []),
-        )
-    }
+    stack, _, purpose = name.partition("-")
+    wanted = {f"{variable}_{stack.upper()}" for variable in VARIABLES[purpose]}
 
     def judge(where: str, answer: list[Any]) -> Iterator[Setting]:
         names = {variable["name"] for page in answer for variable in page["variables"]}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
 from infra.errors import Problem
 from infra.plan.access import Access
+from vt import read_errors
 from vt.engine.fields import FieldDifference, added_fields, diff_fields
 from vt.engine.plan import (
     JOB,
@@ -296,11 +297,17 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
-    """The engine's errors, without those that another part of the report explains."""
+    """The engine's errors, without those that another part of the report explains.
+
+    A refused read is followed by what it means: with ``--refresh``, the cloud was read.
+    """
     if problems:
         return ()
     explained = any(violation.is_mandatory for violation in plan.violations)
-    return tuple(e for e in plan.errors if not (explained and e.message == "preview failed"))
+    left = [e for e in plan.errors if not (explained and e.message == "preview failed")]
+    return tuple(
+        replace(each, message="\n".join(read_errors.explained((each.message,)))) for each in left
+    )
 
 
 def _destroyed(plan: Plan) -> list[DestructiveChange]:

@@ -20,7 +20,7 @@ from vt.github.doctor import State, as_text, examine
 ROOT = Path(__file__).resolve().parents[4]
 
 Answers = dict[str, Any]
-NAMES = ("dev", "dev-plan", "prod", "prod-plan")
+NAMES = ("dev", "dev-images", "dev-plan", "prod", "prod-plan")
 BRANCHES = {
     "deployment_branch_policy": {"protected_branches": False, "custom_branch_policies": True}
 }
@@ -75,7 +75,7 @@ GOOD: Answers = {
     },
     **{
         f"/environments/{name}": {"name": name, "protection_rules": [], **BRANCHES}
-        for name in ("dev", "dev-plan", "prod-plan")
+        for name in ("dev", "dev-images", "dev-plan", "prod-plan")
     },
     "/environments/prod": {
         "name": "prod",
@@ -218,6 +218,10 @@ def test_a_repository_that_has_them_all_is_fine(doctor: Doctor) -> None:
          "missing: GCP_DEPLOY_SERVICE_ACCOUNT_PROD"),
         (changed("/environments/dev-plan/variables", "variables", value=[]),
          "GCP_PLAN_SERVICE_ACCOUNT_DEV"),
+        (changed("/environments/dev-images/variables", "variables", value=[]),
+         "missing: GCP_WORKLOAD_IDENTITY_PROVIDER_DEV"),
+        (changed("/environments/dev-images", "deployment_branch_policy", value=None),
+         "environment `dev-images`"),
     ],
 )  # fmt: skip
 def test_a_missing_setting_is_named(answers: Answers, says: str) -> None:

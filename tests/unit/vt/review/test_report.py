@@ -82,6 +82,17 @@ def test_the_outcome_is_the_exit_code(
     assert review(*told, expected=expected, problems=problems).outcome is outcome
 
 
+def test_a_refused_read_is_told_from_a_missing_object() -> None:
+    """As ``--refresh`` meets both: Google answers 403 whether the object is there or not."""
+    forbidden = "googleapi: Error 403: Permission 'storage.objects.get' denied, forbidden"
+    missing = "googleapi: Error 404: No such object: data/a.npz, notFound"
+    made = review(plans.said("error", forbidden), plans.said("error", missing))
+    first, second = (error.message.splitlines() for error in made.errors)
+    assert (first[0], second[0]) == (forbidden, missing)
+    assert first[1].startswith("may not look: storage.objects.get is missing")
+    assert second[1].startswith("not there: data/a.npz")
+
+
 def test_what_is_destroyed_is_told_with_what_it_takes_along() -> None:
     found = review(
         plans.delete(plans.BUCKET, "storage-old", name="old"),

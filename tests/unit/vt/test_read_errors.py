@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from vt.drift import access, findings
+from vt import read_errors
+from vt.drift import findings
 
 OBJECT = (
     "googleapi: Error 403: plan@acme.iam.gserviceaccount.com does not have storage.objects.get "
@@ -31,7 +32,7 @@ JOB = (
     ],
 )
 def test_a_refused_read_is_followed_by_what_it_means(error, meaning):
-    first, second = access.explained([error])
+    first, second = read_errors.explained([error])
     assert first == error
     assert meaning in second
     assert ("may not look" in second) != ("not there" in second)
@@ -39,7 +40,7 @@ def test_a_refused_read_is_followed_by_what_it_means(error, meaning):
 
 @pytest.mark.parametrize("error", ["", "the program has 404 lines", "quota exceeded: Error 429"])
 def test_another_error_stays_alone(error):
-    assert access.explained([error]) == (error,)
+    assert read_errors.explained([error]) == (error,)
 
 
 @pytest.mark.parametrize("exit_code", [1, 255])

@@ -1,0 +1,67 @@
+"""Output that would be lost fails the job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localcloud.runner import stray_writes
+from localcloud.runner.stray_writes import RootWatch, explain
+from tests.unit.localcloud.conftest import Cloud, command_job
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands for the ``/gcs`` of a machine on which the user may write to ``/``."""
+    folder = tmp_path / "root" / "gcs"
+    monkeypatch.setattr(stray_writes, "ROOT", folder)
+    return folder
+
+
+def test_a_job_that_writes_outside_of_every_bucket_fails_and_names_the_file(
+    cloud: Cloud, root: Path
+) -> None:
+    path = root / "box" / "model.pt"
+    job = cloud.run(command_job("sh", "-c", f"mkdir -p {path.parent} && echo model > {path}"))
+    assert job.state.name == "JOB_STATE_FAILED"
+    assert str(path) in job.error.message
+    assert "not into a bucket" in job.error.message
+    assert "AIP_MODEL_DIR" in cloud.log(job)
+
+
+def test_a_job_that_only_reads_there_succeeds(cloud: Cloud, root: Path) -> None:
+    root.mkdir(parents=True)
+    (root / "mine.txt").write_text("a file of the user")
+    job = cloud.run(command_job("cat", str(root / "mine.txt")))
+    assert job.state.name == "JOB_STATE_SUCCEEDED"
+
+
+def test_new_and_changed_files_count_and_folders_do_not(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "gone").write_text("gone")
+    watch = RootWatch(tmp_path)
+    assert watch.written() == []
+    (tmp_path / "gone").unlink()
+    (tmp_path / "folder").mkdir()
+    assert watch.written() == []
+    (tmp_path / "old").write_text("new text")
+    (tmp_path / "folder" / "new").symlink_to("/nonexistent")
+    assert watch.written() == [str(tmp_path / "folder" / "new"), str(tmp_path / "old")]
+
+
+def test_a_folder_that_is_not_there_and_one_with_too_much_are_no_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert RootWatch(tmp_path / "none").written() == []
+    monkeypatch.setattr(stray_writes, "_MOST", 2)
+    watch = RootWatch(tmp_path)
+    for name in "abcd":
+        (tmp_path / name).touch()
+    assert watch.written() == []
+
+
+def test_of_many_files_some_are_named() -> None:
+    assert "/gcs/1, /gcs/2, /gcs/3 and 2 more on this machine" in explain(
+        [f"/gcs/{number}" for number in range(1, 6)]
+    )
