@@ -15,7 +15,6 @@ def test_an_account_gets_exactly_the_rights_it_asks_for():
     trainer = "serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
     assert of_jobs == {
         (trainer, "roles/storage.objectViewer", "acme-ml-dev-data-dev"),
-        (trainer, "roles/storage.objectViewer", "acme-ml-dev-staging-dev"),
         (trainer, "roles/storage.objectUser", "acme-ml-dev-artifacts-dev"),
         (
             trainer,
@@ -83,10 +82,10 @@ def test_only_accounts_whose_jobs_fetch_packages_may_read_the_staging_bucket():
     }
     readers = {
         who
-        for who, _, place in grants(registered("dev", serviceAccounts=accounts))
-        if "staging" in place and who != BUILD
+        for who, _, place in grants(registered("local", serviceAccounts=accounts))
+        if "staging" in place
     }
-    assert readers == {"serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"}
+    assert readers == {"serviceAccount:trainer-local@local-training.iam.gserviceaccount.com"}
 
 
 @pytest.mark.parametrize("stack", ["local", "dev", "prod", "peering"])
@@ -153,11 +152,12 @@ def test_images_of_prod_are_scanned_and_the_api_for_it_is_on_nowhere_else():
 
 
 def test_the_clean_up_keeps_what_a_stack_file_pins():
-    digest = "sha256:" + "5" * 64
-    resources = registered("prod", images={"flash-attention": {"digest": digest}})
+    digests = {name: "sha256:" + number * 64 for name, number in (("titanic", "4"), ("x", "5"))}
+    images = {name: {"digest": digest} for name, digest in digests.items()}
+    resources = registered("prod", images=images, jobs={"one": {"file": "jobs/titanic-image.yaml"}})
     *_, kept = resources["registry-docker"][1]["cleanupPolicies"]
     assert kept["action"] == "KEEP"
-    assert kept["condition"] == {"versionNamePrefixes": [digest]}
+    assert kept["condition"] == {"versionNamePrefixes": sorted(digests.values())}
 
 
 def test_secrets_are_containers_without_a_value():
