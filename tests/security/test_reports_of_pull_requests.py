@@ -389,15 +389,28 @@ def workflow() -> dict[str, Any]:
     return yaml.safe_load((WORKFLOWS / "report.yml").read_text())
 
 
-def test_the_job_that_comments_has_no_code_and_no_account_of_a_pull_request() -> None:
+@pytest.mark.parametrize(
+    ("name", "rights"),
+    [
+        ("comment", {"contents": "read", "actions": "read", "pull-requests": "write"}),
+        ("images", {"contents": "read", "actions": "write", "pull-requests": "read"}),
+    ],
+)
+def test_no_job_with_rights_has_code_or_an_account_of_a_pull_request(
+    name: str, rights: dict[str, str]
+) -> None:
     content = workflow()
     assert content[True] == {"workflow_run": {"workflows": ["preview"], "types": ["completed"]}}
-    [job] = content["jobs"].values()
-    assert job["permissions"] == {"contents": "read", "actions": "read", "pull-requests": "write"}
+    assert set(content["jobs"]) == {"comment", "images"}
+    job = content["jobs"][name]
+    assert job["permissions"] == rights
     [checkout] = [each for each in job["steps"] if "checkout@" in each.get("uses", "")]
     assert checkout["with"] == {"persist-credentials": False}  # no ref: the default branch
-    assert not re.search(r"download-artifact|head_sha|head_ref|id-token", str(job))
+    assert not re.search(r"download-artifact|head_ref|id-token", str(job))
     assert "${{" not in "".join(each.get("run", "") for each in job["steps"])
+    # The commit is a value to compare, of one step; nothing checks it out.
+    named = [each for each in job["steps"] if "head_sha" in str(each)]
+    assert [each["run"] for each in named] == (["make images-request"] if name == "images" else [])
 
 
 def test_no_job_with_a_pull_requests_code_may_write() -> None:

@@ -98,16 +98,18 @@ def test_a_running_job_is_shown_with_its_time_its_cost_and_its_last_line(
 
 
 @pytest.mark.parametrize(
-    ("listing", "words"),
+    ("count", "more", "words"),
     [
-        (Listing(2, False, datetime.now(UTC) - timedelta(hours=1)), "last checkpoint 1h 0m ago"),
-        (Listing(2, True, datetime.now(UTC) - timedelta(hours=1)), "at most 1h 0m ago"),
-        (Listing(0, False, None), "$0.66 so far, no checkpoint)"),
+        (2, False, "last checkpoint 1h 0m ago"),
+        (2, True, "at most 1h 0m ago"),
+        (0, False, "$0.66 so far, no checkpoint)"),
     ],
 )
 def test_what_a_cancellation_throws_away_is_since_the_last_checkpoint(
-    ref: StackRef, monkeypatch: pytest.MonkeyPatch, listing: Listing, words: str
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch, count: int, more: bool, words: str
 ) -> None:
+    newest = datetime.now(UTC) - timedelta(hours=1) if count else None
+    listing = Listing(count, more, newest)
     use(monkeypatch, Service(message("RUNNING", 3)))
     monkeypatch.setattr(observe.CheckpointLook, "newest", lambda self, job: listing)
     plan = plans.plan(step("replace", 0))
