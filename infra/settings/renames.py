@@ -3,7 +3,7 @@
 A renamed entry keeps the key that it was created under everywhere but in the stack file and in what
 names it: the name in the cloud, the place in the state, the identity of a job. So nothing is made
 anew, whatever is renamed at once, and a revert needs no trace of the rename
-(docs/adr/0030-a-renamed-entry-keeps-its-first-name.md).
+(docs/adr/0029-a-renamed-entry-keeps-its-first-name.md).
 """
 
 from __future__ import annotations
