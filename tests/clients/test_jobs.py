@@ -49,6 +49,18 @@ pipeline = aiplatform.CustomContainerTrainingJob(
     command=["sh", "-c", "mkdir -p /gcs/trained/run; echo made > /gcs/trained/run/made.txt"])
 pipeline.run(replica_count=1, machine_type="n1-standard-4", base_output_dir="gs://trained/run")
 print(pipeline.state.name)
+script = aiplatform.CustomTrainingJob(
+    display_name="script", script_path="task.py", staging_bucket="gs://trained",
+    container_uri="us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest")
+script.run(args=["/gcs/trained/run/script.txt"], replica_count=1, machine_type="n1-standard-4",
+           base_output_dir="gs://trained/run")
+print(script.state.name)
+"""
+#: The script of that pipeline.
+TASK = """\
+import sys
+with open(sys.argv[1], "w") as file:
+    file.write("made\\n")
 """
 
 
@@ -66,6 +78,7 @@ def project(shell: Shell) -> None:
     store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
     (shell.folder / "vertex_job.yaml").write_text(CONFIG)
     (shell.folder / "submit.py").write_text(SUBMIT)
+    (shell.folder / "task.py").write_text(TASK)
 
 
 def test_gcloud_creates_finds_describes_streams_and_cancels_a_job(
@@ -103,16 +116,17 @@ def test_gcloud_asks_no_other_cloud_for_what_is_not_here(shell: Shell, gcloud: s
     assert "there is no method of the local cloud at GET" in done.stderr
 
 
-def test_the_sdk_runs_a_job_and_a_training_pipeline_by_the_documented_line(shell: Shell) -> None:
+def test_the_sdk_runs_a_job_and_training_pipelines_by_the_documented_line(shell: Shell) -> None:
     info = lifecycle.running(shell.home)
     assert info is not None
     lines = shell.run("python submit.py").stdout.splitlines()
-    assert lines[-1] == "PIPELINE_STATE_SUCCEEDED"
-    storage = storage_client(f"http://127.0.0.1:{info.storage_port}")
-    assert storage.bucket("trained").blob("run/made.txt").download_as_bytes() == b"made\n"
+    assert lines.count("PIPELINE_STATE_SUCCEEDED") == 2
+    made = storage_client(f"http://127.0.0.1:{info.storage_port}").bucket("trained")
+    for name in ("run/made.txt", "run/script.txt"):
+        assert made.blob(name).download_as_bytes() == b"made\n"
     number = local_project_number(PROJECT)
-    name = re.compile(rf"projects/{number}/locations/us-central1/customJobs/\d+")
-    assert any(map(name.fullmatch, lines))
+    job = re.compile(rf"projects/{number}/locations/us-central1/customJobs/\d+")
+    assert any(map(job.fullmatch, lines))
     page = Path(__file__).parents[2] / "docs" / "local-stack.md"
     assert 'api_endpoint="http://" + os.environ["VERTEX_EMULATOR_HOST"]' in page.read_text()
 
