@@ -215,9 +215,12 @@ def test_an_edit_makes_the_image_stale_and_the_check_has_the_command(story: Chec
 
 def test_the_preview_replaces_that_job_alone_and_names_both_digests(story: Checkout):
     [job] = jobs(story, "one")
-    changes = story.preview("one")["changeSummary"]
-    assert changes.pop("same") > 10
-    assert changes == {"replace": 1}
+    preview = story.preview("one")
+    assert preview["changeSummary"].pop("same") > 10
+    # The repository's clean-up keeps what is pinned, and names the new digest in place of the old.
+    assert preview["changeSummary"] == {"replace": 1, "update": 1}
+    [kept] = [step["urn"] for step in preview["steps"] if step["op"] == "update"]
+    assert kept.endswith("::registry-docker")
     report = json.loads(story.shell("vt review --stack one --format json").stdout)
     [image] = report["images"]
     old = re.search(r"titanic@(sha256:[0-9a-f]{64})", json.dumps(job.spec))
