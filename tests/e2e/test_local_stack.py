@@ -69,7 +69,7 @@ def test_a_job_the_state_forgot_is_adopted_and_not_submitted_again(checkout):
         for line in checkout.shell("pulumi stack -s local --show-urns").stdout.split()
         if line.endswith("::training-titanic")
     ]
-    checkout.shell(f"pulumi state delete -s local --yes '{urn}'")
+    checkout.shell(f"pulumi state delete -s local --yes --target-dependents '{urn}'")
     checkout.shell("pulumi up -s local -y --skip-preview")
     assert submissions(checkout) == before
     assert job(checkout)["name"].rsplit("/")[-1] in before
@@ -115,7 +115,7 @@ def test_a_changed_job_is_one_replacement_and_one_more_submission(checkout):
 def test_a_failed_run_is_refused_until_it_is_asked_for_again(checkout):
     file = checkout.path / "jobs" / "titanic.yaml"
     good = file.read_text()
-    file.write_text(good.replace("titanic.task", "titanic.nothing"))
+    file.write_text(good.replace("--epochs=30", "--no-such-option=30"))
     assert checkout.run("vt", "local", "up", expect=None).returncode != 0
     assert job(checkout)["state"]
     checkout.shell("pulumi destroy -s local -y --target '**training-titanic' --target-dependents")
