@@ -179,7 +179,7 @@ _SAFEGUARDS: Final[Mapping[str, tuple[_Safeguard, ...]]] = {
         _Safeguard("refusal to delete a bucket with objects", _bucket_kept),
     ),
     REPOSITORY: (
-        _Safeguard("newest versions kept of an image, also if pinned", _kept_images, "versions"),
+        _Safeguard("newest versions kept of an image", _kept_images, "versions"),
         _Safeguard("images are deleted after", _image_age, "days"),
         _Safeguard("images with a tag are kept", _tagged_images),
     ),
