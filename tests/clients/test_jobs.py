@@ -140,9 +140,7 @@ def test_curl_submits_a_job(shell: Shell, curl: str) -> None:
     body = {"displayName": "curl", "jobSpec": {"workerPoolSpecs": [pool]}}
     (shell.folder / "body.json").write_text(json.dumps(body))
     url = f"http://$VERTEX_EMULATOR_HOST/v1/projects/{PROJECT}/locations/us-central1/customJobs"
-    done = shell.run(
-        "curl -sS --fail -d @body.json "
-        f'-H "Content-Type: application/json" "{url}" && curl -sS "{url}?pageSize=1"'
-    )
+    submit = f'curl -sS --fail -d @body.json -H "Content-Type: application/json" "{url}"'
+    done = shell.run(f'{submit} && {submit} && curl -sS "{url}?pageSize=1"')
     assert '"state": "JOB_STATE_QUEUED"' in done.stdout
     assert '"nextPageToken"' in done.stdout
