@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -90,6 +91,21 @@ class ChildProcess:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
             return
+
+
+def succeeds(command: list[str], seconds: float) -> bool:
+    """Whether a command ends with exit code 0 within ``seconds``; its output is dropped."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def register_child(folder: Path, pid: int, role: str) -> ChildProcess:

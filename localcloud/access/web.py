@@ -16,7 +16,7 @@ from localcloud.errors import ExchangeEndedError, RefusedRequestError
 #: What a client may still send that was refused, and for how long: it reads the answer after that.
 _DRAIN_BYTES: Final = 1 << 20
 _DRAIN_SECONDS: Final = 2.0
-_BLOCK: Final = 1 << 16
+_BLOCK: Final = 1 << 20
 
 
 def check_page(headers: Mapping[str, list[str]], port: int) -> None:

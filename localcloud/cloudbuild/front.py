@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +9,8 @@ import grpc
 from google.cloud.devtools import cloudbuild_v1
 from google.longrunning import operations_pb2
 
+from localcloud.access.grpc_server import answer
 from localcloud.cloudbuild.service import BuildService
-from localcloud.errors import ApiError
 
 SERVICE = "google.devtools.cloudbuild.v1.CloudBuild"
 
@@ -23,7 +22,7 @@ def handler(service: BuildService) -> grpc.GenericRpcHandler:
         method: Callable[[Any], Any], read: Callable[..., Any], write: Callable[..., bytes]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         return grpc.unary_unary_rpc_method_handler(
-            lambda request, context: _answer(method, request, context),
+            lambda request, context: answer(lambda: method(request), context),
             request_deserializer=read,
             response_serializer=write,
         )
@@ -53,15 +52,3 @@ def handler(service: BuildService) -> grpc.GenericRpcHandler:
             ),
         },
     )
-
-
-def _answer(method: Callable[[Any], Any], request: Any, context: grpc.ServicerContext) -> Any:
-    try:
-        return method(request)
-    except ApiError as error:
-        context.abort(error.code, error.message)
-    except Exception as error:
-        traceback.print_exc()  # to server.log; the caller gets one line
-        context.abort(
-            grpc.StatusCode.INTERNAL, f"Internal error encountered: {type(error).__name__}."
-        )

@@ -135,7 +135,7 @@ class _Exchange(LocalHandler):
             if request.writes and request.kind == "manifests":
                 self._change_manifest(request, immutable=immutable)
             else:
-                self._forward(self._body())
+                self._forward(self.body_blocks())
         except ExchangeEndedError:
             self.close_connection = True
 
@@ -156,7 +156,7 @@ class _Exchange(LocalHandler):
 
     def _change_manifest(self, request: requests.RegistryRequest, *, immutable: bool) -> None:
         content = b""
-        for block in self._body():
+        for block in self.body_blocks():
             content += block
             if len(content) > _MAX_MANIFEST:
                 self._refuse(RefusedRequestError(413, "the manifest is larger than 4 MiB."))
@@ -253,32 +253,6 @@ class _Exchange(LocalHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-    def _body(self) -> Iterator[bytes]:
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            while size := self._chunk_size():
-                yield self.rfile.read(size)
-                self.rfile.readline()
-            while self.rfile.readline().strip():
-                pass  # trailers
-            return
-        text = self.headers.get("Content-Length") or "0"
-        if not text.isdecimal():
-            raise ExchangeEndedError
-        left = int(text)
-        while left:
-            block = self.rfile.read(min(left, _BLOCK))
-            if not block:
-                raise ExchangeEndedError
-            left -= len(block)
-            yield block
-
-    def _chunk_size(self) -> int:
-        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if the client is gone."""
-        try:
-            return int(self.rfile.readline().split(b";")[0], 16)
-        except ValueError:
-            raise ExchangeEndedError from None
 
 
 def _is_forwarded(name: str) -> bool:

@@ -17,6 +17,7 @@ from localcloud.containers.builders import write_settings
 from localcloud.containers.engines import Buildah, Docker, Engine
 from localcloud.containers.images import local_images, registry_path
 from localcloud.home import Home
+from localcloud.processes import succeeds
 
 #: Processes and mounts of what follows end with it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -92,28 +93,14 @@ def find_engine(home: Home) -> Engine | None:
         return Buildah(buildah, home.containers, _namespaces())
     for name in ("podman", "docker"):
         program = shutil.which(name)
-        if program and _works([program, "info"]):
+        if program and succeeds([program, "info"], _CHECK_SECONDS):
             return Docker(program, tag, user, name)
     return Buildah(buildah, home.containers) if buildah else None
 
 
 def _namespaces() -> tuple[str, ...]:
     """Where this machine does not allow them, containers are recovered at the next start."""
-    return _NAMESPACES if _works([*_NAMESPACES, "true"]) else ()
-
-
-def _works(command: list[str]) -> bool:
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_CHECK_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+    return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
 
 
 def _output(command: list[str], env: Mapping[str, str]) -> str:

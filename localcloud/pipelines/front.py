@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from typing import Any, Final
 
 import grpc
 from google.protobuf import empty_pb2
 
-from localcloud.errors import ApiError
+from localcloud.access.grpc_server import answer
 from localcloud.pipelines.service import PipelineService, pipeline_service, training_pipeline
 
 SERVICE: Final = "google.cloud.aiplatform.v1.PipelineService"
@@ -22,7 +21,7 @@ def handler(service: PipelineService) -> grpc.GenericRpcHandler:
         method: Callable[[Any], Any], request: Any, write: Callable[..., bytes]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         return grpc.unary_unary_rpc_method_handler(
-            lambda sent, context: _answer(method, sent, context),
+            lambda sent, context: answer(lambda: method(sent), context),
             request_deserializer=request.deserialize,
             response_serializer=write,
         )
@@ -53,15 +52,3 @@ def handler(service: PipelineService) -> grpc.GenericRpcHandler:
             ),
         },
     )
-
-
-def _answer(method: Callable[[Any], Any], request: Any, context: grpc.ServicerContext) -> Any:
-    try:
-        return method(request)
-    except ApiError as error:
-        context.abort(error.code, error.message)
-    except Exception as error:
-        traceback.print_exc()  # to server.log; the caller gets one line
-        context.abort(
-            grpc.StatusCode.INTERNAL, f"Internal error encountered: {type(error).__name__}."
-        )

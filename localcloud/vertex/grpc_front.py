@@ -6,7 +6,6 @@ before it (429, 503), after it (accepted, answer lost) or wait past the caller's
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from concurrent import futures
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from google.protobuf import empty_pb2
 from infra.customjob.google import vertex_api
 from localcloud.access import grpc_server
 from localcloud.access.gate import HttpServer
-from localcloud.errors import ApiError
+from localcloud.access.grpc_server import answer
 from localcloud.vertex.service import JobService
 
 _WORKERS: Final = 16
@@ -154,12 +153,4 @@ def _answer(call: Call, method: Callable[[Any], Any], hooks: tuple[Hook, ...]) -
             return method(call.request)
         return hooks[index](call, lambda: proceed(index + 1))
 
-    try:
-        return proceed(0)
-    except ApiError as error:
-        call.context.abort(error.code, error.message)
-    except Exception as error:
-        traceback.print_exc()  # to server.log; the caller gets one line
-        call.context.abort(
-            grpc.StatusCode.INTERNAL, f"Internal error encountered: {type(error).__name__}."
-        )
+    return answer(lambda: proceed(0), call.context)

@@ -11,7 +11,6 @@ import hashlib
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from localcloud.errors import CommandNotFoundError, StartRefusedError
+from localcloud.processes import succeeds
 from localcloud.rpc_code import RpcCode
 from localcloud.runner.gang import host_launcher
 from localcloud.runner.gang.cluster import PORT, Replica
@@ -107,17 +107,7 @@ def has_namespaces() -> bool:
     if sys.platform != "linux":
         return False
     command = [sys.executable, "-I", "-S", str(_LAUNCHER), "replica-0", "/etc/hosts", "true"]
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_CHECK_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+    return succeeds(command, _CHECK_SECONDS)
 
 
 def _can_bind(address: str, port: int) -> bool:
