@@ -3,6 +3,9 @@
 Vertex AI describes the cluster and the replica in CLUSTER_SPEC. Node 0 is the primary
 (workerpool0), node i + 1 is replica i of workerpool1. Reduction servers and evaluators are not
 nodes. torchrun sets RANK, LOCAL_RANK and WORLD_SIZE for every process; Vertex AI does not.
+
+zero2.json turns ``reduce_scatter`` off, so that gradients are all-reduced: reduction servers
+accelerate only that.
 """
 
 from __future__ import annotations
