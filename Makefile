@@ -11,7 +11,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden local up review browser containers test chaos mutants check format clean-local clean requirements
+.PHONY: help setup golden recordings local up review browser containers test chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
 .NOTPARALLEL:
 
@@ -25,8 +25,11 @@ setup: ## install everything into .venv: packages, vt, pulumi (DEPLOY=1: for dep
 golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
 	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden -k inventory
 
-local: setup ## run the whole thing here: local cloud, pulumi up, training, results
-	@$(BIN)/vt local up
+recordings: setup ## record the plans of tests/golden/recorded anew, and write their reports (10 minutes)
+	@RECORD=1 UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden/test_recorded_reviews.py
+
+local: setup ## run all of it here: local cloud, pulumi up, training (NO_IMAGE=1: no container)
+	@$(BIN)/vt local up $(if $(NO_IMAGE),,--images)
 
 up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
 	@$(BIN)/vt up --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) $(ARGS)
@@ -98,6 +101,9 @@ browser: ## find a Chromium for the tests of pages, or install one (Debian, as r
 
 containers: setup ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
 	@$(BIN)/python tools/containers.py
+
+site: setup ## make a site with search of docs/: .build/site/docs/site/index.html
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs/site -d .build/site-trees . .build/site
 
 clean-local: setup ## stop the local cloud and remove its files
 	@$(BIN)/vt local down --clean

@@ -32,6 +32,37 @@ PATTERNS: Final[dict[tuple[str, str], str]] = {
     ),
     ("PythonPackageSpec", "packageUris"): storage.OBJECT_URI.pattern,
 }
+#: What an editor says where a pattern does not match; a regular expression says it to nobody.
+WORDS: Final[dict[tuple[str, str], str]] = {
+    ("CustomJobSpec", "experiment"): (
+        "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT"
+    ),
+    ("CustomJobSpec", "experimentRun"): (
+        "projects/PROJECT/locations/REGION/metadataStores/default/contexts/EXPERIMENT-RUN"
+    ),
+    ("CustomJobSpec", "network"): (
+        "projects/NUMBER/global/networks/NAME, with the project's number, or ${network.name}"
+    ),
+    ("CustomJobSpec", "reservedIpRanges"): (
+        "the name of a range: lowercase letters, digits and '-', or ${network.ranges.NAME}"
+    ),
+    ("CustomJobSpec", "serviceAccount"): (
+        "the address of a service account, like trainer@PROJECT.iam.gserviceaccount.com, or "
+        "${serviceAccounts.NAME}"
+    ),
+    ("CustomJobSpec", "tensorboard"): "projects/PROJECT/locations/REGION/tensorboards/NUMBER",
+    ("EncryptionSpec", "kmsKeyName"): (
+        "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY"
+    ),
+    ("EnvVar", "name"): "letters, digits and '_', not beginning with a digit",
+    ("GcsDestination", "outputUriPrefix"): "gs://BUCKET/FOLDER, or ${buckets.NAME}/FOLDER",
+    ("PscInterfaceConfig", "networkAttachment"): (
+        "projects/PROJECT/regions/REGION/networkAttachments/NAME, its name alone, or "
+        "${network.attachment}"
+    ),
+    ("PythonPackageSpec", "packageUris"): "gs://BUCKET/FILE.tar.gz, or ${packages.NAME}",
+}
+A_REFERENCE: Final = "a reference into the stack, like ${buckets.artifacts}"
 #: Required fields. A worker pool may also be empty, and is skipped then.
 REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "CustomJob": ("jobSpec",),
@@ -40,10 +71,27 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "EncryptionSpec": ("kmsKeyName",),
     "EnvVar": ("name", "value"),
     "PythonPackageSpec": ("executorImageUri", "packageUris", "pythonModule"),
-}
+    "HyperparameterTuningJob": (
+        "studySpec", "trialJobSpec", "maxTrialCount", "parallelTrialCount",
+    ),
+    "StudySpec": ("metrics", "parameters"),
+    "StudySpec.MetricSpec": ("metricId", "goal"),
+    "StudySpec.ParameterSpec": ("parameterId",),
+}  # fmt: skip
+#: Numbers that are at least 1.
+COUNTS: Final = frozenset(
+    {
+        ("WorkerPoolSpec", "replicaCount"),
+        ("HyperparameterTuningJob", "maxTrialCount"),
+        ("HyperparameterTuningJob", "parallelTrialCount"),
+    }
+)
 LABELS: Final = {
     "type": "object",
-    "propertyNames": {"pattern": naming.LABEL_KEY.pattern.replace(r"\Z", "$")},
+    "propertyNames": {
+        "pattern": naming.LABEL_KEY.pattern.replace(r"\Z", "$"),
+        "errorMessage": "at most 63 lowercase letters, digits, '_' and '-', a letter first",
+    },
 }
 
 
@@ -55,21 +103,27 @@ def snake(key: str) -> str:
 def text(message: str, key: str) -> dict[str, Any]:
     """The schema of a text field."""
     if (message, key) == ("MachineSpec", "machineType"):
-        return _one_of(sorted(machines.machine_types()))
+        return _one_of(sorted(machines.machine_types()), "no machine type of training jobs")
     if (message, key) == ("DiskSpec", "bootDiskType"):
-        return _one_of(list(machines.boot_disk_types()))
-    if (message, key) == ("CustomJob", "displayName"):
-        return {"type": "string", "anyOf": [{"maxLength": 128}, {"pattern": REFERENCE}]}
+        return _one_of(list(machines.boot_disk_types()), "no type of boot disks")
+    if key == "displayName":
+        reference = {"pattern": REFERENCE, "errorMessage": "at most 128 characters"}
+        return {"type": "string", "anyOf": [{"maxLength": 128}, reference]}
     if pattern := PATTERNS.get((message, key)):
         plain = pattern.replace(r"\Z", "$")
-        return {"type": "string", "pattern": f"^({plain})|({REFERENCE})"}
+        words = f"write {WORDS[message, key]}"
+        return {"type": "string", "pattern": f"^({plain})|({REFERENCE})", "errorMessage": words}
     return {"type": "string"}
 
 
 def number(message: str, key: str) -> dict[str, Any]:
     """The schema of a whole number. JSON writes int64 as text, and the checker takes both."""
-    schema: dict[str, Any] = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
-    if (message, key) == ("WorkerPoolSpec", "replicaCount"):
+    schema: dict[str, Any] = {
+        "type": ["integer", "string"],
+        "pattern": "^-?[0-9]+$",
+        "errorMessage": "write a whole number, like 4",
+    }
+    if (message, key) in COUNTS:
         schema["minimum"] = 1
     if (message, key) == ("MachineSpec", "acceleratorCount"):
         schema["minimum"] = 0
@@ -93,8 +147,10 @@ def _present(*keys: str) -> list[dict[str, Any]]:
     return options if len(options) == 1 else [{"anyOf": options}]
 
 
-def _one_of(values: list[str]) -> dict[str, Any]:
-    return {"anyOf": [{"enum": values}, {"type": "string", "pattern": REFERENCE}]}
+def _one_of(values: list[str], otherwise: str) -> dict[str, Any]:
+    words = f"{otherwise}; `vt catalogue` lists them"
+    reference = {"type": "string", "pattern": REFERENCE, "errorMessage": words}
+    return {"anyOf": [{"enum": values, "errorMessage": words}, reference]}
 
 
 def accelerator_rules() -> list[dict[str, Any]]:

@@ -3,25 +3,30 @@
     .venv/bin/python -m tools.generate.editor_schema          rewrite the file
     .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
 
-Fields and values come from ``infra/catalog/custom_job.json``, their documentation from the
+Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of ``infra/catalog``: a file
+with a ``studySpec`` or a ``trialJobSpec`` is a tuning job. Their documentation comes from the
 docstrings of the official client's types, machine types from the catalogue. A job file names the
-schema in its first line: ``# yaml-language-server: $schema=job.schema.json``. The schema finds
+schema in its first line: ``# yaml-language-server: $schema=job.schema.json``. Where a pattern does
+not match, ``errorMessage`` says why in words, as VS Code's YAML server shows it. The schema finds
 what a schema can say, ``vt check`` finds the rest, and a file that ``vt check`` accepts is valid
 here too. A test runs ``--check``.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from google.cloud.aiplatform_v1 import types
 
-from infra import catalog
+from infra.customjob import kinds
+from infra.customjob.request import hints
 from infra.customjob.request import message as job_message
 from tools.generate import editor_forms, generated
 from tools.generate.editor_forms import snake
@@ -36,32 +41,47 @@ FROM_STACK: Final = {
 DURATION: Final = {
     "type": "string",
     "pattern": "^" + job_message.DURATION.pattern.replace(r"\Z", "$"),
+    "errorMessage": 'write seconds with an s, as text: "3600s"',
 }
 ENTRY: Final = re.compile(r"^    (?:    )?(\w+) \(.*\):$")
 
 
 def generate() -> str:
     """The file's text."""
-    messages = catalog.load("custom_job.json")["messages"]
+    messages = hints.messages()
     wrapper = sorted(set(messages["CustomJob"]) - set(messages["CustomJobSpec"]))
     spelled = {name for key in wrapper for name in (key, snake(key))}
     document = {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Vertex AI training job",
+        "title": "Vertex AI training job or tuning job",
         "description": "A CustomJob as REST takes it (displayName, labels, encryptionSpec, "
-        "jobSpec), or its jobSpec alone, as gcloud's --config takes it.",
+        "jobSpec), or its jobSpec alone, as gcloud's --config takes it; or a "
+        "HyperparameterTuningJob (studySpec, trialJobSpec and the counts of trials).",
         "type": "object",
-        "if": {"anyOf": [{"required": [key]} for key in sorted(spelled)]},
-        "then": {"$ref": "#/definitions/CustomJob"},
-        "else": {"$ref": "#/definitions/CustomJobSpec"},
+        "if": _any_of(name for key in kinds.OF_TUNING for name in (key, snake(key))),
+        "then": {"$ref": "#/definitions/HyperparameterTuningJob"},
+        "else": {
+            "if": _any_of(spelled),
+            "then": {"$ref": "#/definitions/CustomJob"},
+            "else": {"$ref": "#/definitions/CustomJobSpec"},
+        },
         "definitions": {name: message(name, fields) for name, fields in messages.items()},
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
+def _any_of(keys: Iterable[str]) -> dict[str, Any]:
+    return {"anyOf": [{"required": [key]} for key in sorted(keys)]}
+
+
+def client_type(name: str) -> Any:
+    """The client's class of a message: ``StudySpec.MetricSpec`` is a class of a class."""
+    return functools.reduce(lambda owner, part: getattr(owner, part, None), name.split("."), types)
+
+
 def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """The schema of one message."""
-    texts = documentation(getattr(types, name, None))
+    texts = documentation(client_type(name))
     properties: dict[str, Any] = {}
     for key, row in fields.items():
         if row["type"] == "output":
@@ -71,7 +91,7 @@ def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
             properties[snake(key)] = {"doNotSuggest": True, **field(name, key, row)}
     schema: dict[str, Any] = {
         "type": "object",
-        "description": texts.get("", name),
+        "description": texts.get("") or name,
         "properties": properties,
         "additionalProperties": False,
     }
@@ -84,6 +104,7 @@ def message(name: str, fields: dict[str, Any]) -> dict[str, Any]:
         text = {
             "type": "string",
             "pattern": rf"^\s*{editor_forms.REFERENCE}\s*$",
+            "errorMessage": f"write {FROM_STACK[name]}, or the fields themselves",
             "examples": [FROM_STACK[name]],
         }
         return {"anyOf": [schema, text], "description": schema.pop("description")}
@@ -141,12 +162,20 @@ def one_value(message_name: str, key: str, row: dict[str, Any]) -> dict[str, Any
         return {"type": "boolean"}
     if kind == "duration":
         return {**DURATION, "examples": ["3600s"]}
+    if kind == "timestamp":
+        pattern = "^" + job_message.TIMESTAMP.pattern.replace(r"\Z", "$")
+        words = 'write a time as text: "2030-01-31T12:00:00Z"'
+        return {"type": "string", "pattern": pattern, "errorMessage": words}
+    if kind == "double":
+        words = "write a number, like 0.1 or 1e-4"
+        pattern = f"^{hints.NUMBER.pattern}$"
+        return {"type": ["number", "string"], "pattern": pattern, "errorMessage": words}
     return editor_forms.text(message_name, key)
 
 
 def enum_class(message_name: str, key: str) -> Any:
     """The client's class of an enum field."""
-    owner = getattr(types, message_name)
+    owner = client_type(message_name)
     return owner.meta.fields[snake(key)].enum
 
 

@@ -21,10 +21,21 @@ from tools.generate import generated
 TARGET: Final = Path(__file__).parents[2] / "localcloud" / "rest" / "http_rules.json"
 
 CLIENT: Final = "google.cloud.aiplatform_v1"
-#: Module and class of the REST transport of each service.
+_SECRETS: Final = "google.cloud.secretmanager_v1"
+#: Package, module and class of the REST transport of each service.
 TRANSPORTS: Final = {
-    "google.cloud.aiplatform.v1.JobService": ("job_service", "_BaseJobServiceRestTransport"),
+    "google.cloud.aiplatform.v1.JobService": (
+        CLIENT,
+        "job_service",
+        "_BaseJobServiceRestTransport",
+    ),
+    "google.cloud.secretmanager.v1.SecretManagerService": (
+        _SECRETS,
+        "secret_manager_service",
+        "_BaseSecretManagerServiceRestTransport",
+    ),
     "google.cloud.aiplatform.v1.PipelineService": (
+        CLIENT,
         "pipeline_service",
         "_BasePipelineServiceRestTransport",
     ),
@@ -52,9 +63,9 @@ def rules_of(method: str) -> list[dict[str, str]]:
     if method in OTHERS:
         return [OTHERS[method]]
     service, _, name = method.partition("/")
-    module, kind = TRANSPORTS[service]
+    client, module, kind = TRANSPORTS[service]
     # Loaded late: METHODS has seen to it that this does not load every service of the client.
-    transports = importlib.import_module(f"{CLIENT}.services.{module}.transports.rest_base")
+    transports = importlib.import_module(f"{client}.services.{module}.transports.rest_base")
     transport: Any = getattr(transports, kind)
     options = getattr(transport, f"_Base{name}")._get_http_options()
     return [
@@ -66,9 +77,13 @@ def rules_of(method: str) -> list[dict[str, str]]:
 
 def generate() -> str:
     """The file's text."""
-    version = importlib.import_module(f"{CLIENT}.gapic_version").__version__
+    vertex, secrets = (
+        importlib.import_module(f"{client}.gapic_version").__version__
+        for client in (CLIENT, _SECRETS)
+    )
     document = {
-        "source": f"google-cloud-aiplatform {version}, REST transports",
+        "source": f"google-cloud-aiplatform {vertex} and google-cloud-secret-manager {secrets}, "
+        "REST transports",
         "methods": {method: rules_of(method) for method in METHODS},
     }
     return json.dumps(document, indent=1) + "\n"
