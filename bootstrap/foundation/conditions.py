@@ -78,7 +78,7 @@ def _granting(settings: Settings, needs: Iterable[Need]) -> list[RolePart]:
     by_permission: dict[str, set[str]] = {}
     for need in needs:
         roles = {row.role for row in grants.ALLOWED if row.type == need.type}
-        for permission in need.grant:
+        for permission in need.permissions("grant"):
             by_permission.setdefault(permission, set()).update(roles)
     return [
         RolePart(f"grant_{permission.split('.')[1].lower()}", (permission,),

@@ -17,20 +17,35 @@ import yaml
 from pydantic import ConfigDict, Field
 
 Permission = Annotated[str, Field(pattern=r"^[a-z]+\.[A-Za-z]+\.[A-Za-z]+$")]
+#: Method of an API -> permissions that it asks for.
+Calls = dict[
+    Annotated[str, Field(pattern=r"^[a-z]+(\.[A-Za-z]+)+$")],
+    Annotated[tuple[Permission, ...], Field(min_length=1)],
+]
+
+
+Kind = Literal["read", "content", "write", "grant"]
 
 
 class Need(pydantic.BaseModel):
-    """Permissions that one resource type requires; see the head of ``permissions.yaml``."""
+    """Calls for one resource type and their permissions; see the head of ``permissions.yaml``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str
-    where: Literal["project", "host", "organization"] = "project"
-    read: tuple[Permission, ...] = ()
-    content: tuple[Permission, ...] = ()
-    write: tuple[Permission, ...] = ()
-    grant: tuple[Permission, ...] = ()
+    where: Literal["project", "host", "organization", "bootstrap"] = "project"
+    read: Calls = {}
+    content: Calls = {}
+    write: Calls = {}
+    grant: Calls = {}
+    plugin: str
     source: str
+
+    def permissions(self, *kinds: Kind) -> set[str]:
+        """What the calls of these kinds ask for."""
+        calls = {"read": self.read, "content": self.content}
+        calls |= {"write": self.write, "grant": self.grant}
+        return {each for kind in kinds for asked in calls[kind].values() for each in asked}
 
 
 @functools.cache
@@ -42,20 +57,19 @@ def needs() -> dict[str, Need]:
 
 def of_plan(types: Iterable[str]) -> list[str]:
     """Permissions to refresh resources of these types, without the content of objects."""
-    return sorted({p for need in _in_project(types) for p in need.read})
+    return _permissions(types, "read")
 
 
 def of_deploy(types: Iterable[str]) -> list[str]:
     """Permissions to create, change and delete such resources, without setting IAM policies."""
-    return sorted(
-        {p for need in _in_project(types) for p in (*need.read, *need.content, *need.write)}
-    )
+    return _permissions(types, "read", "content", "write")
 
 
 def of_grant(types: Iterable[str]) -> list[str]:
     """Permissions to set IAM policies of such resources."""
-    return sorted({p for need in _in_project(types) for p in need.grant})
+    return _permissions(types, "grant")
 
 
-def _in_project(types: Iterable[str]) -> list[Need]:
-    return [need for type_ in types if (need := needs()[type_]).where == "project"]
+def _permissions(types: Iterable[str], *kinds: Kind) -> list[str]:
+    found = (needs()[type_] for type_ in types)
+    return sorted({p for n in found if n.where == "project" for p in n.permissions(*kinds)})

@@ -1,6 +1,7 @@
 """Reservations: machines that are kept for jobs, and the grants to find them.
 
-Owns the reservations that the stack file does not give by ``existing``. Every one is shared with
+Owns the reservations that the stack file does not give by ``existing``, and Compute Engine in the
+projects beside the stack's own that they are made in. Every one is shared with
 Google's services (``ALLOW_ALL``): Vertex AI runs jobs in projects of its own, so
 a reservation without that is paid for and never used.
 """
@@ -33,19 +34,23 @@ class Capacity(pulumi.ComponentResource):
         self,
         name: str,
         *,
+        project: str,
         plans: Mapping[str, ReservationPlan],
         grants: Sequence[GrantRequest],
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """``project`` is the stack's own, where Compute Engine is enabled already."""
         super().__init__("vertextraining:capacity:Capacity", name, None, opts)
-        self._after = after
+        own = pulumi.ResourceOptions(parent=self)
+        made = {key: plan for key, plan in plans.items() if not plan.settings.existing}
+        others = sorted({plan.project for plan in made.values()} - {project})
+        apis = [_compute_api(f"{name}-compute-{other}", other, own) for other in others]
+        self._after = [*after, *apis]
         self.reservations = {
-            key: self._reservation(f"{name}-{key}", plan)
-            for key, plan in plans.items()
-            if not plan.settings.existing
+            key: self._reservation(f"{name}-{key}", plan) for key, plan in made.items()
         }
-        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=after))
+        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=self._after))
         self.register_outputs({"reservations": {k: r.id for k, r in self.reservations.items()}})
 
     def _reservation(self, name: str, plan: ReservationPlan) -> gcp.compute.Reservation:
@@ -67,6 +72,17 @@ class Capacity(pulumi.ComponentResource):
             delete_after_duration=_duration(given),
             opts=pulumi.ResourceOptions(parent=self, depends_on=self._after, protect=given.protect),
         )
+
+
+def _compute_api(name: str, project: str, opts: pulumi.ResourceOptions) -> gcp.projects.Service:
+    """Compute Engine in another project; without it no reservation can be made there."""
+    return gcp.projects.Service(
+        name,
+        project=project,
+        service="compute.googleapis.com",
+        disable_on_destroy=False,
+        opts=opts,
+    )
 
 
 def _machine(plan: ReservationPlan) -> Machine:

@@ -99,10 +99,14 @@ class ImageBuilds(pulumi.ComponentResource):
         )
 
     def _grant_repository(self, what: str, role: str, member: pulumi.Input[str]) -> None:
+        """Nothing where another project has the repository: its owner grants this."""
+        _, project, _, location, _, _ = self._names.repository_path().split("/")
+        if project != self._names.project:
+            return
         gcp.artifactregistry.RepositoryIamMember(
             f"{self._name}-{what}",
-            project=self._names.project,
-            location=self._names.region,
+            project=project,
+            location=location,
             repository=self._registry.repository_id,
             role=role,
             member=member,

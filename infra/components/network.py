@@ -78,7 +78,6 @@ class Network(pulumi.ComponentResource):
         """Peer with Google's network; the address ranges of the machines of jobs."""
         peering = Peering(
             f"{self._name}-peering",
-            names=self._names,
             plan=self._plan,
             settings=self._settings,
             network=self._id,

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from infra.naming import Names
 from infra.plan.network import NetworkPlan
 from infra.settings.network import IpRange, Network
 
@@ -26,7 +25,6 @@ class Peering(pulumi.ComponentResource):
         self,
         name: str,
         *,
-        names: Names,
         plan: NetworkPlan,
         settings: Network,
         network: pulumi.Input[str],
@@ -35,7 +33,7 @@ class Peering(pulumi.ComponentResource):
         super().__init__("vertextraining:network:Peering", name, None, opts)
         self._child = pulumi.ResourceOptions(parent=self)
         made = {
-            key: self._range(f"{name}-{key}", names.ip_range(key), wanted, plan, network)
+            key: self._range(f"{name}-{key}", plan.ranges[key], wanted, plan, network)
             for key, wanted in settings.ranges.items()
             if not wanted.existing
         }

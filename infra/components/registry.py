@@ -1,4 +1,4 @@
-"""The stack's Docker repository in Artifact Registry.
+"""The stack's Docker repository in Artifact Registry; none is made where one is given.
 
 Makes no grant. Google's service agent pulls the images of a job, and it may read the repositories
 of its own project; a grant to the job's account would have no effect (docs.cloud.google.com,
@@ -21,9 +21,9 @@ from infra.settings.model import Registry as RegistrySettings
 class Registry(pulumi.ComponentResource):
     """One Docker repository with a clean-up policy."""
 
-    url: pulumi.Output[str]
+    url: pulumi.Input[str]
     """Prefix of its images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
-    repository_id: pulumi.Output[str]
+    repository_id: pulumi.Input[str]
 
     def __init__(
         self,
@@ -39,6 +39,10 @@ class Registry(pulumi.ComponentResource):
     ) -> None:
         """``pinned``: digests in it that no clean-up may delete; ``key`` encrypts its images."""
         super().__init__("vertextraining:registry:Registry", name, None, opts)
+        self.url, self.repository_id = names.repository(), names.repository_id()
+        if settings.existing:
+            self.register_outputs({"url": self.url})
+            return
         repository = gcp.artifactregistry.Repository(
             f"{name}-docker",
             project=names.project,

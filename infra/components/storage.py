@@ -34,14 +34,15 @@ class Storage(pulumi.ComponentResource):
         names: Names,
         labels: Mapping[str | None, Mapping[str, str]],
         buckets: Mapping[str, Bucket],
+        objects: Mapping[str, Mapping[str, str]],
         key: str | None = None,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``labels`` are by team; None has those of what no team owns.
 
-        ``key`` encrypts all of them. Paths of files start at the checkout; ``after`` are APIs that
-        must be enabled.
+        ``objects``: bucket -> name -> file, by a path that starts at the checkout. ``key`` encrypts
+        all of them; ``after`` are APIs that must be enabled.
         """
         super().__init__("vertextraining:storage:Storage", name, None, opts)
         self._name, self._names, self._labels, self._after = name, names, labels, after
@@ -55,8 +56,8 @@ class Storage(pulumi.ComponentResource):
         self.bucket_names = {key: made.name for key, made in self.buckets.items()} | existing
         self.objects = [
             self._object(key, path, file)
-            for key, bucket in buckets.items()
-            for path, file in bucket.objects.items()
+            for key, kept in objects.items()
+            for path, file in kept.items()
         ]
         self.register_outputs({"buckets": {k: b.url for k, b in self.buckets.items()}})
 
@@ -66,13 +67,14 @@ class Storage(pulumi.ComponentResource):
             name=self._names.bucket(key),
             project=self._names.project,
             location=self._names.region.upper(),  # as the service spells it back
-            storage_class="STANDARD",
+            storage_class=bucket.storage_class,
             uniform_bucket_level_access=True,
             public_access_prevention="enforced",
             versioning=gcp.storage.BucketVersioningArgs(enabled=bucket.versioning),
             soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
                 retention_duration_seconds=bucket.soft_delete_days * DAY
             ),
+            retention_policy=_retention(bucket),
             encryption=gcp.storage.BucketEncryptionArgs(default_kms_key_name=self._key)
             if self._key
             else None,
@@ -112,6 +114,14 @@ def own(names: Names) -> dict[str, Bucket]:
         # The memory of what was submitted: never deleted by age.
         naming.CONTROL: keep(days=365),
     }
+
+
+def _retention(bucket: Bucket) -> gcp.storage.BucketRetentionPolicyArgs | None:
+    given = bucket.retention
+    if given is None:
+        return None
+    period = str(given.days * DAY)
+    return gcp.storage.BucketRetentionPolicyArgs(retention_period=period, is_locked=given.locked)
 
 
 def _lifecycle(bucket: Bucket) -> list[gcp.storage.BucketLifecycleRuleArgs]:

@@ -1,25 +1,35 @@
-"""The training jobs: one ``CustomJob`` for each entry of ``jobs`` in the stack file."""
+"""The training jobs: one resource for each entry of ``jobs`` and ``tuning`` in the stack file."""
 
 from __future__ import annotations
 
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
 from infra.components.ordering.component_dependencies import component_dependencies
-from infra.customjob.protocol.ports import JobService
+from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from infra.customjob.request.job_file import JobRequest
-from infra.customjob.resource import CustomJob
+from infra.customjob.resource import CustomJob, HyperparameterTuningJob
 from infra.engine import MESSAGE_SHOWN
 from infra.errors import OperatorError
 from infra.settings.model import Job
 
+if TYPE_CHECKING:
+    from infra.customjob.google.job_service import VertexJobs
+
+#: The resource of each kind of job.
+RESOURCES: Final[Mapping[JobKind, type[CustomJob]]] = {
+    CUSTOM_JOB: CustomJob,
+    TUNING_JOB: HyperparameterTuningJob,
+}
+
 
 class Training(pulumi.ComponentResource):
-    """All jobs of a stack, and the waits for those that ask for one."""
+    """All jobs and tuning jobs of a stack, and the waits for those that ask for one."""
 
     jobs: dict[str, CustomJob]
 
@@ -48,7 +58,7 @@ class Training(pulumi.ComponentResource):
         super().__init__("vertextraining:training:Training", name, None, opts)
         dependencies = component_dependencies(after)
         self.jobs = {
-            key: CustomJob(
+            key: RESOURCES[request.kind](
                 f"{name}-{key}",
                 request=request,
                 labels=(team_labels or {}).get(key, labels),
@@ -104,19 +114,20 @@ def _wanted(key: str, job: Job, request: JobRequest) -> Wait:
 
 def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
     """The I/O of a wait: the official clients, loaded in its threads when first needed."""
-    project, region = request.submission.project, request.submission.region
+    project, region, kind = request.submission.project, request.submission.region, request.kind
 
     @functools.cache
-    def service() -> JobService:
+    def service() -> VertexJobs:
         from infra.customjob.google import job_service
 
-        return job_service.connect(project, region)
+        return job_service.connect(project, region, kind)
 
     def tail(name: str, count: int) -> list[str]:
         from infra.customjob.google import logs
 
-        found = logs.connect(project).tail(name.rpartition("/")[2], count)
-        return [line.text for line in found]
+        found = logs.connect(project)
+        ids = service().log_ids(name)
+        return [line.text for each in ids for line in found.tail(each, count)]
 
     return WaitPorts(lambda name: service().get(name), tail, say)
 

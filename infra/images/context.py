@@ -7,13 +7,12 @@ https://docs.docker.com/build/concepts/context/#dockerignore-files
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import stat
 import tarfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -61,6 +60,20 @@ class Entry:
     """Of a link."""
 
 
+class _Counted:
+    """A stream that is only written to, and says how much was."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._size = stream, 0
+
+    def write(self, data: bytes) -> int:
+        self._size += len(data)
+        return self._stream.write(data)
+
+    def tell(self) -> int:
+        return self._size
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What an engine is given: the entries of a folder in a fixed order."""
@@ -73,9 +86,11 @@ class Context:
         Raises:
             OSError: a file cannot be read, or became shorter in between.
         """
-        with tarfile.open(
-            fileobj=stream, mode="w|", bufsize=_BLOCK, format=tarfile.PAX_FORMAT, encoding="utf-8"
-        ) as tar:
+        # Not as a stream ("w|"): that joins pieces to blocks, and takes as long as all the rest.
+        with tarfile.TarFile(
+            fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] it needs no more
+            mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", copybufsize=_BLOCK,
+        ) as tar:  # fmt: skip
             for entry in self.entries:
                 info = tarfile.TarInfo(entry.name)
                 info.type, info.mode, info.mtime = entry.kind, entry.mode, TIME
@@ -83,26 +98,28 @@ class Context:
                 if entry.kind != tarfile.REGTYPE:
                     tar.addfile(info)
                     continue
-                with open(entry.path, "rb", buffering=0) as file:
-                    tar.addfile(info, io.BufferedReader(file))
+                with open(entry.path, "rb") as file:
+                    tar.addfile(info, file)
 
 
-def read_context(folder: Path, dockerfile: str, where: str) -> Context:
+def read_context(
+    folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
+) -> Context:
     """The context in ``folder``. ``where`` stands in messages for the folder.
+
+    ``included`` are folders beside it, by how messages name them; each is in the context under its
+    last name.
 
     Raises:
         ConfigError: with every file that cannot be part of it, or if it is too large.
     """
     entries: list[Entry] = []
     problems: list[Problem] = []
-    # Bytes, so that names do not depend on the locale.
-    root = os.fsencode(folder)
-    for found in _walk(root, "", _ignore(folder, dockerfile), dockerfile):
+    for found in _all_entries(folder, dockerfile, where, included or {}):
         if isinstance(found, Entry):
             entries.append(found)
         else:
-            name, what, hint = found
-            problems.append(Problem(what, hint=hint, location=Location(f"{where}/{name}")))
+            problems.append(found)
         if len(entries) > MAX_FILES:
             raise _too_large(where, f"more than {MAX_FILES:,} files")
     if problems:
@@ -110,6 +127,47 @@ def read_context(folder: Path, dockerfile: str, where: str) -> Context:
     if (size := sum(entry.size for entry in entries)) > MAX_BYTES:
         raise _too_large(where, f"{size:,} bytes, and {MAX_BYTES:,} are the most")
     return Context(tuple(sorted(_with_parents(entries), key=lambda entry: entry.name)))
+
+
+def _all_entries(
+    folder: Path, dockerfile: str, where: str, included: Mapping[str, Path]
+) -> Iterator[Entry | Problem]:
+    """Entries of the folder, then those of the included ones."""
+    names: set[str] = set()
+    for found in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
+        if isinstance(found, Entry):
+            names.add(found.name.partition("/")[0])
+        yield found
+    for shown, path in included.items():
+        inside = shown.rpartition("/")[2]
+        if inside in names:
+            what = f"is included as {inside}, which is there already"
+            yield Problem(what, hint="rename one of the two", location=Location(shown))
+            continue
+        names.add(inside)
+        for found in _entries_of(path, _ignore(path, ""), "", shown):
+            yield (
+                replace(found, name=f"{inside}/{found.name}") if isinstance(found, Entry) else found
+            )
+
+
+def _entries_of(
+    folder: Path, ignore: Ignore, dockerfile: str, where: str
+) -> Iterator[Entry | Problem]:
+    # Bytes, so that names do not depend on the locale.
+    for found in _walk(os.fsencode(folder), "", ignore, dockerfile):
+        if isinstance(found, Entry):
+            yield found
+        else:
+            name, what, hint = found
+            yield Problem(what, hint=hint, location=Location(f"{where}/{_printable(name)}"))
+
+
+def _printable(name: str) -> str:
+    """A name on one line: one with a line break could write a command of the workflow's log."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in name
+    )
 
 
 def _too_large(where: str, what: str) -> ConfigError:

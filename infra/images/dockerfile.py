@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +12,13 @@ COPY: Final = re.compile(r"^\s*(?:COPY|ADD)\s+(\S.*)$", re.IGNORECASE | re.MULTI
 FROM: Final = re.compile(r"^\s*FROM\s+\S", re.IGNORECASE | re.MULTILINE)
 
 
-def problems(folder: Path, dockerfile: str) -> Iterator[tuple[str, str]]:
-    """What is wrong with a context, each with a hint; nothing if an image could be built of it."""
+def problems(
+    folder: Path, dockerfile: str, included: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with a context, each with a hint; nothing if an image could be built of it.
+
+    ``included`` are names that the context has beside the folder's own.
+    """
     file = folder / dockerfile
     if not file.is_file():
         yield f"has no {dockerfile}", "name the folder that holds it, or set dockerfile"
@@ -22,10 +27,12 @@ def problems(folder: Path, dockerfile: str) -> Iterator[tuple[str, str]]:
     if not FROM.search(text):
         yield f"its {dockerfile} has no FROM", "begin with FROM and a base image"
     for source in _copied(text):
+        if source.lstrip("/").partition("/")[0] in included:
+            continue
         if not (folder / source.lstrip("/")).exists():
             yield (
                 f"its {dockerfile} copies {source}, which is not there",
-                "paths start in the folder",
+                "paths start in the folder; include puts other folders into the context",
             )
 
 

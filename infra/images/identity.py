@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -31,17 +31,26 @@ class Source:
     dockerfile: str = "Dockerfile"
     build_args: tuple[tuple[str, str], ...] = ()
     target: str = ""
+    include: tuple[str, ...] = ()
+    """Folders of the checkout that the context has too, under their last names."""
 
     @classmethod
     def of(
-        cls, context: str, dockerfile: str, build_args: Mapping[str, str], target: str | None
+        cls,
+        context: str,
+        dockerfile: str,
+        build_args: Mapping[str, str],
+        target: str | None,
+        include: Sequence[str] = (),
     ) -> Source:
         """The source with its build arguments in a fixed order."""
-        return cls(context, dockerfile, tuple(sorted(build_args.items())), target or "")
+        args = tuple(sorted(build_args.items()))
+        return cls(context, dockerfile, args, target or "", tuple(include))
 
     def read(self, root: Path) -> Context:
         """The context in the checkout ``root``; see ``read_context``."""
-        return read_context(root / self.context, self.dockerfile, self.context)
+        folders = {name: root / name for name in self.include}
+        return read_context(root / self.context, self.dockerfile, self.context, folders)
 
 
 class _Digest:

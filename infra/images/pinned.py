@@ -18,7 +18,7 @@ from infra.images.pins import PLACEHOLDER
 from infra.located_yaml import document
 from infra.naming import Names
 from infra.settings import project_files
-from infra.settings.model import Image, Settings
+from infra.settings.model import Image, Registry, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
     images = config.get("vertex-training:images", config.get("images"))
     if not isinstance(images, dict):
         return
-    names = Names(str(project), "", str(region), stack)
+    names = Names(str(project), "", str(region), stack, _repository(config))
     for name, given in sorted((str(key), value) for key, value in images.items()):
         try:
             image = Image.model_validate(given)
@@ -79,6 +79,17 @@ def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
             where = uri or names.image(name)
             context, built_from = image.context or "", image.built_from or ""
             yield PinRecord(stack, name, where, digest, context, built_from)
+
+
+def _repository(config: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """The repository that a stack file gives by name; none if it gives none."""
+    registry = config.get("vertex-training:registry", config.get("registry"))
+    try:
+        given = Registry.model_validate(registry or {})
+    except ValueError:
+        return {}
+    name = given.existing or given.name
+    return {("registry", ""): name} if name else {}
 
 
 def _config(file: Path) -> dict[str, Any]:

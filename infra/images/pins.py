@@ -52,7 +52,7 @@ def source_of(image: Image) -> Source | None:
     """What an image is built from; None if it is only pinned."""
     if image.context is None:
         return None
-    return Source.of(image.context, image.dockerfile, image.build_args, image.target)
+    return Source.of(image.context, image.dockerfile, image.build_args, image.target, image.include)
 
 
 def pin_of(settings: Settings, name: str, root: Path) -> Pin:

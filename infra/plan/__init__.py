@@ -12,6 +12,7 @@
 ``job_grants``       grants that single jobs need: a key, an image of another project
 ``references``       what ``${kind.name}`` in a job file stands for
 ``packages``         code below ``jobs/`` as a deterministic source distribution
+``objects``          files and folders that the stack keeps in its buckets
 ``facts``            the stack as the rules of job files see it
 ===================  =================================================================
 """

@@ -36,7 +36,7 @@ def key_users(settings: Settings) -> list[KeyUser]:
     """The services that encrypt something of this stack with its key."""
     used: dict[str, bool] = {
         "buckets": True,
-        "registry": True,
+        "registry": not settings.registry.existing,
         "secrets": any(not secret.existing for secret in settings.secrets.values()),
     }
     return [user for user in USERS if used[user.covered] and settings.key_for(user.covered)]

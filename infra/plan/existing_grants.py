@@ -1,4 +1,4 @@
-"""Grants on buckets, secrets and accounts of other projects, which their owners make. Pure.
+"""Grants on what other projects own and the stack uses; their owners make them. Pure.
 
 On what exists in the stack's own project, the stack makes its grants itself, member by member: it
 never writes a whole policy.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.naming import project_of_account
+from infra.naming import IMAGE_BUILD, project_of_account
 from infra.plan import grants
 from infra.plan.grants import GrantRequest
 from infra.settings.model import Settings
@@ -23,6 +23,8 @@ def elsewhere(settings: Settings) -> dict[tuple[str, str], str]:
     for key, account in settings.service_accounts.items():
         if account.existing:
             found["serviceAccounts", key] = project_of_account(account.existing)
+    if settings.registry.existing:
+        found["registry", ""] = settings.registry.existing.split("/")[1]
     for key, secret in settings.secrets.items():
         if secret.existing:
             found["secrets", key] = secret.existing.split("/")[1]
@@ -49,6 +51,17 @@ def existing_grants(settings: Settings) -> list[GrantRequest]:
 
 def wanted(settings: Settings) -> Iterator[tuple[str, str, str, str, str, str]]:
     """(section, key, type, role, member, resource) of all grants on what the stack file names."""
+    yield from _of_accounts(settings)
+    if settings.builds_images:
+        names = settings.names
+        place = "registry", "", grants.ON_REPOSITORY
+        account = f"serviceAccount:{names.account_email(IMAGE_BUILD)}"
+        yield *place, grants.PUSH_IMAGES, account, names.repository_path()
+        for builder in dict.fromkeys(settings.builders):
+            yield *place, grants.PULL_IMAGES, builder, names.repository_path()
+
+
+def _of_accounts(settings: Settings) -> Iterator[tuple[str, str, str, str, str, str]]:
     names = settings.names
     for key, account in settings.service_accounts.items():
         member = f"serviceAccount:{names.account_email(key)}"

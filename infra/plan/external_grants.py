@@ -2,7 +2,8 @@
 
 The report has a table and commands that can be pasted. External are the grants in a host project
 that the stack does not manage, in the project of an existing attachment, DNS zone or reservation,
-and on keys, repositories, buckets, secrets and accounts of other projects.
+on keys, repositories, buckets, secrets and accounts of other projects, and on BigQuery datasets.
+Beside them stands what the organization must allow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 from infra.plan.grants import (
     ON_ACCOUNT,
     ON_BUCKET,
+    ON_DATASET,
     ON_KEY,
     ON_SECRET,
     GrantRequest,
@@ -28,7 +30,15 @@ BY_NAME: Final = {
     ON_SECRET: "secrets add-iam-policy-binding {name} --project={project}",
     ON_ACCOUNT: "iam service-accounts add-iam-policy-binding {name} --project={project}",
 }
-KINDS: Final = {ON_BUCKET: "bucket", ON_SECRET: "secret", ON_ACCOUNT: "account", ON_KEY: "key"}
+#: Which projects may own shared reservations; none until an administrator lists them.
+SHARING_POLICY: Final = "compute.sharedReservationsOwnerProjects"
+KINDS: Final = {
+    ON_BUCKET: "bucket",
+    ON_SECRET: "secret",
+    ON_ACCOUNT: "account",
+    ON_KEY: "key",
+    ON_DATASET: "dataset",
+}
 
 
 def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
@@ -38,14 +48,15 @@ def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[Gra
     """
     external = [grant for grant in grants if not grant.ours]
     steps = _steps(settings, network)
+    sharing = _sharing(settings)
     if not external and not steps:
-        return ""
+        return sharing
     projects = ", ".join(dict.fromkeys([*(g.project for g in external), *_host(settings)]))
     lines = [f"The owners of {projects} must do this before jobs of this stack can run:", ""]
     if external:
         lines += [*_table(external), "", *_reasons(external), ""]
     lines += [*steps, *(command(grant) for grant in external)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(["", sharing] if sharing else [])])
 
 
 def command(grant: GrantRequest) -> str:
@@ -61,6 +72,11 @@ def command(grant: GrantRequest) -> str:
         name = grant.resource.rpartition("/")[2]
         command = BY_NAME[grant.type].format(name=name, project=grant.project)
         return f"gcloud {command} {to}"
+    if grant.type == ON_DATASET:
+        dataset = grant.resource.rpartition("/")[2]
+        # https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/data-control-language
+        sql = f'GRANT `{grant.role}` ON SCHEMA `{grant.project}`.{dataset} TO "{grant.member}"'
+        return f"bq query --project_id={grant.project} --use_legacy_sql=false '{sql}'"
     if grant.resource:
         _, project, _, location, *rest = grant.resource.split("/")
         place = f"--project={project} --location={location}"
@@ -75,6 +91,28 @@ def command(grant: GrantRequest) -> str:
 def _host(settings: Settings) -> list[str]:
     host = settings.shared_vpc
     return [host.host_project] if host and not host.manage_host else []
+
+
+def _sharing(settings: Settings) -> str:
+    """What the organization must allow before a shared reservation can be made.
+
+    The list of projects that may is empty unless somebody fills it:
+    https://docs.cloud.google.com/compute/docs/instances/reservations-shared
+    """
+    owners = {
+        each.project or settings.project: None
+        for each in settings.reservations.values()
+        if each.share_with and not each.existing
+    }
+    if not owners:
+        return ""
+    allowed = ", ".join(f"projects/{owner}" for owner in owners)
+    return (
+        "An administrator of organization policies (roles/orgpolicy.policyAdmin) must let "
+        f"{', '.join(owners)} own shared reservations, or shareWith is refused:\n\n"
+        f"{SHARING_POLICY} must allow {allowed}\n"
+        f"gcloud org-policies describe {SHARING_POLICY} --organization=ORGANIZATION_ID --effective"
+    )
 
 
 def _steps(settings: Settings, network: NetworkPlan | None) -> list[str]:

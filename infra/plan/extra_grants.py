@@ -1,7 +1,8 @@
-"""Grants that the stack file asks for by name: ``members`` and ``roles``. Pure.
+"""Grants that the stack file asks for by name: ``members``, ``roles`` and ``datasets``. Pure.
 
 They come beside those that follow from what accounts do. The owners of other projects grant what is
-theirs.
+theirs, and owners of datasets what is on them: a dataset has a list of entries and no policy of its
+own, which two writers would overwrite.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ def resource_at(settings: Settings, place: tuple[str, ...]) -> str:
     """Full name of what is at a place in the stack file, as ``GrantRequest.resource`` has it."""
     names = settings.names
     if place == ("registry",):
-        here = f"projects/{names.project}/locations/{names.region}"
-        return f"{here}/repositories/{names.repository_id()}"
+        return names.repository_path()
     section, key = place
     if section == "buckets":
         return f"b/{names.bucket(key)}"
@@ -62,18 +62,27 @@ def extra_grants(settings: Settings) -> list[GrantRequest]:
         for role, members in by_role.items()
         for member in dict.fromkeys(members)
     ]
+    return [*found, *_roles(settings)]
+
+
+def _roles(settings: Settings) -> Iterator[GrantRequest]:
+    """Roles of accounts in projects, and on datasets."""
     for key, account in settings.service_accounts.items():
         member = f"serviceAccount:{settings.names.account_email(key)}"
-        found += [
-            GrantRequest(
-                f"serviceAccounts-{key}-{role}-{project}",
-                grants.ON_PROJECT,
-                role,
-                member,
-                project,
-                ours=project == settings.project,
-            )
-            for project, roles in account.roles.items()
-            for role in dict.fromkeys(roles)
-        ]
-    return found
+        for project, roles in account.roles.items():
+            for role in dict.fromkeys(roles):
+                name = f"serviceAccounts-{key}-{role}-{project}"
+                ours = project == settings.project
+                yield GrantRequest(name, grants.ON_PROJECT, role, member, project, ours=ours)
+        for dataset, roles in account.datasets.items():
+            project, _, name = dataset.partition(".")
+            for role in dict.fromkeys(roles):
+                yield GrantRequest(
+                    f"serviceAccounts-{key}-{role}-{dataset}",
+                    grants.ON_DATASET,
+                    role,
+                    member,
+                    project,
+                    ours=False,
+                    resource=f"projects/{project}/datasets/{name}",
+                )

@@ -22,6 +22,7 @@ ON_ACCOUNT: Final = "gcp:serviceaccount/iAMMember:IAMMember"
 ON_KEY: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 ON_SUBNET: Final = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
 ON_REPOSITORY: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+ON_DATASET: Final = "gcp:bigquery/datasetIamMember:DatasetIamMember"
 ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 
 READ_OBJECTS: Final = "roles/storage.objectViewer"
@@ -188,8 +189,8 @@ class GrantRequest:
     """Whether the stack makes it; otherwise the owner of the project must."""
 
     resource: str = ""
-    """Full name of the key, repository, bucket (``b/NAME``), secret or account it is on; without it
-    and without a subnet, it is on the project."""
+    """Full name of the key, repository, bucket (``b/NAME``), secret, account or dataset it is on;
+    without it and without a subnet, it is on the project."""
 
     @property
     def place(self) -> str:

@@ -80,7 +80,9 @@ def plan_network(settings: Settings) -> NetworkPlan | None:
         path=f"projects/{number}/global/networks/{name}" if number else "",
         subnet=subnet,
         attachment=_attachment(network, names) if network.mode == "psc" else "",
-        ranges={key: r.existing or names.ip_range(key) for key, r in network.ranges.items()},
+        ranges={
+            key: r.existing or r.name or names.ip_range(key) for key, r in network.ranges.items()
+        },
         dns_peering=tuple(
             {
                 "domain": peering.domain,

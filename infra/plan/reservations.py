@@ -63,7 +63,7 @@ def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
 
 def _plan(settings: Settings, key: str, given: Reservation) -> ReservationPlan:
     project = given.project or settings.project
-    name = settings.names.reservation(renames.first_key(key, given))
+    name = given.name or settings.names.reservation(renames.first_key(key, given))
     made = f"projects/{project}/zones/{given.zone}/reservations/{name}"
     accelerator, count = accelerators(given)
     return ReservationPlan(

@@ -10,6 +10,7 @@
 ``teams``          the section ``teams``
 ``drift``          the section ``drift``
 ``encryption``     the section ``encryption``
+``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings; refuses unknown keys and encrypted values
 ``partial``        as much of a wrong config as is valid, so that rules judge the rest

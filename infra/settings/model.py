@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from infra.naming import Names, is_local
 from infra.settings.drift import DriftSettings
 from infra.settings.encryption import Covered, Encryption
+from infra.settings.includes.paths import IncludePath
 from infra.settings.job_defaults import JobDefaults
 from infra.settings.limits import Limits
 from infra.settings.network import Network, SharedVpc
@@ -28,6 +29,8 @@ from infra.settings.teams import Team
 
 #: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
 BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
+#: A folder below the checkout that has a name of its own, which is not hidden.
+INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
 #: An image in Artifact Registry by digest.
 OUTSIDE: Final = (
     r"[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){2,}"
@@ -61,6 +64,21 @@ SecretPath = Annotated[
         "projects/PROJECT/secrets/SECRET, with the project's id",
     ),
 ]
+RepositoryId = Annotated[
+    str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "training: lowercase letters, digits and '-'")
+]
+RepositoryPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/locations/[a-z0-9-]+/repositories/"
+        r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        "projects/PROJECT/locations/LOCATION/repositories/REPOSITORY",
+    ),
+]
+DatasetId = Annotated[
+    str,
+    form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]\.[A-Za-z0-9_]{1,1024}", "PROJECT.DATASET"),
+]
 Role = Annotated[
     str,
     form(
@@ -69,6 +87,15 @@ Role = Annotated[
     ),
 ]
 BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
+
+
+class Retention(Section):
+    """How long nobody can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+
+    days: int = Field(ge=1, le=36_500)
+    """Days from an object's creation; at most a hundred years."""
+    locked: bool = False
+    """Whether it can never be shortened or removed again. A lock is never undone."""
 
 
 class Bucket(NamedSection):
@@ -85,12 +112,16 @@ class Bucket(NamedSection):
     labels: dict[str, str] = {}
     """Labels of its own, beside the stack's and the team's."""
     objects: dict[str, str] = {}
-    """Objects kept in the bucket: object name -> file in the checkout."""
+    """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
     versioning: bool = True
     keep_noncurrent_days: int = Field(default=30, ge=1)
     """Days an overwritten or deleted version is kept (and paid for)."""
     delete_after_days: int | None = Field(default=None, ge=1)
     """Days after which objects are deleted; never if absent."""
+    storage_class: Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"] = "STANDARD"
+    """Of new objects. All but STANDARD cost money to read, and for a least time of storage."""
+    retention: Retention | None = None
+    """Days within which nobody can delete or overwrite an object; none without it."""
     soft_delete_days: int = 7
     """Days a deleted object can be restored: 0 (off) or 7 to 90."""
     force_destroy: bool = False
@@ -120,6 +151,8 @@ class ServiceAccount(NamedSection):
     """IAM members that get a role on the account itself, beside the submitters."""
     roles: dict[ProjectId, list[Role]] = {}
     """Project -> roles of the account there. The owners of other projects grant theirs."""
+    datasets: dict[DatasetId, list[Role]] = {}
+    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
     reads: list[str] = []
     """Buckets whose objects it may read."""
     writes: list[str] = []
@@ -171,6 +204,10 @@ class Image(Section):
     dockerfile: Annotated[str, form(BELOW, "Dockerfile, a path inside of the context")] = (
         "Dockerfile"
     )
+    include: list[
+        Annotated[str, form(INCLUDED, "jobs/lib/vertex_job, a folder of the checkout")]
+    ] = []
+    """Folders of the checkout that are put into the context, each under its own last name."""
     build_args: dict[BuildArg, str] = {}
     """Values of the Dockerfile's ARGs. Everybody who can pull the image can read them."""
     target: Annotated[str, form(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", "train")] | None = None
@@ -189,7 +226,7 @@ class Image(Section):
             raise ValueError(f"uri is a whole image: remove {', '.join(map(to_camel, others))}")
         if not (self.uri or self.digest or self.context):
             raise ValueError("give context, digest or uri")
-        options = given & {"dockerfile", "build_args", "target", "built_from"}
+        options = given & {"dockerfile", "include", "build_args", "target", "built_from"}
         if options and not self.context:
             raise ValueError(f"{to_camel(min(options))} is about a context: add context")
         return self
@@ -198,6 +235,10 @@ class Image(Section):
 class Registry(Section):
     """The stack's Docker repository."""
 
+    name: RepositoryId | None = None
+    """Its id in the cloud; ``training-STACK`` without it."""
+    existing: RepositoryPath | None = None
+    """A Docker repository that is there: only grants on it are the stack's."""
     members: dict[Role, list[str]] = {}
     """IAM members that get a role on it, beside the builders."""
     immutable_tags: bool = False
@@ -212,7 +253,7 @@ class Registry(Section):
 
 
 class Job(NamedSection):
-    """A job file and what the stack asks of it."""
+    """A file of a job or of a tuning job, and what the stack asks of it."""
 
     file: str
     run: int = Field(default=1, ge=1)
@@ -243,6 +284,8 @@ class Settings(Section):
     """A whole stack file, checked, and the names derived from it."""
 
     stack: str
+    include: list[IncludePath] = []
+    """Files of the checkout whose ``config`` belongs to this stack's, from the checkout's top."""
     project: ProjectId
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
     project_number: ProjectNumber
@@ -276,6 +319,8 @@ class Settings(Section):
     """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
     next ``pulumi up`` submits the changed one."""
     jobs: dict[Key, Job] = {}
+    tuning: dict[Key, Job] = {}
+    """Tuning jobs: each runs many trials of one job."""
 
     @pydantic.field_validator("shared_vpc", mode="before")
     @classmethod
@@ -296,6 +341,8 @@ class Settings(Section):
             for key, entry in entries.items()
             if (name := entry.existing or entry.name)
         }
+        if repository := self.registry.existing or self.registry.name:
+            given["registry", ""] = repository
         return Names(self.project, self.project_number, self.region, self.stack, given)
 
     def submitters_of(self, account: str) -> list[str]:
@@ -338,9 +385,14 @@ class Settings(Section):
         given = self.encryption
         return given.key if given and what in given.covers else None
 
+    @property
+    def submitted(self) -> dict[str, Job]:
+        """Jobs and tuning jobs by key; no key is in both."""
+        return {**self.jobs, **self.tuning}
+
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""
-        return (self.jobs[job].on_change or self.on_change) == "finish"
+        return (self.submitted[job].on_change or self.on_change) == "finish"
 
     @property
     def protects(self) -> bool:

@@ -95,6 +95,8 @@ class IpRange(NamedSection):
     """16 has room for 63 parallel jobs with up to 8 nodes each."""
     address: Address | None = None
     """Where it begins; without it, Google chooses."""
+    name: Name | None = None
+    """Its name in the cloud; ``training-KEY-STACK`` without it."""
     existing: Name | None = None
     """Name of a range that the network's service connection has already."""
 

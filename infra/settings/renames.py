@@ -20,6 +20,7 @@ SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("serviceAccounts",): ("service_accounts",),
     ("secrets",): ("secrets",),
     ("jobs",): ("jobs",),
+    ("tuning",): ("tuning",),
     ("reservations",): ("reservations",),
     ("network", "ranges"): ("network", "ranges"),
     ("network", "allow"): ("network", "allow"),

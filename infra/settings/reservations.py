@@ -21,6 +21,9 @@ ReservationPath = Annotated[
         "projects/PROJECT/zones/ZONE/reservations/NAME",
     ),
 ]
+ReservationName = Annotated[
+    str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "h100-pool: lowercase letters, digits and '-'")
+]
 Zone = Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "us-central1-a")]
 Seconds = Annotated[str, form(r"[1-9][0-9]*s", "604800s")]
 #: 24 disks are the most that Compute Engine attaches:
@@ -56,6 +59,8 @@ class Reservation(NamedSection):
     """When Google deletes it by itself."""
     delete_after_duration: Seconds | None = None
     """Seconds after its creation when Google deletes it by itself, like ``604800s``."""
+    name: ReservationName | None = None
+    """Its name in the cloud; ``KEY-STACK`` without it."""
     existing: ReservationPath | None = None
     """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
     parallel_jobs: int | None = Field(default=None, ge=1)

@@ -4,8 +4,9 @@
 ``names``            names that Google Cloud would refuse; keys of what is not there
 ``renames``          ``formerly``: each name in the cloud belongs to one entry
 ``encryption``       the section ``encryption``
-``extra_grants``     ``members`` and ``roles``: no grant twice, no basic role
+``extra_grants``     ``members``, ``roles``, ``datasets``: no grant twice, no basic role
 ``existing``         ``existing`` and ``name``: what is not the stack's, and names given twice
+``retention``        what a stack could no longer do where nothing can be deleted
 ``teams``            the section ``teams``: what a team owns
 ``files``            files that the stack file names
 ``project_numbers``  numbers that are not their project's
@@ -13,6 +14,7 @@
 ``reservations``     the section ``reservations``
 ``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
 ``limits``           the section ``limits``, for the stack as a whole
+``deployers``          what CI's account may not deploy, and a person must
 ``advice``           warnings: valid, but a surprise to the stack's owner
 ===================  =================================================================
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -11,6 +10,7 @@ from infra.customjob.request.job_file import JobRequest
 from infra.errors import Problem
 from infra.plan.reservations import ReservationPlan
 from infra.settings.model import Settings
+from infra.stack_rules import retention
 
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
 SMALLEST_IN_TABLE: Final = 18
@@ -20,10 +20,13 @@ def warnings(
     settings: Settings,
     plans: Mapping[str, ReservationPlan],
     requests: Mapping[str, JobRequest],
-    now: datetime.datetime,
 ) -> list[Problem]:
     """All of them. ``plans`` are the stack's reservations."""
-    found = [*_network(settings), *_reservations(plans, requests, now)]
+    found = [
+        *_network(settings),
+        *_reservations(plans, requests),
+        *retention.warnings(settings),
+    ]
     return [dataclasses.replace(problem, level="warning") for problem in found]
 
 
@@ -48,7 +51,6 @@ def _network(settings: Settings) -> Iterator[Problem]:
 def _reservations(
     plans: Mapping[str, ReservationPlan],
     requests: Mapping[str, JobRequest],
-    now: datetime.datetime,
 ) -> Iterator[Problem]:
     used = {name for request in requests.values() for name in request.used}
     bodies = [request.body for request in requests.values()]
@@ -59,9 +61,4 @@ def _reservations(
             what = "no job of this stack names it, and it is paid for all the same"
             yield Problem(
                 what, "", f"reservationAffinity: ${{reservations.{key}}} in a job file", path
-            )
-        if given.delete_at_time and given.delete_at_time <= now:
-            what = "has passed: Google has deleted the reservation, and would refuse it anew"
-            yield Problem(
-                what, given.delete_at_time.isoformat(), "remove it", (*path, "deleteAtTime")
             )

@@ -10,13 +10,14 @@ from pydantic.alias_generators import to_camel
 from infra import naming
 from infra.errors import Path, Problem
 from infra.settings import renames
-from infra.settings.model import Bucket, Secret, ServiceAccount, Settings
+from infra.settings.model import Bucket, Registry, Secret, ServiceAccount, Settings
 
 #: What an entry may say beside ``existing``: what the stack grants there, and to whom.
 BESIDE: Final = {
     "buckets": {"existing", "project", "team"},
     "serviceAccounts": {
-        *("existing", "team", "reads", "writes", "secrets", "calls_vertex", "submitters")
+        *("existing", "team", "reads", "writes", "secrets", "calls_vertex", "submitters"),
+        "datasets",
     },
     "secrets": {"existing", "team"},
 }
@@ -35,6 +36,8 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 yield from _of_the_owner(section, key, entry)
         yield from _twice(settings, section, entries)
     yield from _buckets(settings)
+    yield from _registry(settings.registry)
+    yield from _ranges(settings)
 
 
 def _of_the_owner(
@@ -55,6 +58,37 @@ def _buckets(settings: Settings) -> Iterator[Problem]:
         if name and name.startswith(f"{settings.project}-{naming.CONTROL}-"):
             what = "has the records that make a submission happen once: jobs never reach them"
             yield Problem(what, name, "another bucket", ("buckets", key, field))
+
+
+def _registry(registry: Registry) -> Iterator[Problem]:
+    if registry.existing:
+        for field in sorted(registry.model_fields_set - {"existing"}):
+            what = "is its owner's to say: this exists"
+            yield Problem(what, "", "remove it", ("registry", to_camel(field)))
+
+
+def _ranges(settings: Settings) -> Iterator[Problem]:
+    """Names of ranges of addresses, and of reservations of one zone."""
+    for section, entries, place in (
+        (("network", "ranges"), settings.network.ranges, lambda _: ""),
+        (("reservations",), settings.reservations, lambda each: f"{each.project} {each.zone}"),
+    ):
+        seen: dict[tuple[str, str], str] = {}
+        for key, entry in entries.items():
+            if entry.existing and entry.name:
+                what = "is its owner's to say: this exists"
+                yield Problem(what, entry.name, "remove it", (*section, key, "name"))
+            if entry.existing:
+                continue
+            first = renames.first_key(key, entry)
+            made = settings.names.reservation(first)
+            if section != ("reservations",):
+                made = settings.names.ip_range(first)
+            name = entry.name or made
+            if other := seen.get((place(entry), name)):
+                path = (*section, key, "name") if entry.name else (*section, other, "name")
+                yield Problem(f"is the name of {other}, too", name, "one of them", path)
+            seen[place(entry), name] = key
 
 
 def _twice(

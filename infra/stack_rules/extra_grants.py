@@ -74,3 +74,8 @@ def _roles(settings: Settings) -> Iterator[Problem]:
                     yield Problem("is a basic role", role, NARROWER, path)
                 elif project == settings.project and role in made:
                     yield Problem("is granted already by the stack", role, "remove it", path)
+        for dataset, roles in account.datasets.items():
+            for index, role in enumerate(roles):
+                if role in grants.PRIMITIVE:
+                    path = ("serviceAccounts", key, "datasets", dataset, index)
+                    yield Problem("is a basic role", role, NARROWER, path)

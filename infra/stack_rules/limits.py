@@ -19,7 +19,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
         if region not in machines.regions():
             hint = did_you_mean(region, machines.regions())
             yield Problem("no region for training", region, hint, ("limits", "regions", index))
-    known = machines.machine_types()
+    known = machines.machine_types() if limits.machine_types else ()
     for index, pattern in enumerate(limits.machine_types or ()):
         if not fnmatch.filter(known, pattern):
             what = "no machine type for training is called that"
@@ -46,7 +46,7 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
         of_team = {
             key: cost
             for key, (request, cost) in known.items()
-            if settings.team_at(request.message["jobSpec"].get("serviceAccount", "")) == name
+            if settings.team_at(request.account) == name
         }
         path = ("teams", name, "limits", "maxUsdPerTeam")
         found += _total(of_team, team.limits.max_usd_per_team, f"all jobs of team {name}", path)

@@ -39,6 +39,19 @@ def problems(settings: Settings) -> Iterator[Problem]:
             yield from _own_labels(entry.labels, (section, key, "labels"))
     yield from _image_builds(settings)
     yield from _unknown_keys(settings)
+    yield from _jobs_of_one_name(settings)
+
+
+def _jobs_of_one_name(settings: Settings) -> Iterator[Problem]:
+    """A job and a tuning job of one name would be one to every command and report."""
+    taken: dict[str, str] = {}
+    for key, job in settings.jobs.items():
+        taken |= dict.fromkeys((key, renames.first_key(key, job)), key)
+    for key, tuning in settings.tuning.items():
+        names = (key, renames.first_key(key, tuning))
+        if job := next((taken[name] for name in names if name in taken), ""):
+            what, hint = f"job '{job}' has this name", "names of jobs and tuning jobs differ"
+            yield Problem(what, key, hint, ("tuning", key))
 
 
 def _labels(settings: Settings) -> Iterator[Problem]:

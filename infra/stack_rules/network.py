@@ -204,7 +204,9 @@ def _names(settings: Settings) -> Iterator[Problem]:
     network = settings.network
     made: dict[Path, str] = {("network",): names.network()}
     for key, wanted in network.ranges.items():
-        made[("network", "ranges", key)] = names.ip_range(renames.first_key(key, wanted))
+        made[("network", "ranges", key)] = wanted.name or names.ip_range(
+            renames.first_key(key, wanted)
+        )
     for key, allow in network.allow.items():
         made[("network", "allow", key)] = names.firewall(renames.first_key(key, allow))
     for path, name in made.items():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 
-from infra import naming
+from infra import catalog, naming
 from infra.catalog import machines
 from infra.errors import Path, Problem, did_you_mean
 from infra.plan.reservations import ReservationPlan
 from infra.settings.model import Settings
 
 
-def problems(settings: Settings, plans: Mapping[str, ReservationPlan]) -> list[Problem]:
+def problems(
+    settings: Settings, plans: Mapping[str, ReservationPlan], now: datetime.datetime
+) -> list[Problem]:
     """Everything that does not hold."""
     found = list[Problem]()
     for key, plan in plans.items():
@@ -20,6 +23,7 @@ def problems(settings: Settings, plans: Mapping[str, ReservationPlan]) -> list[P
             *_machine(path, plan),
             *_place(path, plan, settings),
             *_sharing(path, plan, settings),
+            *_end(path, plan, now),
         ]
     return found
 
@@ -57,6 +61,9 @@ def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Pr
     if given.zone.rsplit("-", 1)[0] != settings.region:
         what = f"is not in {settings.region}, where the stack's jobs run: none could use it"
         yield Problem(what, given.zone, f"a zone of {settings.region}", (*path, "zone"))
+    elif given.zone not in (zones := _zones(settings.region)) and zones:
+        what = f"is no zone of {settings.region}"
+        yield Problem(what, given.zone, f"one of {', '.join(zones)}", (*path, "zone"))
     if not naming.COMPUTE.match(plan.name):
         yield Problem(
             "makes a name that Compute Engine refuses", plan.name, naming.COMPUTE_RULE, path
@@ -66,13 +73,31 @@ def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Pr
     zone = given.existing.split("/")[3]
     if zone != given.zone:
         yield Problem(f"existing is in zone {zone}", given.zone, f"zone: {zone}", (*path, "zone"))
-    made = ("project", "delete_at_time", "delete_after_duration", "share_with", "protect")
+    made = ("name", "project", "delete_at_time", "delete_after_duration", "share_with", "protect")
     keys = {"delete_at_time": "deleteAtTime", "delete_after_duration": "deleteAfterDuration"}
     keys |= {"share_with": "shareWith"}
     for field in made:
         if field in given.model_fields_set:
             what = "is its owner's to say: this reservation exists"
             yield Problem(what, "", "remove it", (*path, keys.get(field, field)))
+
+
+def _zones(region: str) -> list[str]:
+    """Names of a region's zones; none where the catalogue does not have the region."""
+    letters = catalog.load("zones.yaml")["letters"].get(region, "")
+    return [f"{region}-{letter}" for letter in letters]
+
+
+def _end(path: Path, plan: ReservationPlan, now: datetime.datetime) -> Iterator[Problem]:
+    """Google refuses to make a reservation that is over: it must end in the future.
+
+    https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations (deleteAtTime)
+    """
+    at = plan.settings.delete_at_time
+    if at and at <= now and not plan.settings.existing:
+        what = "has passed: Google has deleted the reservation, and refuses to make it anew"
+        hint = "a later time, or remove the reservation"
+        yield Problem(what, at.isoformat(), hint, (*path, "deleteAtTime"))
 
 
 def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:

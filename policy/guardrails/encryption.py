@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from guardrails.buckets import BUCKET
-from guardrails.jobs import CUSTOM_JOB, job_spec
+from guardrails.jobs import SPECS, job_spec
 from guardrails.policy import Resource, Unknown, mapping, nested, policy, text
 from guardrails.registry import REPOSITORY
 
@@ -26,7 +26,7 @@ def _encryption_keys(resource: Resource) -> list[tuple[str, Any]]:
         return [(text(props, "region"), nested(props, "encryptionSpec", "kmsKeyName"))]
     if resource.type == SECRET:
         return list(_replicas(props.get("replication")))
-    if resource.type == CUSTOM_JOB:
+    if resource.type in SPECS:
         region = text(mapping(props, "submission"), "region")
         return [(region, _job_key(resource))] if job_spec(resource) else []
     return []

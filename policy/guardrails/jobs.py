@@ -20,6 +20,11 @@ from guardrails.policy import (
 from infra.customjob.secret_patterns import is_secret_variable, secret_words
 
 CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+#: Type of each job's resource -> the field of its request that says what runs.
+SPECS: Final = {
+    CUSTOM_JOB: "jobSpec",
+    "pulumi-python:dynamic/vertex:HyperparameterTuningJob": "trialJobSpec",
+}
 TRAINING: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"
 )
@@ -47,9 +52,9 @@ SHARED_ACCOUNTS: Final = re.compile(
 
 
 def job_spec(resource: Resource) -> Mapping[str, Any]:
-    """``jobSpec`` of a CustomJob; empty for other resources, and while it is unknown."""
-    request = text(resource.props, "request") if resource.type == CUSTOM_JOB else ""
-    return mapping(json.loads(request), "jobSpec") if request else {}
+    """What a job, or a trial of a tuning job, runs; empty of other resources, and while unknown."""
+    request = text(resource.props, "request") if resource.type in SPECS else ""
+    return mapping(json.loads(request), SPECS[resource.type]) if request else {}
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

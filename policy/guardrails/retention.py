@@ -12,6 +12,7 @@ from guardrails.registry import REPOSITORY
 
 DAY: Final = 24 * 3600
 LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"
+SECRET: Final = "gcp:secretmanager/secret:Secret"
 #: Conditions of lifecycle rules that hold for old versions only.
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
 
@@ -83,6 +84,36 @@ def objects_not_deleted_by_age(resource: Resource, settings: Mapping[str, Any]) 
         if not old and isinstance(days, int | float) and days < least:
             hint = f"Hint: deleteAfterDays: {least:g} in the stack file, or more"
             yield f"objects are deleted after {days:g} days. {hint}"
+
+
+@policy(
+    "bucket-retention-not-locked",
+    "high",
+    why="A lock is never undone: nobody can delete what is in the bucket, nor the bucket.",
+    url="https://docs.cloud.google.com/storage/docs/bucket-lock",
+)
+def retention_not_locked(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """No retention of a bucket is locked, unless the stack file says that it is meant."""
+    retention = resource.props.get("retentionPolicy")
+    if resource.type != BUCKET or nested(resource.props, "retentionPolicy", "isLocked") is not True:
+        return
+    seconds = nested(retention, "retentionPeriod") if isinstance(retention, Mapping) else None
+    days = f"{float(seconds) / DAY:g} days" if _known_text(seconds) and seconds else "its days"
+    hint = "Hint: if it is meant, policyLevels: {bucket-retention-not-locked: advisory}"
+    yield f"its retention of {days} is locked, and can never be shortened or removed. {hint}"
+
+
+@policy(
+    "secret-protected",
+    "high",
+    why="A secret that is made anew is empty: its values are nowhere else.",
+    url="https://www.pulumi.com/docs/iac/concepts/options/protect/",
+    not_in=REHEARSAL_STACKS,
+)
+def secret_protected(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+    """Secrets are protected: none is deleted, or made anew and empty."""
+    if resource.type == SECRET and not resource.protect:
+        yield "is not protected. Hint: set protect: true on the secret in the stack file"
 
 
 @policy(

@@ -68,6 +68,7 @@ def test_rehearsals_are_spared_what_only_production_needs(stack: str) -> None:
         "job-in-a-network",
         "registry-immutable-tags",
         "registry-keeps-images-in-use",
+        "secret-protected",
     }
 
 

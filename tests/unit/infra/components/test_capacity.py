@@ -46,10 +46,21 @@ def test_gpus_and_disks_of_n1_machines_are_named_as_compute_engine_does():
 
 
 def test_an_end_is_passed_on_in_universal_time():
-    at = reservation(deleteAtTime="2027-01-01T00:30:00+01:00")
-    assert at["deleteAtTime"] == "2026-12-31T23:30:00Z"
+    at = reservation(deleteAtTime="2999-01-01T00:30:00+01:00")
+    assert at["deleteAtTime"] == "2998-12-31T23:30:00Z"
     after = reservation(deleteAfterDuration="604800s")
     assert after["deleteAfterDuration"] == {"seconds": "604800"}
+
+
+def test_compute_engine_is_enabled_in_another_project_that_a_reservation_is_made_in():
+    theirs = {"project": "acme-capacity", "shareWith": ["acme-ml-dev"]}
+    found = registered("dev", reservations={"a": H100 | theirs, "b": H100 | theirs, "c": H100})
+    enabled = [
+        (inputs["project"], inputs["service"])
+        for type_, inputs in found.values()
+        if type_ == "gcp:projects/service:Service" and inputs["project"] == "acme-capacity"
+    ]
+    assert enabled == [("acme-capacity", "compute.googleapis.com")]
 
 
 def test_a_reservation_of_others_is_not_made():

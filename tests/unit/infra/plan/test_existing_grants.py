@@ -2,7 +2,10 @@
 
 import shlex
 
-from infra.plan.existing_grants import elsewhere
+from infra.images import pinned
+from infra.plan.existing_grants import elsewhere, existing_grants
+from infra.settings.model import Image
+from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import planned, stack
 
 SHARED = {
@@ -68,3 +71,51 @@ def test_names_of_ones_own_reach_every_reference():
     assert found.references["secrets.key"] == "projects/acme-ml-prod/secrets/WANDB_KEY"
     address = "ml-trainer@acme-ml-prod.iam.gserviceaccount.com"
     assert found.references["serviceAccounts.trainer"] == address
+
+
+def test_who_builds_into_a_repository_of_another_project_is_told_to_its_owner():
+    path = "projects/acme-images/locations/us/repositories/shared"
+    settings = stack(registry={"existing": path})
+    assert settings.names.image("titanic") == "us-docker.pkg.dev/acme-images/shared/titanic"
+    assert settings.key_for("registry") is None
+    image = Image.model_validate({"context": "jobs/titanic"})
+    building = settings.model_copy(
+        update={"images": {"titanic": image}, "builders": ["group:builders@example.com"]}
+    )
+    found = [(each.role, each.member, each.resource) for each in existing_grants(building)]
+    assert found == [
+        (
+            "roles/artifactregistry.writer",
+            "serviceAccount:image-build-prod@acme-ml-prod.iam.gserviceaccount.com",
+            path,
+        ),
+        ("roles/artifactregistry.reader", "group:builders@example.com", path),
+    ]
+
+
+def test_a_repository_of_the_own_project_is_granted_on_and_not_made():
+    path = "projects/acme-ml-dev/locations/us-central1/repositories/shared"
+    made = registered("dev", registry={"existing": path})
+    assert "registry-docker" not in made
+    on = {
+        (inputs["repository"], inputs["role"])
+        for type_, inputs in made.values()
+        if type_ == "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+    }
+    assert on == {("shared", "roles/artifactregistry.writer")}
+    elsewhere_path = path.replace("acme-ml-dev", "acme-images")
+    made = registered("dev", registry={"existing": elsewhere_path})
+    types = {type_ for type_, _ in made.values()}
+    assert not any("artifactregistry/repositoryIamMember" in type_ for type_ in types)
+
+
+def test_an_existing_repository_keeps_the_digests_of_the_stacks_that_use_it(tmp_path):
+    digest = f"sha256:{'a' * 64}"
+    (tmp_path / "Pulumi.guest.yaml").write_text(
+        "config:\n  gcp:project: acme-guest\n  gcp:region: us-central1\n"
+        "  vertex-training:registry: {existing: projects/acme-ml-prod/locations/us-central1/"
+        "repositories/training-prod}\n"
+        f"  vertex-training:images: {{titanic: {{digest: '{digest}'}}}}\n"
+    )
+    own = stack().names.repository()
+    assert pinned.digests_in(own, pinned.records(tmp_path)) == (digest,)

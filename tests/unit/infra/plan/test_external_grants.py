@@ -48,6 +48,18 @@ def test_peering_asks_for_the_api_of_the_host():
     assert "gcloud projects add-iam-policy-binding acme-net-prod" in text
 
 
+def test_whoever_shares_a_reservation_is_told_what_the_organization_must_allow():
+    shared = {"h100": H100 | {"shareWith": ["acme-ml-dev"]}}
+    text = planned(reservations=shared).external_grants({})
+    assert "must let acme-ml-prod own shared reservations" in text
+    assert "compute.sharedReservationsOwnerProjects must allow projects/acme-ml-prod" in text
+    theirs = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
+    others = planned(reservations={"h100": H100 | {"existing": theirs}}).external_grants({})
+    assert "sharedReservationsOwnerProjects" not in others
+    both = planned(network=NETWORK, sharedVpc=OURS, reservations=shared).external_grants({})
+    assert both.index("acme-net-prod must do this") < both.index("own shared reservations")
+
+
 def test_the_owner_of_a_reservation_is_asked_as_well():
     path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
     text = planned(reservations={"h100": H100 | {"existing": path}}).external_grants({})

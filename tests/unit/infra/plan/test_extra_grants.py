@@ -1,6 +1,10 @@
 """Grants that the stack file asks for by name."""
 
-from tests.unit.infra.stacks import planned
+import shlex
+
+import pytest
+
+from tests.unit.infra.stacks import planned, refused
 
 GROUP = "group:analysts@example.com"
 READ = "roles/storage.objectViewer"
@@ -55,3 +59,35 @@ def test_a_renamed_bucket_keeps_its_members():
     before = planned(buckets={"data": {"members": {READ: [GROUP]}}}).extra_grants
     renamed = {"corpus": {"formerly": "data", "members": {READ: [GROUP]}}}
     assert planned(buckets=renamed).extra_grants == before
+
+
+def test_roles_on_a_dataset_are_its_owners_to_grant_in_one_statement():
+    datasets = {"acme-warehouse.clicks": ["roles/bigquery.dataViewer"]}
+    found = planned(serviceAccounts={"trainer": {"datasets": datasets}})
+    [grant] = found.extra_grants
+    assert (grant.ours, grant.resource) == (False, "projects/acme-warehouse/datasets/clicks")
+    told = found.external_grants({})
+    assert "acme-warehouse  dataset clicks  roles/bigquery.dataViewer" in told
+    [command] = [line for line in told.splitlines() if line.startswith("bq ")]
+    assert shlex.split(command) == [
+        "bq",
+        "query",
+        "--project_id=acme-warehouse",
+        "--use_legacy_sql=false",
+        "GRANT `roles/bigquery.dataViewer` ON SCHEMA `acme-warehouse`.clicks TO "
+        '"serviceAccount:trainer-prod@acme-ml-prod.iam.gserviceaccount.com"',
+    ]
+
+
+@pytest.mark.parametrize("name", ["clicks", "acme-warehouse.a b", "acme-warehouse.x`; DROP", "a.b"])
+def test_a_dataset_has_its_project_and_no_sql(name):
+    account = {"trainer": {"datasets": {name: ["roles/bigquery.dataViewer"]}}}
+    [(path, _)] = refused(serviceAccounts=account)
+    assert path.startswith("serviceAccounts.trainer.datasets")
+
+
+def test_no_basic_role_is_asked_for_on_a_dataset():
+    account = {"trainer": {"datasets": {"acme-warehouse.clicks": ["roles/owner"]}}}
+    [(path, text)] = refused(serviceAccounts=account)
+    assert path == "serviceAccounts.trainer.datasets.acme-warehouse.clicks[0]"
+    assert "is a basic role" in text

@@ -20,8 +20,8 @@ def rights(**given):
     return [(right.role, right.place, right.ours) for right in found]
 
 
-def lines(**given):
-    return planned(reservations={"h100": H100 | given}).reservation_costs(NOW)
+def lines(now=NOW, **given):
+    return planned(reservations={"h100": H100 | given}).reservation_costs(now)
 
 
 def test_a_job_names_a_specific_reservation_in_full():
@@ -80,7 +80,8 @@ def test_a_reservation_with_an_end_says_what_it_comes_to():
     assert rate is not None
     expected = f"${rate.usd * 5 * 48:,.0f} in all"
     assert expected in lines(deleteAfterDuration="172800s")[0]
-    assert expected in lines(deleteAtTime="2026-11-23T00:00:00Z")[0]
+    two_days_before = datetime.datetime(2998, 12, 30, tzinfo=datetime.UTC)
+    assert expected in lines(two_days_before, deleteAtTime="2999-01-01T00:00:00Z")[0]
 
 
 def test_a_machine_without_a_price_has_none():

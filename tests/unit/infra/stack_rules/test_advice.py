@@ -1,15 +1,11 @@
 """What would surprise the owner of a stack is a warning with a place, and stops nothing."""
 
-import datetime
-
 from infra.stack import Stack
 from tests.unit.infra.stacks import H100, PEERING, PSC, stack
 
-NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
-
 
 def told(tmp_path, **changes):
-    found = Stack(stack(**changes), tmp_path, {}).warnings({}, NOW)
+    found = Stack(stack(**changes), tmp_path, {}).warnings({})
     assert all(problem.level == "warning" for problem in found)
     return [str(problem) for problem in found]
 
@@ -33,12 +29,6 @@ def test_a_range_below_googles_table_is_pointed_out(tmp_path):
 def test_a_reservation_that_no_job_names_is_pointed_out(tmp_path):
     [line] = told(tmp_path, reservations={"h100": H100})
     assert "reservations.h100: no job of this stack names it, and it is paid for" in line
-
-
-def test_an_end_in_the_past_is_pointed_out(tmp_path):
-    given = H100 | {"deleteAtTime": "2026-11-20T00:00:00Z"}
-    lines = told(tmp_path, reservations={"h100": given})
-    assert any("reservations.h100.deleteAtTime: has passed" in line for line in lines)
 
 
 def test_a_warning_stands_at_its_line_in_the_stack_file(tmp_path):

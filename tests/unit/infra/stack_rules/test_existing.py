@@ -74,3 +74,33 @@ def test_a_name_of_another_form_is_refused_at_its_place(section, entry):
 
 def test_a_project_is_for_what_exists():
     assert refused(buckets={"a": {"project": "acme-data-1"}})[0][0] == "buckets.a.project"
+
+
+REPOSITORY = "projects/acme-images/locations/us/repositories/training"
+
+
+def test_a_repository_that_exists_takes_no_settings():
+    found = refused(registry={"existing": REPOSITORY, "keepVersions": 3, "name": "x"})
+    assert [path for path, _ in found] == ["registry.keepVersions", "registry.name"]
+
+
+def test_names_of_ranges_and_reservations_are_given_once():
+    machine = {"zone": "us-central1-a", "machineType": "n1-standard-8", "count": 1}
+    ranges = {"a": {"prefixLength": 18, "name": "pool"}, "b": {"prefixLength": 18, "name": "pool"}}
+    found = refused(
+        network={"mode": "peering", "ranges": ranges},
+        reservations={"x": machine | {"name": "y-prod"}, "y": machine},
+    )
+    assert [path for path, _ in found] == ["network.ranges.b.name", "reservations.x.name"]
+    elsewhere = {"y": machine | {"zone": "us-central1-b"}}
+    stack(reservations={"x": machine | {"name": "y-prod"}} | elsewhere)
+
+
+def test_what_exists_has_its_owners_name():
+    path = "projects/acme-ml-prod/zones/us-central1-a/reservations/pool"
+    machine = {"zone": "us-central1-a", "machineType": "n1-standard-8", "count": 1}
+    found = refused(
+        network={"mode": "peering", "ranges": {"a": {"existing": "pool", "name": "x"}}},
+        reservations={"x": machine | {"existing": path, "name": "y"}},
+    )
+    assert {path for path, _ in found} >= {"network.ranges.a.name", "reservations.x.name"}

@@ -27,12 +27,9 @@ def checkout(tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "path"),
-    [
-        ({"jobs": {"train": {"file": "folder"}}}, "jobs.train.file"),
-        ({"buckets": {"data": {"objects": {"a": "folder"}}}}, "buckets.data.objects.a"),
-    ],
+    [({"jobs": {"train": {"file": "folder"}}}, "jobs.train.file")],
 )
-def test_a_folder_is_no_job_file_and_no_object(checkout, changes, path):
+def test_a_folder_is_no_job_file(checkout, changes, path):
     [problem] = refused(checkout, **changes)
     assert problem.startswith(f"{path}: no such file (got folder)")
 

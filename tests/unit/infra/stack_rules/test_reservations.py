@@ -11,6 +11,9 @@ THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
     ("given", "path", "text"),
     [
         ({"zone": "europe-west4-a"}, ".zone", "is not in us-central1, where the stack's jobs run"),
+        ({"zone": "us-central1-z"}, ".zone", "is no zone of us-central1 (got us-central1-z)"),
+        ({"zone": "us-central1-d"}, ".zone", "one of us-central1-a, us-central1-b, us-central1-c"),
+        ({"deleteAtTime": "2026-11-20T00:00:00Z"}, ".deleteAtTime", "has passed: Google has"),
         ({"machineType": "a3-megagpu-9g"}, ".machineType", "no machine type of training jobs"),
         ({"machineType": "c3-standard-4"}, ".machineType", "no machine type of training jobs"),
         ({"acceleratorType": "NVIDIA_L4"}, ".acceleratorType", "does not carry it (got NVIDIA_L4)"),
@@ -30,7 +33,7 @@ THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
         ({"count": 0}, ".count", "greater than or equal to 1"),
         ({"existing": "h100"}, ".existing", "projects/PROJECT/zones/ZONE/reservations/NAME"),
         (
-            {"deleteAfterDuration": "3600s", "deleteAtTime": "2027-01-01T00:00:00Z"},
+            {"deleteAfterDuration": "3600s", "deleteAtTime": "2999-01-01T00:00:00Z"},
             "",
             "give either deleteAtTime or deleteAfterDuration",
         ),
@@ -51,7 +54,8 @@ def test_a_reservation_that_cannot_be_is_told_at_its_place(given, path, text):
         {"machineType": "n1-standard-8", "acceleratorType": "NVIDIA_TESLA_T4",
          "acceleratorCount": 2, "localSsds": {"count": 1}},
         {"machineType": "n2-standard-8", "specificReservationRequired": False},
-        {"deleteAtTime": "2027-01-01T00:00:00+01:00"},
+        {"zone": "us-central1-f"},
+        {"deleteAtTime": "2999-01-01T00:00:00+01:00"},
     ],
 )  # fmt: skip
 def test_a_reservation_that_jobs_can_use_is_read(given):

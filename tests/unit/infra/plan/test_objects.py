@@ -1,0 +1,110 @@
+"""Files and folders of the checkout that a stack keeps in its buckets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.plan import objects
+from infra.settings.model import Settings
+from infra.stack_rules import files
+from tests.unit.infra.stacks import BASE
+
+
+def write(root: Path, *names: str, content: bytes = b"x") -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+
+
+def problems(root: Path, **kept: str) -> list[tuple[str, str]]:
+    """(what, hint) of each mistake in what a bucket keeps."""
+    raw = {**BASE, "buckets": {"data": {"objects": kept}}}
+    settings = Settings.model_validate(raw)
+    return [(found.what, found.hint) for found in files.problems(settings, root)]
+
+
+def test_a_folder_stands_for_its_files_in_a_fixed_order(tmp_path: Path) -> None:
+    write(tmp_path, "jobs/configs/b.yaml", "jobs/configs/a/deep.yaml", "jobs/one.csv")
+    kept = objects.kept_objects({"configs": "jobs/configs", "one.csv": "jobs/one.csv"}, tmp_path)
+    assert list(kept.items()) == [
+        ("configs/a/deep.yaml", "jobs/configs/a/deep.yaml"),
+        ("configs/b.yaml", "jobs/configs/b.yaml"),
+        ("one.csv", "jobs/one.csv"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "folder", "name"),
+    [("a/", "f/", "a/x.txt"), ("a/b", "f", "a/b/x.txt"), (".", "f", "x.txt"), ("/", "f", "x.txt")],
+)
+def test_slashes_at_the_end_and_the_bucket_itself_make_plain_names(
+    tmp_path: Path, key: str, folder: str, name: str
+) -> None:
+    write(tmp_path, "f/x.txt")
+    assert objects.kept_objects({key: folder}, tmp_path) == {name: "f/x.txt"}
+
+
+def test_hidden_files_caches_and_credentials_are_left_out(tmp_path: Path) -> None:
+    hidden = (".env", ".git/config", "__pycache__/a.pyc", "gha-creds-1.json", "sub/.secret")
+    write(tmp_path, "f/kept.yaml", *(f"f/{name}" for name in hidden))
+    assert list(objects.files_below(tmp_path / "f")) == ["kept.yaml"]
+
+
+def test_a_folder_within_bounds_is_no_mistake(tmp_path: Path) -> None:
+    write(tmp_path, *(f"f/{number}.txt" for number in range(objects.MOST_FILES)))
+    assert problems(tmp_path, f="f") == []
+
+
+def test_too_many_files_are_told_with_the_way_on(tmp_path: Path) -> None:
+    write(tmp_path, *(f"f/{number}.txt" for number in range(objects.MOST_FILES + 1)))
+    assert problems(tmp_path, configs="f") == [
+        ("has more than 200 files", "vt data push data/configs f")
+    ]
+
+
+def test_folders_that_are_small_alone_may_be_too_many_together(tmp_path: Path) -> None:
+    half = range(objects.MOST_FILES // 2 + 1)
+    write(tmp_path, *(f"{folder}/{number}.txt" for folder in "fg" for number in half))
+    [(what, hint)] = problems(tmp_path, f="f", g="g")
+    assert what == "has 202 files, more than 200"
+    assert hint.startswith("vt data push data")
+
+
+def test_too_many_bytes_are_told_with_the_way_on(tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    with (tmp_path / "f" / "large.bin").open("wb") as file:
+        file.truncate(objects.MOST_BYTES + 1)
+    assert problems(tmp_path, sets="f") == [
+        ("has 50 MiB, more than 50", "vt data push data/sets f")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "broken"])
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path, kind: str) -> None:
+    write(tmp_path, "f/kept.txt", "elsewhere/secret.txt")
+    target = {"file": "elsewhere/secret.txt", "folder": "elsewhere", "broken": "nowhere"}[kind]
+    (tmp_path / "f" / "link").symlink_to(tmp_path / target)
+    [(what, _)] = problems(tmp_path, f="f")
+    assert what == "has a file that leads elsewhere or is none: link"
+
+
+def test_a_folder_without_files_and_one_that_is_not_there_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, "f/.hidden")
+    assert [what for what, _ in problems(tmp_path, f="f", g="g")] == [
+        "has no files that are kept", "no such file",
+    ]  # fmt: skip
+
+
+def test_an_object_that_two_entries_keep_is_told_once(tmp_path: Path) -> None:
+    write(tmp_path, "f/a.txt", "b.txt")
+    raw = {"f": "f", "f/a.txt": "b.txt"}
+    assert problems(tmp_path, **raw) == [("keeps f/a.txt, as f does", "one of them")]
+
+
+def test_a_name_that_cannot_be_an_objects_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "f/two\nlines.txt")
+    [(what, hint)] = problems(tmp_path, f="f")
+    assert what.startswith("has a file whose name cannot be")
+    assert hint == "rename it"

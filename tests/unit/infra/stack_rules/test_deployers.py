@@ -1,0 +1,61 @@
+"""What CI's account may not deploy is told before it fails half-way."""
+
+from infra.naming import local_project_number
+from infra.stack_rules import deployers
+from tests.unit.infra.stacks import stack
+
+GROUP = ["group:analysts@example.com"]
+
+
+def told(**changes):
+    found = deployers.warnings(stack(**changes))
+    assert all(
+        each.level == "warning" and "with the right deploys it" in each.hint for each in found
+    )
+    return [".".join(map(str, each.path)) for each in found]
+
+
+def test_a_name_that_no_condition_of_ci_fits_is_told():
+    assert told(
+        buckets={
+            "a": {"name": "acme-datasets"},
+            "b": {"name": "acme-ml-prod-other-prod"},
+            "c": {"existing": "acme-corpus"},
+            "d": {"existing": "acme-corpus-2", "project": "acme-data-1"},
+            "e": {},
+        },
+        secrets={
+            "f": {"name": "wandb"},
+            "g": {"existing": "projects/acme-ml-prod/secrets/x"},
+            "h": {"existing": "projects/acme-keys-1/secrets/x"},
+            "i": {},
+        },
+    ) == ["buckets.a.name", "buckets.c.existing", "secrets.f.name", "secrets.g.existing"]
+
+
+def test_a_role_that_no_stack_grants_by_itself_is_told():
+    assert told(
+        buckets={
+            "a": {"members": {"roles/storage.objectViewer": GROUP}},
+            "b": {"members": {"roles/storage.admin": GROUP}},
+        },
+        serviceAccounts={
+            "trainer": {
+                "members": {"roles/iam.workloadIdentityUser": GROUP},
+                "roles": {
+                    "acme-ml-prod": ["roles/bigquery.jobUser"],
+                    "acme-warehouse": ["roles/bigquery.dataViewer"],
+                },
+            }
+        },
+    ) == [
+        "buckets.b.members.roles/storage.admin",
+        "serviceAccounts.trainer.members.roles/iam.workloadIdentityUser",
+        "serviceAccounts.trainer.roles.acme-ml-prod.0",
+    ]
+
+
+def test_a_renamed_entry_has_the_name_that_ci_knows_and_a_local_stack_has_no_ci():
+    assert told(buckets={"corpus": {"formerly": "data"}}) == []
+    local = {"project": "local-x", "projectNumber": local_project_number("local-x")}
+    assert deployers.warnings(stack(**local, buckets={"a": {"name": "acme-datasets"}})) == []
