@@ -12,6 +12,7 @@ import pulumi
 from infra.customjob.secret_patterns import redacted
 from infra.errors import ConfigError
 from infra.settings import locations, reader, stack_files
+from infra.settings.includes import merging
 from infra.settings.reader import PROVIDER, RawConfig, Schema
 
 #: By this exit code the SDK's executor tells the language host that the user has seen the error.
@@ -27,7 +28,7 @@ def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
     ``tests/unit/infra/settings/test_reader.py`` fails when they change.
 
     Raises:
-        ConfigError: a value is encrypted.
+        ConfigError: a value is encrypted, also in a file that the stack's file includes.
     """
     stack, prefix = pulumi.get_stack(), f"{schema.namespace}:"
     known = pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
@@ -37,7 +38,9 @@ def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
         raise ConfigError(locations.locate(found, folder))
     values = {full: _value(schema, full.removeprefix(prefix), known[full]) for full in known}
     in_file = stack_files.file_problems(folder / reader.file_name(stack))
-    return reader.merge(schema, stack, values, in_file)
+    given = stack_files.given_keys(schema, folder, stack)
+    merged = merging.merge(schema, stack, folder, values, given)
+    return reader.merge(schema, stack, merged, [*in_file, *merged.problems])
 
 
 def _value(schema: Schema[Any], key: str, text: str) -> Any:

@@ -72,6 +72,17 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class Mend:
+    """What certainly mends a problem, as an edit of the entry at its path."""
+
+    action: Literal["rename", "value", "remove"]
+    to: str | int | bool = ""
+    """The new key, or the new value."""
+    guessed: bool = False
+    """Whether it is right only if nothing else is wrong because of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake in something a person wrote, or a warning or note about it."""
 
@@ -86,6 +97,8 @@ class Problem:
     rule: str = ""
     """Id of the broken rule, as ``vt check --rules`` lists it; empty outside of job files."""
     level: Level = "error"
+    mend: Mend | None = dataclasses.field(default=None, compare=False, repr=False)
+    """How ``vt check --fix`` mends it, if that is certain. Its value may be a secret."""
 
     def at(self, location: Location) -> Problem:
         """The same problem at ``location``."""
@@ -240,8 +253,10 @@ def abbreviate(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """The known word that ``word`` was most likely meant to be, or None.
+
+    ``likeness`` is from 0 to 1, which is the same word.
 
     >>> nearest("buckts", ["buckets", "images"])
     'buckets'
@@ -249,7 +264,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     if len(word) > MAX_WORD:
         return None
     folded = {choice.lower(): choice for choice in sorted(known)}
-    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=likeness)
     near = near or [name for name in folded if len(word) > 2 and name.startswith(word.lower())]
     return folded[near[0]] if near else None
 

@@ -108,11 +108,18 @@ class Names:
 
     def repository_id(self) -> str:
         """Id of the stack's Docker repository."""
-        return f"training-{self.stack}"
+        return self.repository_path().rpartition("/")[2]
+
+    def repository_path(self) -> str:
+        """Resource name of the stack's Docker repository."""
+        given = self.given.get(("registry", "")) or f"training-{self.stack}"
+        here = f"projects/{self.project}/locations/{self.region}/repositories"
+        return given if "/" in given else f"{here}/{given}"
 
     def repository(self) -> str:
         """Prefix of every image in the stack's Docker repository."""
-        return f"{self.region}-docker.pkg.dev/{self.project}/{self.repository_id()}"
+        _, project, _, location, _, repository = self.repository_path().split("/")
+        return f"{location}-docker.pkg.dev/{project}/{repository}"
 
     def image(self, key: str) -> str:
         """An image of that repository, without tag or digest."""

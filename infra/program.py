@@ -37,6 +37,7 @@ from infra.components.secrets import Secrets
 from infra.components.shared_vpc import HostProject
 from infra.components.storage import Storage
 from infra.components.training import Training
+from infra.customjob.kinds import CUSTOM_JOB
 from infra.customjob.request.job_file import JobRequest
 from infra.customjob.resource import CustomJob
 from infra.errors import ConfigError
@@ -77,7 +78,7 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         packages=stack.packages,
         root=stack.root,
         bucket=storage.buckets[STAGING],
-        keep_old=any(settings.finishes(job) for job in settings.jobs),
+        keep_old=any(settings.finishes(job) for job in settings.submitted),
     )
     needed: list[pulumi.ComponentResource] = [
         *(apis, storage, registry, uploaded),
@@ -91,7 +92,19 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     everything = [*needed, *builds, secrets, training]
     Protection("protection", protects=settings.protects, after=everything)
     export_outputs(stack, storage, registry, identities)
-    export("jobs", {k: summary(training.jobs[job], requests[job]) for k, job in outputs.items()})
+    export_jobs(training, requests, outputs)
+
+
+def export_jobs(
+    training: Training, requests: Mapping[str, JobRequest], keys: Mapping[str, str]
+) -> None:
+    """Outputs of jobs, and of tuning jobs where there are some. ``keys``: to first keys."""
+    sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
+    for key, job in keys.items():
+        section = sections.setdefault(requests[job].kind.section, {})
+        section[key] = summary(training.jobs[job], requests[job])
+    for section, summaries in sections.items():
+        export(section, summaries)
 
 
 def export_outputs(
@@ -136,6 +149,7 @@ def declare_storage(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) ->
         names=settings.names,
         labels=settings.labels_by_team,
         buckets=settings.buckets,
+        objects=stack.objects,
         key=settings.key_for("buckets"),
         after=[*apis.on("storage"), *key],
     )
@@ -222,12 +236,12 @@ def declare_training(
     return Training(
         "training",
         requests=requests,
-        jobs=settings.jobs,
+        jobs=settings.submitted,
         labels=settings.labels,
         team_labels={
             key: settings.labels_of(team)
             for key, request in requests.items()
-            if (team := settings.team_at(account_of(request)))
+            if (team := settings.team_at(request.account))
         },
         control_bucket=names.bucket(CONTROL),
         finishes=settings.finishes,
@@ -281,6 +295,7 @@ def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
     return [
         Capacity(
             "capacity",
+            project=stack.declared.project,
             plans=stack.reservations,
             grants=stack.reservation_grants,
             after=[*apis.on("compute"), apis.agent],
@@ -306,10 +321,10 @@ def declare_job_grants(
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
-    now = datetime.datetime.now(tz=datetime.UTC)
-    for warning in stack.warnings(requests, now):
+    for warning in stack.warnings(requests):
         pulumi.log.warn(str(warning))
-    for line in stack.reservation_costs(now):
+    now = datetime.datetime.now(tz=datetime.UTC)
+    for line in (*stack.reservation_costs(now), *stack.tuning_costs(requests)):
         pulumi.log.info(line)
     if report := stack.external_grants(requests):
         pulumi.log.info(report)
@@ -330,11 +345,7 @@ def read_jobs(stack: Stack) -> dict[str, JobRequest]:
 def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobRequest]) -> set[str]:
     """Addresses of the accounts whose jobs fetch code from the staging bucket."""
     staging = f"gs://{settings.names.bucket(STAGING)}/"
-    return {
-        request.message["jobSpec"]["serviceAccount"]
-        for request in requests.values()
-        if staging in request.body
-    }
+    return {request.account for request in requests.values() if staging in request.body}
 
 
 def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
@@ -347,11 +358,6 @@ def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
         for name, limits in sections.items()
     }
     return {name: limits for name, limits in found.items() if limits}
-
-
-def account_of(request: JobRequest) -> str:
-    """The address of the account that a job runs as; empty if it names none."""
-    return str(request.message["jobSpec"].get("serviceAccount", ""))
 
 
 def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from infra.catalog import costs
+from infra.customjob.kinds import CUSTOM_JOB, KINDS, TUNING_JOB
 from infra.customjob.request import job_file
 from infra.customjob.request.job_file import JobFile, JobFileResult, JobRequest, Submission
 from infra.customjob.rules.context import Context
@@ -24,6 +26,7 @@ from infra.plan.facts import account_limits, file_defaults, job_limits, stack_fa
 from infra.plan.grants import GrantRequest
 from infra.plan.job_grants import job_grants
 from infra.plan.network import NetworkPlan, network_grants, plan_network
+from infra.plan.objects import kept_objects
 from infra.plan.packages import Package
 from infra.plan.references import reference_table
 from infra.plan.reservations import (
@@ -37,6 +40,7 @@ from infra.settings.model import Settings
 from infra.settings.reader import Schema
 from infra.stack_rules import (
     advice,
+    deployers,
     existing,
     files,
     job_rules,
@@ -45,6 +49,7 @@ from infra.stack_rules import (
     network,
     project_numbers,
     reservations,
+    retention,
     teams,
 )
 from infra.stack_rules import encryption as encryption_rules
@@ -79,6 +84,12 @@ class Stack:
     def reservations(self) -> Mapping[str, ReservationPlan]:
         """The reservations, by first key."""
         return plan_reservations(self.declared)
+
+    @functools.cached_property
+    def objects(self) -> Mapping[str, Mapping[str, str]]:
+        """Objects that the stack keeps: bucket by first key -> object name -> file."""
+        buckets = self.declared.buckets.items()
+        return {key: kept_objects(bucket.objects, self.root) for key, bucket in buckets}
 
     @functools.cached_property
     def network_grants(self) -> Sequence[GrantRequest]:
@@ -136,7 +147,7 @@ class Stack:
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
     def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
-        """Every job of the stack, by its key in the stack file, with the problems of its file.
+        """Every job and tuning job, by its key in the stack file, with its file's problems.
 
         A renamed job keeps its first key as its name and so its identity.
 
@@ -145,17 +156,28 @@ class Stack:
         Raises:
             OSError: a file cannot be read.
         """
+        sections = {CUSTOM_JOB: self.declared.jobs, TUNING_JOB: self.declared.tuning}
         found = [
             JobFile(
                 (self.root / job.file).read_bytes(),
                 shown(job.file),
                 self.submission(key, job.run),
+                kind,
             )
-            for key, job in self.declared.jobs.items()
+            for kind, jobs in sections.items()
+            for key, job in jobs.items()
         ]
         results = job_file.check_job_files(found, self.references, self.context)
-        keys = renames.first_keys(self.settings, ("jobs",))
-        return {key: results[first] for key, first in keys.items()}
+        return {key: results[first] for key, first in self.first_job_keys.items()}
+
+    @functools.cached_property
+    def first_job_keys(self) -> Mapping[str, str]:
+        """Keys of jobs and tuning jobs in the stack file -> keys that they were created under."""
+        return {
+            key: first
+            for kind in KINDS
+            for key, first in renames.first_keys(self.settings, (kind.section,)).items()
+        }
 
     def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
         """A file that no job of the stack names, as if ``job`` did."""
@@ -166,19 +188,23 @@ class Stack:
     def jobs_of(self, file: Path) -> list[str]:
         """Names of the jobs that this file is for; a file may serve several."""
         wanted = file.resolve()
-        jobs = self.settings.jobs.items()
+        jobs = self.settings.submitted.items()
         return [key for key, job in jobs if (self.root / job.file).resolve() == wanted]
 
     def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
         """What is over the stack's limits in the stack as a whole."""
         return self.located(limits.exceeded(self.declared, results))
 
-    def warnings(self, requests: Mapping[str, JobRequest], now: datetime.datetime) -> list[Problem]:
+    def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
         """Settings that are valid and probably not meant."""
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
-        found = advice.warnings(self.settings, plans, requests, now)
+        found = advice.warnings(self.settings, plans, requests)
         return [*self.located(found), *self.image_warnings()]
+
+    def deployment_warnings(self) -> list[Problem]:
+        """What CI's account may not deploy, and a person must."""
+        return self.located(deployers.warnings(self.settings))
 
     def image_warnings(self) -> list[Problem]:
         """Images that are behind their context, at their places in the stack file."""
@@ -196,9 +222,19 @@ class Stack:
         """A line for each reservation the stack makes."""
         return cost_lines(self.reservations, self.declared.region, now)
 
+    def tuning_costs(self, requests: Mapping[str, JobRequest]) -> list[str]:
+        """A line for each tuning job: its worst case, its burn rate and the quota that it needs."""
+        return [
+            f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
+            f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its machines"
+            for key, request in sorted(requests.items())
+            if request.kind is TUNING_JOB
+            for cost in [costs.of_job(request.message, self.declared.region)]
+        ]
+
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Grants that these jobs need for their keys and images."""
-        return job_grants(self.declared, [request.message for request in requests.values()])
+        return job_grants(self.declared, [request.trial for request in requests.values()])
 
     def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
         """What other teams must do before jobs can run; empty if there is nothing."""
@@ -270,9 +306,12 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
         *extra_grant_rules.problems(settings),
         *encryption_rules.problems(settings),
         *teams.problems(settings),
+        *retention.problems(settings),
         *files.problems(settings, root),
         *network.problems(settings),
-        *reservations.problems(settings, plan_reservations(settings)),
+        *reservations.problems(
+            settings, plan_reservations(settings), datetime.datetime.now(tz=datetime.UTC)
+        ),
         *limits.problems(settings),
         *job_rules.problems(settings),
         *project_numbers.problems(settings, root),

@@ -3,13 +3,16 @@
 ========================  ============================================================
 ``apis.yaml``             APIs a stack enables, and for what
 ``custom_job.json``       fields of CustomJob, from ``tools/generate/job_schema.py``
+``tuning_job.json``       the same of HyperparameterTuningJob, beside that
 ``wrong_fields.yaml``     fields that do not exist but are written often
 ``wrong_values.yaml``     the same for values
 ``training_images.yaml``  prebuilt training images and the end of their availability
 ``machines.yaml``         machine types and their list prices
 ``accelerators.yaml``     accelerators, with regions and list prices
 ``regions.yaml``          regions that run training jobs
-``sources.yaml``          where the rows of these three come from
+``regional_prices.yaml``  list prices of other regions than theirs
+``zones.yaml``            zones of those regions
+``sources.yaml``          where the rows of machines, accelerators and regions come from
 ``bandwidth.yaml``        network bandwidth of machines, for reduction servers
 ``address_blocks.yaml``   address blocks that a network for training cannot have
 ``peering_ranges.yaml``   how many jobs run at once in a range of each size

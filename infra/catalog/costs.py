@@ -11,7 +11,7 @@ A machine without a price in any source has ``None``, never 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,25 +83,45 @@ class JobCost:
     """What a job costs while it runs, and how long it may run."""
 
     pools: tuple[PoolCost, ...]
+    """Of one trial, if the job is a tuning job."""
     timeout: float
-    """Seconds it may run."""
+    """Seconds it may run; of a tuning job, each trial."""
     default_timeout: bool
     """Whether the job sets no timeout."""
+    trials: int | None = None
+    """How many trials a tuning job has at most; None of other jobs."""
+    parallel: int = 1
+    """How many trials run at once."""
 
     @property
-    def hourly(self) -> float | None:
+    def trial_hourly(self) -> float | None:
         """USD an hour of all pools; None if one of them has no price, or if there is none."""
         rates = [pool.hourly for pool in self.pools if pool.hourly is not None]
         return math.fsum(rates) if rates and len(rates) == len(self.pools) else None
 
     @property
+    def hourly(self) -> float | None:
+        """USD an hour of all that runs at once; None without a price."""
+        return None if self.trial_hourly is None else self.trial_hourly * self.parallel
+
+    @property
     def worst_case(self) -> float | None:
-        """USD if it runs until its timeout; None if a pool has no price."""
-        return None if self.hourly is None else self.hourly * self.timeout / 3600
+        """USD if it, or every trial, runs until its timeout; None if a pool has no price."""
+        if self.trial_hourly is None:
+            return None
+        return self.trial_hourly * self.timeout / 3600 * (1 if self.trials is None else self.trials)
 
     def __str__(self) -> str:
         """The most it can come to, and in how long: ``$0.11 in 0.5 h``."""
-        return f"{usd(self.worst_case)} in {hours(self.timeout)}"
+        runs = "" if self.trials is None else f"{self.trials} trials of "
+        return f"{usd(self.worst_case)} in {runs}{hours(self.timeout)}{self.elsewhere}"
+
+    @property
+    def elsewhere(self) -> str:
+        """``, at prices of us-central1`` where no source has the job's region; else empty."""
+        rates = [pool.rate for pool in self.pools if pool.rate]
+        regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
+        return f", at prices of {' and '.join(regions)}" if regions else ""
 
     @property
     def unpriced(self) -> tuple[PoolCost, ...]:
@@ -120,6 +140,8 @@ def hourly(
 ) -> Rate | None:
     """What one machine costs an hour in ``region``, or None if no source has a price.
 
+    A price of the region is taken before one of another; :attr:`Rate.exact` says which it is.
+
     Without ``fee`` it is Compute Engine's price alone, which a reservation is paid for with.
 
     ``accelerator`` and ``count`` are the job's; they add to the price only where the machine
@@ -127,20 +149,27 @@ def hourly(
     a SPOT machine without a spot price has no price.
     """
     machine = machines.machine_type(machine_type)
-    if machine is None or machine.price is None:
+    if machine is None:
         return None
-    parts = [(machine.price, 1)]
+    wanted = [(machines.machine_prices(machine, region), 1)]
     if accelerator and not machine.accelerator_required:
-        attached = machines.accelerators().get(accelerator)
-        if attached is None or attached.price is None or accelerator not in machine.accelerators:
+        if accelerator not in machine.accelerators:
             return None
-        parts.append((attached.price, count))
-    usd = [_unit(price, strategy) for price, _ in parts]
-    total = [unit * times for unit, (_, times) in zip(usd, parts, strict=True) if unit is not None]
-    if len(total) < len(parts):
+        wanted.append((machines.accelerator_prices(accelerator, region), count))
+    parts = [
+        (price, unit * times)
+        for prices, times in wanted
+        for price, unit in _first_with(prices, strategy)
+    ]
+    if len(parts) < len(wanted):
         return None
+    return _rate(parts, machines.fee_ratio() if fee else 1, region)
+
+
+def _rate(parts: Sequence[tuple[Price, float]], fee: float, region: str) -> Rate:
+    """The sum of prices, each with its amount."""
     return Rate(
-        usd=math.fsum(total) * (machines.fee_ratio() if fee else 1),
+        usd=math.fsum(usd for _, usd in parts) * fee,
         source="+".join(dict.fromkeys(price.source for price, _ in parts)),
         date=_oldest(price.date for price, _ in parts),
         region="+".join(dict.fromkeys(price.region for price, _ in parts)),
@@ -149,12 +178,13 @@ def hourly(
 
 
 def of_job(message: Mapping[str, Any], region: str) -> JobCost:
-    """What a CustomJob message costs in ``region``.
+    """What a CustomJob or HyperparameterTuningJob message costs in ``region``.
 
     The message is one that passed the checks (``customjob.request``); a pool without a machine type
     has no price.
     """
-    spec = message.get("jobSpec", {})
+    trials = int(message.get("maxTrialCount", 0)) if "trialJobSpec" in message else None
+    spec = message.get("jobSpec" if trials is None else "trialJobSpec", {})
     scheduling = spec.get("scheduling", {})
     strategy, timeout = scheduling.get("strategy", "STANDARD"), scheduling.get("timeout")
     return JobCost(
@@ -165,6 +195,8 @@ def of_job(message: Mapping[str, Any], region: str) -> JobCost:
         ),
         timeout=float(timeout.removesuffix("s")) if timeout else DEFAULT_TIMEOUT,
         default_timeout=not timeout,
+        trials=trials,
+        parallel=1 if trials is None else min(trials, int(message.get("parallelTrialCount", 1))),
     )
 
 
@@ -192,8 +224,10 @@ def _hosts(machine: MachineType | None, topology: str) -> int:
     return max(1, math.prod(map(int, topology.split("x"))) // machine.chips)
 
 
-def _unit(price: Price, strategy: str) -> float | None:
-    return price.spot if strategy in SPOT else price.on_demand
+def _first_with(prices: Iterable[Price], strategy: str) -> list[tuple[Price, float]]:
+    """The first price that the strategy pays, with its amount; empty if there is none."""
+    found = ((each, each.spot if strategy in SPOT else each.on_demand) for each in prices)
+    return [(price, unit) for price, unit in found if unit is not None][:1]
 
 
 def _oldest(dates: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -100,6 +101,46 @@ def accelerators() -> Mapping[str, Accelerator]:
 def regions() -> frozenset[str]:
     """Regions that run training jobs."""
     return frozenset(row["region"] for row in catalog.load("regions.yaml"))
+
+
+def machine_prices(machine: MachineType, region: str) -> list[Price]:
+    """Prices of a machine type, the best for ``region`` first; those that follow may fill gaps."""
+    return _best_first(machine.price, _regional_machine_price(machine, region), region)
+
+
+def accelerator_prices(name: str, region: str) -> list[Price]:
+    """Prices of one GPU that is added to a machine, the best for ``region`` first."""
+    found = accelerators().get(name)
+    row = catalog.load("regional_prices.yaml")["accelerators"].get(name, {})
+    pair = row.get("regions", {}).get(region)
+    regional = Price(pair[0], pair[1], region, row["source"], row["date"]) if pair else None
+    return _best_first(found.price if found else None, regional, region)
+
+
+def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:
+    """``own`` is newer and has its region; elsewhere a price of the region comes first."""
+    ordered = (own, regional) if own and own.region == region else (regional, own)
+    return [price for price in ordered if price]
+
+
+def _regional_machine_price(machine: MachineType, region: str) -> Price | None:
+    row = catalog.load("regional_prices.yaml")["machines"].get(machine.family, {})
+    units = row.get("regions", {}).get(region)
+    if not units:
+        return None
+    gpus = [count for counts in machine.accelerators.values() for count in counts]
+    have = {"vcpus": machine.vcpus, "memory_gb": machine.memory_gb, "gpus": max(gpus, default=0)}
+    on_demand, spot = (
+        [(prices[which], have[unit]) for unit, prices in units.items()] for which in (0, 1)
+    )
+    total = _total(on_demand)
+    return None if total is None else Price(total, _total(spot), region, row["source"], row["date"])
+
+
+def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
+    """Sum of price x number; None if one of them is not known."""
+    known = [price * number for price, number in parts if price is not None and number]
+    return round(math.fsum(known), 6) if len(known) == len(parts) else None
 
 
 def unavailable_reason(name: str) -> str:

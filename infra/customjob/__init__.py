@@ -1,7 +1,10 @@
 """A declarative CustomJob: from a file under ``jobs/`` to one submission on Vertex AI.
 
+A HyperparameterTuningJob is the same with other names: ``kinds`` has them.
+
 ===================  =================================================================
-``request``          job file -> CustomJob message, with all mistakes at once
+``kinds``            CustomJob and HyperparameterTuningJob, as Vertex AI spells each
+``request``          job file -> the API's message, with all mistakes at once
 ``rules``            what the service would refuse, or the owner of the job regret
 ``protocol``         one request, one job: submission, withdrawal, waiting
 ``google``           Vertex AI, the control bucket and the logs, by official clients

@@ -1,4 +1,4 @@
-"""The dynamic provider of ``CustomJob``.
+"""The dynamic provider of ``CustomJob`` and ``HyperparameterTuningJob``.
 
 The state refers to this module and class by name: neither may be renamed or moved. The instance has
 no attributes, because the SDK would pickle them into the state as well. One instance serves four
@@ -14,6 +14,7 @@ from pulumi import dynamic
 from pulumi.output import Unknown
 
 from infra.customjob.engine_liveness import is_engine_alive
+from infra.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
 from infra.customjob.plain_errors import print_operator_errors_plainly
 from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
@@ -41,6 +42,8 @@ from infra.errors import JobRefusedError, OperatorError
 RECORD_DELETED: Final = "RECORD_DELETED"
 #: Keys of ``submission``: with the request, the identity of a job.
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
+#: Key of ``submission``: the section of a job that is no CustomJob.
+SECTION: Final = "section"
 #: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
 KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
@@ -50,7 +53,7 @@ PROVIDER_KEY: Final = "__provider"
 
 
 class CustomJobProvider(dynamic.ResourceProvider):
-    """check, diff, create, read, update and delete of one CustomJob."""
+    """check, diff, create, read, update and delete of one job of either kind."""
 
     # The provider captures nothing secret. As a secret it would cost a key operation for each job.
     serialize_as_secret_always = False
@@ -155,7 +158,8 @@ def _refusal(news: dict[str, Any], replaced: str | None) -> str:
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
 
-    return _lookup.reason(_request(news), replaced, news["options"]["controlBucket"], connect)
+    records = f"{news['options']['controlBucket']}/{_kind(news).records}"
+    return _lookup.reason(_request(news), replaced, records, connect)
 
 
 #: Of this process. In the module: the provider's attributes would be pickled into the state.
@@ -177,16 +181,22 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
     )
 
 
+def _kind(props: Mapping[str, Any]) -> JobKind:
+    """The kind of the job; it stands in the inputs, and so in the state."""
+    return kind_in_section((props.get("submission") or {}).get(SECTION, CUSTOM_JOB.section))
+
+
 def _service(props: dict[str, Any]) -> JobService:
     from infra.customjob.google.job_service import connect  # loads Google's client
 
-    return connect(props["submission"]["project"], props["submission"]["region"])
+    return connect(props["submission"]["project"], props["submission"]["region"], _kind(props))
 
 
 def _intents(props: dict[str, Any]) -> IntentStore:
     from infra.customjob.google.intent_store import connect  # loads Google's client
 
-    return connect(props["submission"]["project"], props["options"]["controlBucket"])
+    bucket = props["options"]["controlBucket"]
+    return connect(props["submission"]["project"], bucket, _kind(props).records)
 
 
 def _labels(props: Mapping[str, Any]) -> dict[str, str]:
@@ -237,4 +247,4 @@ def _input_problems(news: dict[str, Any]) -> list[str]:
         *(key for key in ("request", "requestId") if not news.get(key)),
         *(f"options.{key}" for key in KEPT_OPTIONS if not options.get(key)),
     ]
-    return [f"CustomJob: {', '.join(missing)} must not be empty"] if missing else []
+    return [f"{_kind(news).message}: {', '.join(missing)} must not be empty"] if missing else []

@@ -1,4 +1,4 @@
-"""``CustomJob``: the resource that the program declares for a training job."""
+"""``CustomJob`` and ``HyperparameterTuningJob``: what the program declares for a job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pulumi
 from pulumi import dynamic
 
 from infra.customjob.google import console
-from infra.customjob.provider import CustomJobProvider
+from infra.customjob.kinds import CUSTOM_JOB
+from infra.customjob.provider import SECTION, CustomJobProvider
 from infra.customjob.request.job_file import JobRequest
 
 
@@ -48,11 +49,10 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ``finishes``: when the request changes, a job that runs ends by itself. The next ``pulumi
         up`` after that submits the new request.
         """
-        submission = request.submission
         # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
         # resource is registered, and the engine lists the dependencies of each (docs/adr/0014).
         inputs = {
-            "submission": asdict(submission),
+            "submission": _submission(request),
             "requestId": request.request_id,
             "request": request.body,
             "options": {
@@ -67,24 +67,41 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
             opts, pulumi.ResourceOptions(delete_before_replace=True)
         )
         super().__init__(self.PROVIDER(), resource_name, {**inputs, "state": None}, opts)
-        self._place = (submission.project, submission.region)
+        self._place = (request.submission.project, request.submission.region)
+        self._kind = request.kind
 
     # Computed from the id and the inputs, so the state need not keep them as outputs.
 
     @property
     def name(self) -> pulumi.Output[str]:
-        """Resource name: ``projects/NUMBER/locations/REGION/customJobs/ID``."""
+        """Resource name: ``projects/NUMBER/locations/REGION/COLLECTION/ID``."""
         return self.id
 
     @property
     def console_url(self) -> pulumi.Output[str]:
         """URL of the job in the console, or the command that shows a local job."""
-        return self.id.apply(lambda name: console.of_job(*self._place, _number(name))[0])
+        return self.id.apply(lambda name: self._urls(name)[0])
 
     @property
     def log_url(self) -> pulumi.Output[str]:
         """URL of the job's log in the console, or the command that shows a local one."""
-        return self.id.apply(lambda name: console.of_job(*self._place, _number(name))[1])
+        return self.id.apply(lambda name: self._urls(name)[1])
+
+    def _urls(self, name: str) -> tuple[str, str]:
+        return console.of_job(*self._place, _number(name), self._kind)
+
+
+class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTuningJob"):
+    """One submission of a tuning job on Vertex AI, under the same rules.
+
+    The service makes a CustomJob of each trial; none of them is a resource of the stack.
+    """
+
+
+def _submission(request: JobRequest) -> dict[str, object]:
+    """The submission as the state has it; of a CustomJob without its section."""
+    section = {} if request.kind is CUSTOM_JOB else {SECTION: request.kind.section}
+    return {**asdict(request.submission), **section}
 
 
 def _number(name: str) -> str:

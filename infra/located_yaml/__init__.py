@@ -4,6 +4,7 @@
 ``document``  parses a text, and finds the location of a path
 ``values``    what was parsed, and the bounds of a document
 ``editing``   sets single values, and leaves all else as it is
+``mending``   renames, replaces or removes single entries, and proves that no more changed
 ``loader``    the YAML loader of this project
 ============  ========================================================================
 """

@@ -117,10 +117,10 @@ def _with_key(text: str, node: yaml.MappingNode, entry: str) -> str | None:
         if not node.value:
             start = text.index("{", node.start_mark.index) + 1
             return f"{text[:start]}{entry}{text[start:]}"
-        end = _end(node.value[-1]).index
+        end = end_of(node.value[-1]).index
         return f"{text[:end]}, {entry}{text[end:]}"
     column = node.value[0][0].start_mark.column
-    mark = _end(node.value[-1])
+    mark = end_of(node.value[-1])
     newline = "\r\n" if "\r\n" in text else "\n"
     line_end = text.find("\n", max(mark.index - (mark.column == 0), 0))
     if line_end < 0:
@@ -128,15 +128,15 @@ def _with_key(text: str, node: yaml.MappingNode, entry: str) -> str | None:
     return f"{text[: line_end + 1]}{' ' * column}{entry}{newline}{text[line_end + 1 :]}"
 
 
-def _end(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
+def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
     """Where an entry ends, without the comments and empty lines behind it."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
-        return _end(value.value[-1])
+        return end_of(value.value[-1])
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
-        return _end((value.value[-1], value.value[-1]))
+        return end_of((value.value[-1], value.value[-1]))
     if isinstance(value, yaml.ScalarNode) and value.start_mark.index == value.end_mark.index:
         return name.end_mark
     return value.end_mark

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeVar
 
 from infra.customjob.google import intent_store
 from infra.customjob.google import job_service as client
-from infra.customjob.protocol.ports import TERMINAL
+from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
 from localcloud import lifecycle
 from localcloud.faults.control import inject
 from localcloud.faults.model import Fault
@@ -23,7 +24,8 @@ from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.inventory.store import SERVICE, Store
 from localcloud.orphaned_plugins import end_orphaned_plugins
-from localcloud.vertex.records import JobRecord, JobTable
+from localcloud.tuning.records import TuningTable
+from localcloud.vertex.records import JobRecord, JobTable, RecordTable
 from vt.engine import attributes_file
 
 ROOT: Final = Path(__file__).parents[2]
@@ -54,17 +56,20 @@ class Arena:
     """One cloud, one project folder, one stack. Use with ``with``."""
 
     folder: Path
+    kind: JobKind = CUSTOM_JOB
+    """What the stack submits."""
     home: Home = field(init=False)
     env: dict[str, str] = field(init=False)
     table: FaultTable = field(init=False)
-    jobs: JobTable = field(init=False)
+    jobs: RecordTable[Any] = field(init=False)
     vertex: client.VertexJobs = field(init=False)
     _empty: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         self.home = Home(self.folder / "home", ROOT)
         self.table = FaultTable(self.home.faults)
-        self.jobs = JobTable(self.home.database)
+        tuning = self.kind is TUNING_JOB
+        self.jobs = (TuningTable if tuning else JobTable)(self.home.database)
 
     @property
     def project(self) -> Path:
@@ -88,10 +93,11 @@ class Arena:
             # Byte code is compiled once, which saves two thirds of a run's time.
             "PYTHONPYCACHEPREFIX": str(self.folder.parent / "bytecode"),
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
+            "CHAOS_TUNING": "1" if self.kind is TUNING_JOB else "",
         }
         for name in (client.EMULATOR, intent_store.EMULATOR):
             os.environ[name] = self.env[name]
-        self.vertex = client.connect(PROJECT, REGION)
+        self.vertex = client.connect(PROJECT, REGION, self.kind)
         self._make_bucket()
         shutil.copytree(ROOT / "tests" / "chaos" / "stack", self.project)
         (self.project / ".venv").symlink_to(ROOT / ".venv")
@@ -155,7 +161,9 @@ class Arena:
 
     # --- faults
     def fault(self, service: str, kind: str, **given: Any) -> int:
-        """Add a fault."""
+        """Add a fault; one on a method of CustomJobs is put on that of the arena's kind."""
+        if "method" in given:
+            given["method"] = given["method"].replace(CUSTOM_JOB.message, self.kind.message)
         return inject(self.home, Fault.parse(service=service, kind=kind, **given))
 
     def no_faults(self) -> None:
@@ -167,11 +175,21 @@ class Arena:
     # --- what there is
     def submitted(self, request_id: str) -> list[JobRecord]:
         """Every job the cloud ever accepted for a request."""
-        return [job for job in self.jobs.list() if job.labels.get("vt-request-id") == request_id]
+        label = self.kind.sent_label(REQUEST_ID_LABEL)
+        return [job for job in self.jobs.list() if job.labels.get(label) == request_id]
 
     def live(self, request_id: str) -> list[str]:
         """Ids of those that have not ended."""
         return [j.job_id for j in self.submitted(request_id) if j.state.value not in TERMINAL]
+
+    def cancelled_trials(self) -> list[str]:
+        """Ids of trials that somebody cancelled; a tuning job that goes on cancels none."""
+        if self.kind is not TUNING_JOB:
+            return []
+        going_on = [job.job_id for job in self.jobs.list() if job.state.value not in TERMINAL]
+        trials = [t for id_ in going_on for t in TuningTable(self.home.database).trials(id_)]
+        records = [JobTable(self.home.database).get(trial.job_id) for trial in trials]
+        return [job.job_id for job in records if job and "CANCEL" in job.state.value]
 
     def in_state(self, checkpoint: Path | None = None) -> dict[str, str]:
         """Request id and job id of every job in the stack's state, or in a copy of it."""
@@ -202,8 +220,11 @@ class Arena:
             if not job.state.terminal:
                 self.vertex.cancel(job.name)
         wait_for(lambda: all(job.state.terminal for job in self.jobs.list()), "jobs end")
-        for job in self.jobs.list():
-            self.jobs.delete(job.job_id)
+        trials = JobTable(self.home.database)
+        wait_for(lambda: all(job.state.terminal for job in trials.list()), "trials end")
+        for table in (self.jobs, trials):
+            for job in table.list():
+                table.delete(job.job_id)
         self.forget_state()
 
     def forget_state(self) -> None:

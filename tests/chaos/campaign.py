@@ -31,11 +31,13 @@ class Tally:
     jobs: int = 0
     duplicates: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    """Trials of tuning jobs that go on, and that somebody cancelled."""
     recoveries: list[float] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
-        return [*self.duplicates, *self.lost]
+        return [*self.duplicates, *self.lost, *self.cancelled]
 
 
 def run(arena: Arena, kills: int, seed: int, on_round: Callable[[Tally], None]) -> Tally:
@@ -98,6 +100,7 @@ def _settle(arena: Arena, jobs: str, tally: Tally) -> float:
     tally.recoveries.append(took)
     arena.end_all()  # an orphan may have the last word
     state = arena.in_state()
+    tally.cancelled += [f"trial {id_} was cancelled" for id_ in arena.cancelled_trials()]
     for job in jobs.split():
         request_id = job.replace(":", "-")
         submitted, live = arena.submitted(request_id), arena.live(request_id)

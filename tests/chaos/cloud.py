@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from infra.customjob.google.job_service import CREATE_TIMEOUT
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL,
@@ -90,6 +91,8 @@ class Cloud:
     turns: dict[str, TurnRecord] = field(default_factory=dict)
     sends: list[Send] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
+    kind: JobKind = CUSTOM_JOB
+    """The kind of all its jobs."""
 
     # --- time
     def advance(self, to: float) -> None:
@@ -119,6 +122,7 @@ class Cloud:
         request had the turn since; nor beside another request
         of the same job, as long as that one may take effect or its job goes on.
         """
+        labels = self.kind.labels_of(labels)
         request_id = labels[REQUEST_ID_LABEL]
         for other in self.sends:
             doubtful = not other.settled and self.time <= other.entered + DEADLINE
@@ -145,7 +149,7 @@ class Cloud:
             self.violations.append(f"{send.request_id} took effect while {others} go on")
         number = len(self.jobs) + 1
         record = JobSnapshot(
-            f"projects/1/locations/r/customJobs/{number}",
+            f"projects/1/locations/r/{self.kind.collection}/{number}",
             "JOB_STATE_PENDING",
             int(self.time) * 1000 + number,
             send.labels[DIGEST_LABEL],

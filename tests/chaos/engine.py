@@ -16,7 +16,9 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from infra.customjob import provider as module
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.protocol import withdrawal
+from infra.customjob.protocol.ports import JobSnapshot
 from infra.customjob.request import job_file as spec
 from infra.errors import OperatorError
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
@@ -46,18 +48,38 @@ class StateFile:
         self.resources = dict(resources)
 
 
-def inputs(run: int, command: str, on_delete: str) -> dict[str, Any]:
+def inputs(run: int, command: str, on_delete: str, kind: JobKind = CUSTOM_JOB) -> dict[str, Any]:
     """What the program declares for the job: its request with its real identity."""
-    body = spec.canonical({"displayName": JOB, "jobSpec": {"command": command}})
+    body = spec.canonical({"displayName": JOB, kind.spec: {"command": command}})
+    section = {} if kind is CUSTOM_JOB else {"section": kind.section}
     who = ("acme-ml-dev", "r", "dev", JOB)
     submission = spec.Submission(*who, run)
     return {
         # The engine hands numbers over as floats.
-        "submission": asdict(submission) | {"run": float(run)},
+        "submission": asdict(submission) | {"run": float(run)} | section,
         "requestId": spec.request_id_of(submission, body),
         "request": body,
         "options": {"labels": {}, "controlBucket": "control", "onDelete": on_delete},
     }
+
+
+class PortOfKind:
+    """The job service for one kind: its labels are written and searched as the real port does."""
+
+    def __init__(self, process: Process, kind: JobKind) -> None:
+        self._process, self._kind = process, kind
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+        """Send once, with the labels of this kind."""
+        return self._process.create(parent, body, self._kind.sent_labels(labels))
+
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+        """Jobs of this kind, by its own label."""
+        assert self._kind is self._process.cloud.kind, "jobs of another kind were listed"
+        return self._process.find(parent, request_id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._process, name)
 
 
 @contextmanager
@@ -69,7 +91,7 @@ def virtual_provider() -> Iterator[None]:
 
     with ExitStack() as stack:
         replaced = {
-            "_service": lambda props: CURRENT.process,
+            "_service": lambda props: PortOfKind(CURRENT.process, module._kind(props)),
             "_intents": lambda props: CURRENT.process,
             "ProcessEnvironment": lambda **kwargs: CURRENT.process.environment(**kwargs),
             "is_engine_alive": lambda: not CURRENT.process.engine_gone,

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, IntentState
 from infra.customjob.protocol.timing import Timing
 from infra.errors import JobRefusedError
@@ -53,10 +54,12 @@ class ProtocolMachine(RuleBasedStateMachine):
 
     steps = 0
     """Of all examples so far."""
+    kind = CUSTOM_JOB
+    """What the program declares."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.cloud = Cloud()
+        self.cloud = Cloud(kind=self.kind)
         self.files = [StateFile() for _ in range(FILES)]
         self.processes: list[Process] = []
         self.run, self.command, self.on_delete = 1, "a", "keep"
@@ -68,7 +71,7 @@ class ProtocolMachine(RuleBasedStateMachine):
 
     @property
     def program(self) -> dict:
-        declared = inputs(self.run, self.command, self.on_delete)
+        declared = inputs(self.run, self.command, self.on_delete, self.kind)
         self._asked_for[declared["requestId"]] = (self.run, self.command)
         return {JOB: declared}
 
@@ -274,12 +277,13 @@ class MachineResult:
     seed: int
 
 
-def run_machine(steps: int, seed_: int) -> MachineResult:
+def run_machine(steps: int, seed_: int, kind: JobKind = CUSTOM_JOB) -> MachineResult:
     """Run examples until ``steps`` rules were executed, or until the first violation."""
     done = examples = 0
     while done < steps:
         wanted = max(1, (steps - done) // STEPS_OF_AN_EXAMPLE)
-        machine = seed(seed_ + examples)(type("Protocol", (ProtocolMachine,), {"steps": 0}))
+        named = {"steps": 0, "kind": kind}
+        machine = seed(seed_ + examples)(type("Protocol", (ProtocolMachine,), named))
         how = settings(
             max_examples=min(wanted, EXAMPLES_OF_A_BATCH),
             stateful_step_count=STEPS_OF_AN_EXAMPLE,

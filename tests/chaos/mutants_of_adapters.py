@@ -84,6 +84,11 @@ PROVIDER: Final = of(
         "        REQUEST",
     ),
     (
+        "tuning jobs share the records of jobs",
+        "bucket, _kind(props).records)",
+        "bucket)",
+    ),
+    (
         "a changed request is no change",
         '            replaces = ["submission',
         '            replaces = [] and ["submission',
@@ -110,7 +115,17 @@ CLIENT: Final = of(
     (
         "jobs of the first releases are not looked for",
         "labelled(FORMER_REQUEST_ID_LABEL)",
-        "list[vertex_api.CustomJob]()",
+        "list[Any]()",
+    ),
+    (
+        "a tuning job has the labels of jobs, and its trials with it",
+        "**kind.sent_labels(labels)}",
+        "**labels}",
+    ),
+    (
+        "a tuning job is looked for by the label of jobs",
+        "labelled(self._kind.sent_label(REQUEST_ID_LABEL))",
+        "labelled(REQUEST_ID_LABEL)",
     ),
     (
         "a label that was copied makes a job another request's",

@@ -4,15 +4,24 @@ import secrets
 
 import pytest
 
+from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from tests.chaos.machine import run_machine
 
 STEPS = 5_000
+TUNING_STEPS = 2_000
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(None, id="fresh")])
-def test_whatever_dies_or_lies_one_job_comes_to_be_and_none_is_lost(seed):
+@pytest.mark.parametrize(
+    ("kind", "steps", "seed"),
+    [
+        pytest.param(CUSTOM_JOB, STEPS, 1, id="1"),
+        pytest.param(CUSTOM_JOB, STEPS, None, id="fresh"),
+        pytest.param(TUNING_JOB, TUNING_STEPS, None, id="tuning"),
+    ],
+)
+def test_whatever_dies_or_lies_one_job_comes_to_be_and_none_is_lost(kind, steps, seed):
     seed = secrets.randbelow(10**9) if seed is None else seed
-    print(f"seed {seed}: replay with run_machine({STEPS}, {seed})")  # shown if it fails
-    result = run_machine(STEPS, seed)
+    print(f"seed {seed}: replay with run_machine({steps}, {seed})")  # shown if it fails
+    result = run_machine(steps, seed, kind)
     assert not result.violations, "\n".join(result.violations)
-    assert result.steps >= STEPS
+    assert result.steps >= steps

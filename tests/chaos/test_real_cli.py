@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from infra.customjob.kinds import TUNING_JOB
 from tests.chaos import campaign, matrix, races, trial
 from tests.chaos.arena import Arena
 from tests.chaos.points import POINTS
@@ -57,6 +58,18 @@ def test_a_fault_under_a_submission_leaves_one_job(
 
 def test_two_ups_at_once_leave_one_job_that_both_know(arena: Arena) -> None:
     assert not races.race(arena, 2, "race:1:1").problem
+
+
+def test_killed_there_and_at_random_the_next_up_ends_with_one_tuning_job(
+    tmp_path: Path,
+) -> None:
+    seed = secrets.randbelow(10**6)
+    print(f"seed {seed}")
+    with Arena(tmp_path / "arena", TUNING_JOB) as tuning:
+        assert not trial.run(tuning, BY_NAME["F5"], "kill CLI", "f5t:1:1").problem
+        tally = campaign.run(tuning, 2, seed, lambda _: None)
+    assert not tally.problems
+    assert tally.kills >= 2
 
 
 def test_kills_at_random_moments_leave_every_job_once(arena: Arena) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.naming import is_local
 
 
-def of_job(project: str, region: str, number: str) -> tuple[str, str]:
+def of_job(project: str, region: str, number: str, kind: JobKind = CUSTOM_JOB) -> tuple[str, str]:
     """URLs of the job and of its logs, or the commands for a local job. ``number`` is its id."""
     if is_local(project):  # the local cloud has no console
-        return "vt local status", f"vt local logs {number}"
+        if kind is CUSTOM_JOB:
+            return "vt local status", f"vt local logs {number}"
+        return f"vt jobs show {number}", f"vt jobs logs {number}"
     console = "https://console.cloud.google.com"
     query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
     # The path since the product was renamed, as the official SDK prints it (2.7.0, jobs.py).

@@ -33,13 +33,15 @@ TURNS: Final = "turns/"
 _connect_lock = threading.Lock()
 
 
-def connect(project: str, bucket: str) -> BucketIntents:
+def connect(project: str, bucket: str, folder: str = "") -> BucketIntents:
     """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
+
+    ``folder`` ends with ``/`` and keeps the records of one kind of jobs apart.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
     """
-    return BucketIntents(storage_client(project), bucket)
+    return BucketIntents(storage_client(project), bucket, folder)
 
 
 def storage_client(project: str) -> storage.Client:
@@ -79,8 +81,8 @@ def _client(project: str, _address: str | None) -> storage.Client:
 class BucketIntents:
     """``ports.IntentStore`` over the official client."""
 
-    def __init__(self, client: storage.Client, bucket: str) -> None:
-        self._bucket, self._name = client.bucket(bucket), bucket
+    def __init__(self, client: storage.Client, bucket: str, folder: str = "") -> None:
+        self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
 
     def read(self, request_id: str) -> StoredIntent | None:
         """The record of a request, or None."""
@@ -114,12 +116,13 @@ class BucketIntents:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            names = [blob.name for blob in self._bucket.list_blobs(prefix=TURNS, timeout=TIMEOUT)]
+            prefix = self._folder + TURNS
+            names = [blob.name for blob in self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)]
         except NotFound:
             return frozenset()
         except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
             raise _unreachable(self._name, error) from None
-        return frozenset(name.removeprefix(TURNS).removesuffix(".json") for name in names)
+        return frozenset(name.removeprefix(prefix).removesuffix(".json") for name in names)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
         """An object's content with the blob of the same generation, or None."""
@@ -127,7 +130,8 @@ class BucketIntents:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            while (blob := self._bucket.get_blob(name, timeout=TIMEOUT)) is not None:
+            path = self._folder + name
+            while (blob := self._bucket.get_blob(path, timeout=TIMEOUT)) is not None:
                 try:
                     content = blob.download_as_bytes(
                         if_generation_match=blob.generation, timeout=TIMEOUT
@@ -144,7 +148,7 @@ class BucketIntents:
         from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
         from google.auth.exceptions import GoogleAuthError
 
-        blob = self._bucket.blob(name)
+        blob = self._bucket.blob(self._folder + name)
         try:
             blob.upload_from_string(
                 json.dumps(document),

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.protocol.ports import (
     DIGEST_LABEL,
     FORMER_REQUEST_ID_LABEL,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import grpc
 
     from infra.customjob.google import vertex_api
+
+    AnyJob = vertex_api.CustomJob | vertex_api.HyperparameterTuningJob
 
 #: Variable with host:port of the local job service. Only projects named ``local-…`` use it.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
@@ -50,7 +53,7 @@ PROVES_NOT_CREATED: Final = {
     "NOT_FOUND": "check project, region and the resources the job names",
     "FAILED_PRECONDITION": "do what the message says, then run again",
     "OUT_OF_RANGE": "correct the job file",
-    "UNIMPLEMENTED": "the service at this address does not offer custom jobs",
+    "UNIMPLEMENTED": "the service at this address does not offer such jobs",
     "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
 }
 
@@ -66,18 +69,23 @@ READ_HINTS: Final = {
 _connect_lock = threading.Lock()
 
 
-def connect(project: str, region: str) -> VertexJobs:
+def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB) -> VertexJobs:
     """The job service of a project's region, shared by all threads; see ``client``.
 
     A client for each submission would open a connection and request a token each time.
     """
     with _connect_lock:
-        return _connected(project, region, local_address(project))
+        return _connected(project, region, kind, local_address(project))
+
+
+@functools.lru_cache(maxsize=32)
+def _connected(project: str, region: str, kind: JobKind, address: str | None) -> VertexJobs:
+    return VertexJobs(_client_of(project, region, address), kind)
 
 
 @functools.lru_cache(maxsize=16)
-def _connected(project: str, region: str, _address: str | None) -> VertexJobs:
-    return VertexJobs(client(project, region))
+def _client_of(project: str, region: str, _address: str | None) -> vertex_api.JobServiceClient:
+    return client(project, region)
 
 
 def local_address(project: str) -> str | None:
@@ -152,10 +160,15 @@ def _transport(**arguments: Any) -> vertex_api.JobServiceGrpcTransport:
 
 
 class VertexJobs:
-    """``ports.JobService`` over the official client."""
+    """``ports.JobService`` over the official client, for jobs of one kind."""
 
-    def __init__(self, client: vertex_api.JobServiceClient) -> None:
-        self._client = client
+    def __init__(self, client: vertex_api.JobServiceClient, kind: JobKind = CUSTOM_JOB) -> None:
+        self._client, self._kind = client, kind
+
+    def _method(self, verb: str) -> Callable[..., Any]:
+        """The client's method, like ``create_custom_job``."""
+        plural = "s" if verb == "list" else ""
+        return getattr(self._client, f"{verb}_{self._kind.argument}{plural}")
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send once.
@@ -168,11 +181,11 @@ class VertexJobs:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            job = self._client.create_custom_job(
+            job = self._method("create")(
                 parent=parent,
-                custom_job=_to_proto(body, labels),
                 retry=None,
                 timeout=CREATE_TIMEOUT,
+                **{self._kind.argument: _to_proto(body, labels, self._kind)},
             )
         except GoogleAPICallError as error:
             code = _code(error)
@@ -193,49 +206,57 @@ class VertexJobs:
             ) from None
         if not job.name:
             raise InDoubtError("Vertex AI answered without a job's name")
-        return _snapshot(job)
+        return _snapshot(job, self._kind)
 
     def get(self, name: str) -> JobSnapshot | None:
         """The job, or None if its record is gone."""
         from google.api_core.exceptions import NotFound
 
         try:
-            return _snapshot(read(self._client.get_custom_job, name=name))
+            return _snapshot(read(self._method("get"), name=name), self._kind)
         except NotFound:
             return None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs labelled with the request id, also as the first releases labelled them.
+        """All jobs labelled with the request id, also as the first releases labelled CustomJobs.
 
         The service documents no filter for either of two labels, so it is asked twice.
         """
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
-        def list_custom_jobs(**arguments: Any) -> list[vertex_api.CustomJob]:
-            return list(
-                self._client.list_custom_jobs(**arguments)
-            )  # reading a later page may fail as well
+        def list_jobs(**arguments: Any) -> list[AnyJob]:
+            return list(self._method("list")(**arguments))  # reading a later page may fail as well
 
-        def labelled(label: str) -> list[vertex_api.CustomJob]:
+        def labelled(label: str) -> list[AnyJob]:
             request = {"parent": parent, "filter": f"labels.{label}={request_id}"}
-            return read(list_custom_jobs, request=request)
+            return read(list_jobs, request=request)
 
         try:
-            own, former = labelled(REQUEST_ID_LABEL), labelled(FORMER_REQUEST_ID_LABEL)
-            # A label without the prefix may be a file's own, on a job of another request.
-            own += [job for job in former if REQUEST_ID_LABEL not in job.labels]
-            return [_snapshot(job) for job in own]
+            own = labelled(self._kind.sent_label(REQUEST_ID_LABEL))
+            if self._kind is CUSTOM_JOB:
+                former = labelled(FORMER_REQUEST_ID_LABEL)
+                # A label without the prefix may be a file's own, on a job of another request.
+                own += [job for job in former if REQUEST_ID_LABEL not in job.labels]
+            return [_snapshot(job, self._kind) for job in own]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
                 f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
             ) from None
+
+    def log_ids(self, name: str) -> list[str]:
+        """Ids of the logs that say why the job failed: its own, or that of a failed trial."""
+        if self._kind is CUSTOM_JOB:
+            return [name.rpartition("/")[2]]
+        trials = read(self._method("get"), name=name).trials
+        failed = [each.custom_job for each in trials if each.state.name == "INFEASIBLE"]
+        return [each.rpartition("/")[2] for each in failed if each][-1:]
 
     def cancel(self, name: str) -> None:
         """Request cancellation. Ignores a job that has ended or does not exist."""
         from google.api_core.exceptions import FailedPrecondition, NotFound
 
         try:
-            read(self._client.cancel_custom_job, name=name)
+            read(self._method("cancel"), name=name)
         except (FailedPrecondition, NotFound):
             return  # it has ended, or was deleted
 
@@ -245,7 +266,7 @@ class VertexJobs:
         from google.auth.exceptions import GoogleAuthError
 
         try:
-            operation = read(self._client.delete_custom_job, name=name)
+            operation = read(self._method("delete"), name=name)
             operation.result(timeout=READ_DEADLINE)
         except NotFound:
             return
@@ -291,23 +312,25 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
         ) from None
 
 
-def _to_proto(body: str, labels: Mapping[str, str]) -> vertex_api.CustomJob:
+def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
     from google.protobuf.json_format import ParseDict, ParseError
 
     from infra.customjob.google import vertex_api
 
     message = json.loads(body)
-    message["labels"] = {**message.get("labels", {}), **labels}
-    job = vertex_api.CustomJob()
+    message["labels"] = {**message.get("labels", {}), **kind.sent_labels(labels)}
+    job = getattr(vertex_api, kind.message)()
     try:
-        ParseDict(message, vertex_api.CustomJob.pb(job))
+        ParseDict(message, type(job).pb(job))
     except ParseError as error:
-        raise NotSubmittedError(f"the request is no CustomJob, nothing was sent: {error}") from None
+        raise NotSubmittedError(
+            f"the request is no {kind.message}, nothing was sent: {error}"
+        ) from None
     return job
 
 
-def _snapshot(job: vertex_api.CustomJob) -> JobSnapshot:
-    message, labels = type(job).pb(job), own_labels(job.labels)
+def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
+    message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
     return JobSnapshot(
         name=job.name,
         state=job.state.name,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Set
 from typing import Final
 
 from infra.customjob import rules
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.request import hints
 from infra.customjob.request.message import to_camel_case
 from infra.customjob.rules import Finding, Job
@@ -16,44 +17,59 @@ from infra.located_yaml.document import MAX_PROBLEMS, Document
 
 #: Longest hint in characters. The longest one of a rule names all regions.
 MAX_HINT: Final = 700
+#: What to write where the field with the CustomJobSpec is missing.
+SPEC_HINTS: Final = {
+    "jobSpec": "beside displayName and labels, REST's form has everything else in jobSpec",
+    "trialJobSpec": "it says what each trial runs, as the jobSpec of a CustomJob",
+}
 
 
-def findings(parsed: Document, job: Job, left_out: Set[Path] = frozenset()) -> Iterator[Problem]:
+def findings(
+    parsed: Document, job: Job, kind: JobKind = CUSTOM_JOB, left_out: Set[Path] = frozenset()
+) -> Iterator[Problem]:
     """Findings of the rules in ``job``, which was read from ``parsed``; at most ``MAX_PROBLEMS``.
 
     Reports nothing at a path that could not be read: a misspelt field is one mistake, and not a
     missing field as well. A missing field whose path is in ``left_out`` is reported at its key.
     """
-    return itertools.islice(_findings(parsed, job, left_out), MAX_PROBLEMS)
+    return itertools.islice(_findings(parsed, job, kind, left_out), MAX_PROBLEMS)
 
 
-def _findings(parsed: Document, job: Job, left_out: Set[Path]) -> Iterator[Problem]:
-    if "jobSpec" not in job.request:
-        if not job.unreadable:
-            location = parsed.location(())
-            hint = "beside displayName and labels, REST's form has everything else in jobSpec"
-            yield Problem("jobSpec is missing", "", hint, location=location, rule="job-spec")
+def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) -> Iterator[Problem]:
+    has_spec = "jobSpec" in job.request
+    if not has_spec and not any(_may_hide_spec(path, kind) for path in job.unreadable):
+        location, what = parsed.location(()), f"{kind.spec} is missing"
+        yield Problem(what, "", SPEC_HINTS[kind.spec], location=location, rule="job-spec")
+    if not has_spec and kind is CUSTOM_JOB:
         return
-    gcloud_form = not any(to_camel_case(key) == "jobSpec" for key in parsed.root.content)
+    gcloud_form = kind is CUSTOM_JOB and not any(
+        to_camel_case(key) == "jobSpec" for key in parsed.root.content
+    )
     for rule in rules.RULES:
-        if rule.check is None:
+        if rule.check is None or not (has_spec or rule.subject in rules.OF_TUNING):
             continue
         for finding in rule.check(job):
             if _is_unreadable(finding, job.unreadable):
                 continue
-            path = finding.path
+            path = kind.path_in_message(finding.path)
             if gcloud_form and path[:1] == ("jobSpec",):
                 path = path[1:]
-            written = _path_in_file(parsed, path)
+            written = path_in_file(parsed, path)
             location, what = parsed.location(written), finding.what
             for empty in left_out:
                 if empty[:-1] == written and to_camel_case(str(empty[-1])) == finding.missing:
                     path, what = empty, "has no value"
                     location = parsed.location(path, key=True)
-            hint = redacted(finding.hint)[:MAX_HINT]  # it may quote a value of any length
+            # It may quote a value of any length.
+            hint = kind.in_words(redacted(finding.hint)[:MAX_HINT])
             value = redacted(finding.value)
             level = finding.level or rule.level
             yield Problem(what, value, hint, path, location, rule.id, level)
+
+
+def _may_hide_spec(path: Path, kind: JobKind) -> bool:
+    """Whether the spec may be what stands at ``path``, and could not be read."""
+    return kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
 
 
 def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
@@ -81,7 +97,7 @@ def _may_stand_for(field: str, missing: str) -> bool:
     return nearest(field, [missing]) is not None or any(field in fields for fields in inside)
 
 
-def _path_in_file(parsed: Document, path: Path) -> Path:
+def path_in_file(parsed: Document, path: Path) -> Path:
     """``path`` with the keys as the file spells them: they may be snake_case."""
     value, written = parsed.root, list[str | int]()
     for part in path:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.request import references
 from infra.customjob.rules.context import FileDefaults
 from infra.errors import UnknownReferenceError
 
 
 def fill_in(
-    message: dict[str, Any], defaults: FileDefaults, table: references.Table
+    message: dict[str, Any],
+    defaults: FileDefaults,
+    table: references.Table,
+    kind: JobKind = CUSTOM_JOB,
 ) -> dict[str, str]:
     """Add what ``message`` lacks; field -> the text of the stack file that gave it.
 
     A default with an unknown reference is left out: it is a mistake of the stack file.
     """
-    spec, filled = message.get("jobSpec"), dict[str, str]()
+    spec, filled = message.get(kind.spec), dict[str, str]()
     if not isinstance(spec, dict):
         return filled
     for path, text in defaults.fields.items():

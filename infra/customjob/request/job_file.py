@@ -1,4 +1,7 @@
-"""From a job file and references to the CustomJob request, with all mistakes at once. Pure."""
+"""From a job file and references to the request, with all mistakes at once. Pure.
+
+A file is a CustomJob or a HyperparameterTuningJob (``infra.customjob.kinds``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from infra.customjob.kinds import CUSTOM_JOB, JobKind
 from infra.customjob.request import checking, defaults, ignoring, references
 from infra.customjob.request.message import MessageBuilder
 from infra.customjob.rules.context import FILE_ONLY, Context, JobFacts
@@ -41,17 +45,28 @@ class JobRequest:
     submission: Submission
     request_id: str
     body: str
-    """The CustomJob message as canonical JSON: REST's names, sorted keys, no spaces."""
+    """The message as canonical JSON: REST's names, sorted keys, no spaces."""
     used: frozenset[str]
     """References the file uses, like ``buckets.data``."""
     warnings: tuple[Problem, ...]
     filled_in: Mapping[str, str] = field(default_factory=dict)
     """What the stack's ``jobDefaults`` gave: field -> the text of the stack file."""
+    kind: JobKind = CUSTOM_JOB
 
     @property
     def message(self) -> dict[str, Any]:
-        """The CustomJob message."""
+        """The message."""
         return json.loads(self.body)
+
+    @property
+    def trial(self) -> dict[str, Any]:
+        """The CustomJob message that runs: the message itself, or that of one trial."""
+        return self.kind.trial_of(self.message)
+
+    @property
+    def account(self) -> str:
+        """The address of the account that it runs as; empty if it names none."""
+        return str(self.trial["jobSpec"].get("serviceAccount", ""))
 
     @property
     def digest(self) -> str:
@@ -61,18 +76,13 @@ class JobRequest:
     @property
     def output_directory(self) -> str:
         """``baseOutputDirectory`` of the job, a gs:// URI; empty if it has none."""
-        return output_directory(self.body)
+        directory = self.trial["jobSpec"].get("baseOutputDirectory", {})
+        return directory.get("outputUriPrefix", "")
 
 
 def digest_of(body: str) -> str:
     """Request digest: SHA-256 of a message's canonical JSON, in hex."""
     return hashlib.sha256(body.encode()).hexdigest()
-
-
-def output_directory(body: str) -> str:
-    """``baseOutputDirectory`` of a message given as JSON; empty if it has none."""
-    spec = json.loads(body)["jobSpec"]
-    return spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
 
 
 def canonical(message: Mapping[str, Any]) -> str:
@@ -106,13 +116,14 @@ def load(
     submission: Submission,
     table: references.Table,
     context: Context = FILE_ONLY,
+    kind: JobKind | None = CUSTOM_JOB,
 ) -> JobRequest:
     """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
 
     Raises:
         ConfigError: with every mistake in the file.
     """
-    result = check_job_file(data, file, submission, table, context)
+    result = check_job_file(data, file, submission, table, context, kind)
     if result.request is None:
         raise ConfigError(result.errors)
     return result.request
@@ -124,8 +135,12 @@ def check_job_file(
     submission: Submission,
     table: references.Table,
     context: Context = FILE_ONLY,
+    kind: JobKind | None = None,
 ) -> JobFileResult:
-    """Like ``load``, but returns mistakes and warnings together. Raises nothing."""
+    """Like ``load``, but returns mistakes and warnings together. Raises nothing.
+
+    ``kind`` is the wanted one; None takes what the file is.
+    """
     try:
         parsed = document.read(data, file)
     except ConfigError as unreadable:
@@ -136,15 +151,11 @@ def check_job_file(
         "job.run": str(submission.run),
         REQUEST_ID: "${" + REQUEST_ID + "}",
     }
-    builder = MessageBuilder(parsed, known)
+    builder = MessageBuilder(parsed, known, kind)
     message, filled = builder.build_message(), dict[str, str]()
     if message is not None:
-        message.setdefault("displayName", f"{submission.stack}-{submission.job}")
-        if context.encryption_key:
-            message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
-        filled = defaults.fill_in(message, context.defaults, known)
-        builder.used.update(name for text in filled.values() for name in references.names_in(text))
-    job = None if message is None else Job(message, context, tuple(builder.unreadable))
+        filled = _fill_in(message, submission, known, context, builder)
+    job = None if message is None else _job(message, context, builder)
     found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
     found, ignored = ignoring.apply(found, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
@@ -155,8 +166,33 @@ def check_job_file(
     draft = canonical(message)
     request_id = request_id_of(submission, draft)
     body = draft.replace("${" + REQUEST_ID + "}", request_id)
-    request = JobRequest(submission, request_id, body, frozenset(builder.used), warnings, filled)
+    used, kind = frozenset(builder.used), builder.kind
+    request = JobRequest(submission, request_id, body, used, warnings, filled, kind)
     return JobFileResult(request, (), warnings, facts, notes, ignored)
+
+
+def _fill_in(
+    message: dict[str, Any],
+    submission: Submission,
+    known: references.Table,
+    context: Context,
+    builder: MessageBuilder,
+) -> dict[str, str]:
+    """Add what the file leaves out; what came of ``jobDefaults``."""
+    message.setdefault("displayName", f"{submission.stack}-{submission.job}")
+    if context.encryption_key:
+        message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
+    filled = defaults.fill_in(message, context.defaults, known, builder.kind)
+    builder.used.update(name for text in filled.values() for name in references.names_in(text))
+    return filled
+
+
+def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
+    """The message as the rules read it: a CustomJob, which a trial is as well."""
+    kind = builder.kind
+    unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
+    tuning = None if kind is CUSTOM_JOB else message
+    return Job(kind.trial_of(message), context, unreadable, tuning)
 
 
 def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
@@ -173,7 +209,7 @@ def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | Non
     """What the builder and the rules found."""
     if job is None:
         return [*builder.problems, *builder.remarks]
-    broken = list(checking.findings(parsed, job, builder.left_out))
+    broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
     # A field that a rule misses is one finding, also if it is there without a value.
     missing = {problem.path for problem in broken} & builder.left_out
     remarks = [remark for remark in builder.remarks if remark.path not in missing]
@@ -192,6 +228,7 @@ class JobFile:
     data: bytes
     file: str
     submission: Submission
+    kind: JobKind = CUSTOM_JOB
 
 
 def check_job_files(
@@ -201,7 +238,7 @@ def check_job_files(
 
     def check(one: JobFile, others: Mapping[str, JobFacts]) -> JobFileResult:
         in_stack = dataclasses.replace(context, others=others)
-        return check_job_file(one.data, one.file, one.submission, table, in_stack)
+        return check_job_file(one.data, one.file, one.submission, table, in_stack, one.kind)
 
     results = {one.submission.job: check(one, {}) for one in files}
     facts = {job: result.facts for job, result in results.items()}

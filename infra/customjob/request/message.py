@@ -1,23 +1,31 @@
-"""Build the CustomJob message from a document: fields, types and oneofs of the official client.
+"""Build a job's message from a document: fields, types and oneofs of the official client.
 
-The fields come from ``catalog/custom_job.json``, generated from the client's types. Keys may be
-camelCase, as in REST and gcloud, or snake_case, as in the Python client. The message is camelCase.
+The fields come from ``catalog/custom_job.json`` and ``catalog/tuning_job.json``, generated from the
+client's types. Keys may be camelCase, as in REST and gcloud, or snake_case, as in the Python
+client. The message is camelCase.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
+from infra.customjob.kinds import CUSTOM_JOB, JobKind, kind_of_fields
 from infra.customjob.request import hints, references
 from infra.customjob.request.hints import messages
 from infra.customjob.rules import documented
 from infra.customjob.secret_patterns import redacted
-from infra.errors import Path, Problem, UnknownReferenceError
+from infra.errors import Mend, Path, Problem, UnknownReferenceError
 from infra.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 
 #: A duration as JSON writes it.
 DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
+#: A point in time as JSON writes it (RFC 3339).
+TIMESTAMP: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})\Z"
+)
 #: No problem shows a value from below this field: it may be a secret.
 IN_ENV: Final = "env"
 #: Integer types and the first value that is out of range.
@@ -35,7 +43,10 @@ def to_camel_case(key: str) -> str:
 class MessageBuilder:
     """Builds the message from a document and collects every problem on the way."""
 
-    def __init__(self, document: Document, table: references.Table) -> None:
+    def __init__(
+        self, document: Document, table: references.Table, kind: JobKind | None = None
+    ) -> None:
+        """``kind`` is the wanted one; None takes what the file is."""
         self.document = document
         self.table = table
         self.problems: list[Problem] = []
@@ -49,17 +60,23 @@ class MessageBuilder:
         """Names of all references in the document."""
         keys = {to_camel_case(key) for key in document.root.content}
         wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
-        self._rest_form = bool(keys & wrapper)
+        self.wanted = kind
+        self.kind = kind_of_fields(keys)
+        """What the file is, by its fields."""
+        self._rest_form = self.kind is not CUSTOM_JOB or bool(keys & wrapper)
         self._lone: set[Path] = set()
         """Paths in the file of single values that stand for a list."""
 
     def build_message(self) -> dict[str, Any] | None:
-        """The message in REST's form, from REST's form or gcloud's (the jobSpec alone)."""
-        if other := hints.other_resource(map(to_camel_case, self.document.root.content)):
-            what, hint = f"is a {other}, not a CustomJob", hints.OTHER_HINTS[other]
+        """The message in REST's form, from REST's form or gcloud's (a job's jobSpec alone)."""
+        wanted = self.wanted or self.kind
+        other = hints.other_resource(map(to_camel_case, self.document.root.content))
+        if other or wanted is not self.kind:
+            other = other or self.kind.message
+            what, hint = f"is a {other}, not a {wanted.message}", hints.OTHER_HINTS[other]
             return self._add("other-resource", (), what, "", hint)
         if self._rest_form:
-            return self._message(self.document.root, "CustomJob", ())
+            return self._message(self.document.root, self.kind.message, ())
         spec = self._message(self.document.root, "CustomJobSpec", ())
         return None if spec is None else {"jobSpec": spec}
 
@@ -83,7 +100,7 @@ class MessageBuilder:
                 break
             field = to_camel_case(key)
             if field not in fields:
-                self._add_unknown_field(key, field, name, (*path, key))
+                self._add_unknown_field(key, field, name, (*path, key), value.content)
             elif field in result:
                 self._add(
                     "duplicate-field", (*path, key), "the same field twice", key,
@@ -99,13 +116,13 @@ class MessageBuilder:
             return self._mark_unreadable(path)
         if value.content is None and not isinstance(path[-1], int):
             what = "has no value, so it is left out"
-            self._remark("no-value", path, what, "write one, or remove the key")
+            hint = "write one, or remove the key"
+            self._remark("no-value", path, what, hint, Mend("remove"))
             self.left_out.add(path)
             return None
         if row["type"] == "output":
-            return self._add(
-                "output-field", path, "is filled in by the service", "", "remove it", key=True
-            )
+            what, hint = "is filled in by the service", "remove it"
+            return self._add("output-field", path, what, "", hint, key=True, mend=Mend("remove"))
         if not row.get("repeated"):
             return self._single(value, row, path)
         if not isinstance(value.content, list):
@@ -138,7 +155,13 @@ class MessageBuilder:
             return self._message(value, row["message"], path)
         if kind == "map":
             return self._map(value, path)
-        convert = {"bool": self._bool, "duration": self._duration, "enum": self._enum}
+        convert = {
+            "bool": self._bool,
+            "duration": self._duration,
+            "timestamp": self._timestamp,
+            "double": self._double,
+            "enum": self._enum,
+        }
         if kind in LIMITS:
             return self._integer(value, LIMITS[kind], path)
         if kind == "string":
@@ -154,7 +177,8 @@ class MessageBuilder:
             hint = hints.not_text(value.content, value.text)
             if IN_ENV in path and not isinstance(value.content, bool):
                 hint = "put it in quotes"
-            return self._add("not-text-value", path, "must be text", value.text, hint)
+            quoted = Mend("value", value.text) if value.text else None
+            return self._add("not-text-value", path, "must be text", value.text, hint, mend=quoted)
         try:
             text = references.resolve(value.content, self.table)
         except UnknownReferenceError as unknown:
@@ -180,16 +204,19 @@ class MessageBuilder:
     def _bool(self, value: Value, _row: dict[str, Any], path: Path) -> bool | None:
         if isinstance(value.content, bool):
             return value.content
-        return self._add_wrong_type(path, "must be true or false", value, "without quotes")
+        word = value.content.lower() if isinstance(value.content, str) else ""
+        mend = Mend("value", word == "true") if word in ("true", "false") else None
+        return self._add_wrong_type(path, "must be true or false", value, "without quotes", mend)
 
     def _integer(self, value: Value, limit: int, path: Path) -> int | None:
         number = value.content
         if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,19}", number):
             number = int(number)  # JSON writes int64 as text
         if isinstance(number, bool) or not isinstance(number, int):
-            return self._add_wrong_type(
-                path, "must be a whole number", value, hints.not_whole(value.text)
-            )
+            whole = hints.whole_number(value.text)
+            mend = None if whole is None else Mend("value", whole)
+            what, hint = "must be a whole number", hints.not_whole(value.text)
+            return self._add_wrong_type(path, what, value, hint, mend)
         if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
             what = f"is read by YAML as {number}"
             return self._add("yaml-number", path, what, value.text, "write it plainly")
@@ -198,12 +225,34 @@ class MessageBuilder:
             return self._add("number-range", path, "is out of range", value.text, hint)
         return number
 
+    def _double(self, value: Value, _row: dict[str, Any], path: Path) -> float | int | None:
+        number = value.content
+        if isinstance(number, str) and hints.NUMBER.fullmatch(number):
+            # YAML 1.1 takes 1e-4 for text: it wants 1.0e-4. Every other reader has a number.
+            number = float(number)
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return self._add_wrong_type(path, "must be a number", value, "like 0.1 or 1.0e-4")
+        if isinstance(number, int) and not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
+            what = f"is read by YAML as {number}"
+            return self._add("yaml-number", path, what, value.text, "write it plainly")
+        if not math.isfinite(number):
+            return self._add("number-range", path, "is not finite", value.text, "write a number")
+        whole = isinstance(number, int) or not number.is_integer() or abs(number) >= 2**53
+        return number if whole else int(number)  # 1 and 1.0 are the same double
+
+    def _timestamp(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
+        if isinstance(value.content, str) and TIMESTAMP.match(value.content):
+            return value.content
+        got, hint = value.text or "a mapping or list", 'RFC 3339, like "2027-01-31T12:00:00Z"'
+        return self._add("timestamp-format", path, "is not a point in time", got, hint)
+
     def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
         if isinstance(value.content, str) and DURATION.match(value.content):
             return value.content
         got = value.text or "a mapping or list"
-        hint = hints.not_a_duration(value.text)
-        return self._add("duration-format", path, "is not a duration", got, hint)
+        hint, meant = hints.not_a_duration(value.text), hints.seconds(value.text)
+        mend = Mend("value", meant) if meant else None
+        return self._add("duration-format", path, "is not a duration", got, hint, mend=mend)
 
     def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:
         if value.content in row["values"]:
@@ -212,7 +261,8 @@ class MessageBuilder:
             return self._add_wrong_type(path, "must be one of the API's names", value, "a name")
         what = "is not one of the API's values"
         hint = hints.not_a_value(value.text, row["values"])
-        return self._add("enum-value", path, what, value.text, hint)
+        mend = hints.mend_of_value(value.text, row["values"])
+        return self._add("enum-value", path, what, value.text, hint, mend=mend)
 
     def _check_oneofs(
         self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
@@ -231,16 +281,24 @@ class MessageBuilder:
                 hint = "give only one of them"
                 self.problems.append(Problem(f"has {both}", "", hint, path, location, "one-of"))
 
-    def _add_unknown_field(self, key: str, field: str, name: str, path: Path) -> None:
-        rule, hint = hints.not_a_field(key, field, name)
+    def _add_unknown_field(
+        self, key: str, field: str, name: str, path: Path, others: Mapping[str, Any]
+    ) -> None:
+        rule, hint = hints.not_a_field(key, field, name, self.kind)
+        meant = hints.certain_field(key, name, self.kind) if rule == "unknown-field" else None
+        there = {to_camel_case(other) for other in others}
+        mend = Mend("rename", meant) if meant and meant not in there else None
         self._mark_unreadable(path)
         location = self.document.location(path, key=True)
-        what = f"is no field of {name}"
-        self.problems.append(Problem(what, "", hint, path, location, rule))
+        what = f"is no field of {name.rpartition('.')[2]}"
+        self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
 
-    def _add_wrong_type(self, path: Path, what: str, value: Value, hint: str = "") -> None:
+    def _add_wrong_type(
+        self, path: Path, what: str, value: Value, hint: str = "", mend: Mend | None = None
+    ) -> None:
         kinds = {dict: "a mapping", list: "a list"}
-        self._add("wrong-type", path, what, kinds.get(type(value.content), value.text), hint)
+        got = kinds.get(type(value.content), value.text)
+        self._add("wrong-type", path, what, got, hint, mend=mend)
 
     def _add(
         self,
@@ -251,6 +309,7 @@ class MessageBuilder:
         hint: str = "",
         *,
         key: bool = False,
+        mend: Mend | None = None,
     ) -> None:
         self._mark_unreadable(path)
         location = self.document.location(path, key=key)
@@ -258,13 +317,16 @@ class MessageBuilder:
         if IN_ENV in path:
             value = ""  # it may be a secret at the wrong place
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(what, redacted(value), hint, path, location, rule))
+            shown = redacted(value)
+            self.problems.append(Problem(what, shown, hint, path, location, rule, mend=mend))
 
-    def _remark(self, rule: str, path: Path, what: str, hint: str) -> None:
+    def _remark(
+        self, rule: str, path: Path, what: str, hint: str, mend: Mend | None = None
+    ) -> None:
         """Add a warning or a note, whichever the rule is."""
         location = self.document.location(path, key=True)
         level = documented.LEVELS[rule]
-        self.remarks.append(Problem(what, "", hint, path, location, rule, level))
+        self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
 
     def _mark_unreadable(self, path: Path) -> None:
         place: list[str | int] = [] if self._rest_form else ["jobSpec"]

@@ -39,11 +39,18 @@ SUBJECTS: Final = (
     "identity",
     "task.tracking",
     "naming",
+    "tuning.metrics",
+    "tuning.parameters",
+    "tuning.search",
+    "tuning.trials",
     "stack.stack",
     "stack.limits",
     "stack.fit_network",
     "stack.fit_reservations",
 )
+
+#: Subjects of rules about tuning jobs alone, as the rules have them.
+OF_TUNING: Final = frozenset(("metrics", "parameters", "search", "trials"))
 
 for subject in SUBJECTS:
     importlib.import_module(f"{__name__}.{subject}")
@@ -54,6 +61,7 @@ ALL: Final[tuple[Rule, ...]] = (*documented.RULES, *RULES)
 __all__ = [
     "ALL",
     "FILE_ONLY",
+    "OF_TUNING",
     "RULES",
     "BucketFacts",
     "Context",

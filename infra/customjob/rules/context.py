@@ -103,7 +103,9 @@ class JobFacts:
     attachment: str = ""
     """The network attachment it joins, empty if none."""
     nodes: int = 0
-    """Machines of all its pools."""
+    """Machines of all its pools; of a tuning job, those of one trial."""
+    parallel: int = 1
+    """How many of it run at once: the trials of a tuning job."""
     reservation_requests: tuple[ReservationRequest, ...] = ()
 
 

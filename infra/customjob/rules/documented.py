@@ -9,6 +9,7 @@ from infra.errors import Level
 
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
 CUSTOM_JOB: Final = TYPES + "custom_job.py"
+TUNING: Final = TYPES + "hyperparameter_tuning_job.py"
 #: How gcloud turns a file into the message: null resets a field, a list is made of a single value.
 DECODER: Final = "Google Cloud CLI 528.0.0, apitools/base/protorpclite/protojson.py"
 
@@ -33,14 +34,15 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
     ("yaml-number", "Whole numbers are written plainly, not as 012 or 1_000.", YAML),
     ("number-range", "Numbers fit into their field.", CUSTOM_JOB),
     ("duration-format", 'Durations are seconds with an s, like "3600s".', CUSTOM_JOB),
+    ("timestamp-format", "Points in time are written as RFC 3339 has them.", TUNING),
     ("enum-value", "Names are among those the API has.", TYPES + "accelerator_type.py"),
-    ("other-resource", "A job file is a CustomJob, no tuning job and no pipeline.", CUSTOM_JOB),
+    ("other-resource", "A file is the kind of job that its section of the stack has.", CUSTOM_JOB),
     ("one-of", "Of fields that exclude one another only one is given.", CUSTOM_JOB),
     ("unknown-reference", "Every ${kind.name} is something the stack has.", "docs/job-files.md"),
     ("ignore", "An ignored rule is named, can be ignored, and has a reason.", ""),
     (
         "job-spec",
-        "REST's form has a jobSpec.",
+        "REST's form has a jobSpec, and a tuning job a trialJobSpec.",
         CUSTOM_JOB,
     ),
 ]

@@ -155,6 +155,8 @@ class Job:
     context: Context = FILE_ONLY
     unreadable: tuple[Path, ...] = ()
     """Paths whose value could not be read: their absence proves nothing."""
+    tuning: Request | None = None
+    """The HyperparameterTuningJob that ``request`` is a trial of; None of a job of its own."""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -166,6 +168,13 @@ class Job:
         """Worker pools that are not skipped."""
         specs = self.spec.get("workerPoolSpecs", [])
         return tuple(Pool(index, spec) for index, spec in enumerate(specs) if spec)
+
+    @property
+    def parallel(self) -> int:
+        """How many of it run at once: the trials of a tuning job, else 1."""
+        tuning = self.tuning or {}
+        counts = (tuning.get("maxTrialCount", 1), tuning.get("parallelTrialCount", 1))
+        return max(1, min(counts))
 
     @property
     def region(self) -> str | None:

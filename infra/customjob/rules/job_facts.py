@@ -21,7 +21,7 @@ def job_facts_of(job: Job) -> JobFacts:
             pool.machine_type,
             pool.accelerator,
             pool.count,
-            pool.replicas,
+            pool.replicas * job.parallel,
         )
         for pool in job.pools
         if pool.reserved
@@ -31,6 +31,7 @@ def job_facts_of(job: Job) -> JobFacts:
         network=job.spec.get("network", ""),
         attachment=job.spec.get("pscInterfaceConfig", {}).get("networkAttachment", ""),
         nodes=sum(pool.replicas for pool in job.pools),
+        parallel=job.parallel,
         reservation_requests=requests,
     )
 

@@ -1,27 +1,39 @@
-"""Submit the jobs that CHAOS_JOBS names, each `name:version:run`."""
+"""Submit the jobs that CHAOS_JOBS names, each `name:version:run`; or tuning jobs (CHAOS_TUNING)."""
 
 import os
 
 import pulumi
 
 from infra.customjob.google import job_service as client
+from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from infra.customjob.request.job_file import JobRequest, Submission, canonical
-from tests.chaos.impatient import ImpatientJob
+from tests.chaos.impatient import ImpatientJob, ImpatientTuningJob
 
 PROJECT, REGION = "local-chaos", "us-central1"
 #: Seconds to wait for machines that do not come; 0: not to wait.
 WAIT = float(os.environ.get("CHAOS_WAIT", "0"))
+KIND = TUNING_JOB if os.environ.get("CHAOS_TUNING") else CUSTOM_JOB
 POOL = {
     "replicaCount": "1",
     "machineSpec": {"machineType": "n1-standard-4"},
     "containerSpec": {"imageUri": "python:3.11", "command": ["sleep", "3600"]},
 }
+#: What a tuning job has beside its trials' spec.
+STUDY = {
+    "maxTrialCount": 4,
+    "parallelTrialCount": 2,
+    "studySpec": {
+        "algorithm": "RANDOM_SEARCH",
+        "metrics": [{"metricId": "a", "goal": "MAXIMIZE"}],
+        "parameters": [{"parameterId": "x", "doubleValueSpec": {"minValue": 0, "maxValue": 1}}],
+    },
+}
 
 
 async def reached(name: str) -> None:
     """Wait as a stack with `wait: running` does; looking is what a fault can hold."""
-    service = client.connect(PROJECT, REGION)
+    service = client.connect(PROJECT, REGION, KIND)
     await wait_for_job(
         Wait(name, 1, "running", WAIT), name, WaitPorts(service.get, lambda *_: [], print)
     )
@@ -29,9 +41,10 @@ async def reached(name: str) -> None:
 
 for text in os.environ["CHAOS_JOBS"].split():
     name, version, run = text.split(":")
-    spec = {"labels": {"v": version}, "jobSpec": {"workerPoolSpecs": [POOL]}}
-    body = canonical({"displayName": name, **spec})
-    job = ImpatientJob(
+    spec = {"labels": {"v": version}, KIND.spec: {"workerPoolSpecs": [POOL]}}
+    study = STUDY if KIND is TUNING_JOB else {}
+    body = canonical({"displayName": name, **spec, **study})
+    job = (ImpatientTuningJob if KIND is TUNING_JOB else ImpatientJob)(
         name,
         request=JobRequest(
             Submission(PROJECT, REGION, "chaos", name, int(run)),
@@ -39,6 +52,7 @@ for text in os.environ["CHAOS_JOBS"].split():
             body,
             frozenset(),
             (),
+            kind=KIND,
         ),
         labels={},
         control_bucket="control",

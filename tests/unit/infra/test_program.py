@@ -11,7 +11,8 @@ from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settin
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():
-    of_jobs = {grant for grant in grants(registered("dev")) if grant[0] != BUILD}
+    of_others = (BUILD, *READERS)
+    of_jobs = {grant for grant in grants(registered("dev")) if grant[0] not in of_others}
     trainer = "serviceAccount:trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
     assert of_jobs == {
         (trainer, "roles/storage.objectViewer", "acme-ml-dev-data-dev"),
@@ -31,6 +32,17 @@ def test_an_account_gets_exactly_the_rights_it_asks_for():
 
 
 BUILD = "serviceAccount:image-build-dev@acme-ml-dev.iam.gserviceaccount.com"
+#: CI's identities of previews and plans, which look up images.
+READERS = tuple(
+    f"serviceAccount:ci-{role}-dev@acme-ml-dev.iam.gserviceaccount.com"
+    for role in ("preview", "plan")
+)
+
+
+def test_previews_and_plans_of_ci_read_the_repository_and_nothing_else_of_the_stack():
+    assert {grant for grant in grants(registered("dev")) if grant[0] in READERS} == {
+        (reader, "roles/artifactregistry.reader", "training-dev") for reader in READERS
+    }
 
 
 def test_images_are_built_by_an_account_with_three_grants_none_wider_than_it_must_be():

@@ -77,8 +77,10 @@ def peering_room(job: Job) -> Iterator[Finding]:
     network = _network(job)
     if network is None or not network.ranges or job.spec.get("network") != network.name:
         return
-    users = [_nodes(job), *(o.nodes for o in _others(job) if o.network == network.name)]
-    jobs = min(len(users), network.parallel_jobs or len(users))
+    peered = [o for o in _others(job) if o.network == network.name]
+    users = [_nodes(job), *(o.nodes for o in peered)]
+    at_once = sorted([job.parallel, *(o.parallel for o in peered)], reverse=True)
+    jobs = sum(at_once[: network.parallel_jobs])
     room = _room(network.ranges.values(), max(users))
     if room is not None and jobs > room:
         prefixes = ", ".join(f"/{prefix}" for prefix in network.ranges.values())
@@ -95,8 +97,8 @@ def interface_room(job: Job) -> Iterator[Finding]:
     network = _network(job)
     if network is None or network.subnet_prefix is None or _attachment(job) != network.attachment:
         return
-    others = [o.nodes for o in _others(job) if o.attachment == network.attachment]
-    largest = sorted([_nodes(job), *others], reverse=True)
+    others = [o.nodes * o.parallel for o in _others(job) if o.attachment == network.attachment]
+    largest = sorted([_nodes(job) * job.parallel, *others], reverse=True)
     nodes = sum(largest[: network.parallel_jobs])
     free = 2 ** (32 - network.subnet_prefix) - KEPT
     if nodes > free:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from infra.catalog import costs
+from infra.catalog.costs import PoolCost
 from infra.customjob.rules.context import JobLimits
 from infra.customjob.rules.job import SPEC, Job
 from infra.customjob.rules.registry import Finding, rule
@@ -29,21 +30,31 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
     if not given or job.strategy == "?" or not job.region:
         return
     most = min(given)
-    cost = costs.of_job(job.request, job.region)
-    if cost.worst_case is None or cost.worst_case <= most or cost.hourly is None:
+    cost = costs.of_job(job.tuning or job.request, job.region)
+    if cost.worst_case is None or cost.worst_case <= most or cost.trial_hourly is None:
         return
+    trials = 1 if cost.trials is None else cost.trials
     what = (
-        f"may cost {costs.usd(cost.worst_case)} ({costs.usd(cost.hourly)} an hour), "
+        f"may cost {costs.usd(cost.worst_case)} ({_rate(cost)}), "
         f"the limit of a job is {costs.usd(most)}"
     )
-    seconds = int(most / cost.hourly * 3600)
-    hint = f'timeout: "{seconds}s" keeps the limit; so do fewer or cheaper machines'
+    seconds = int(most / trials / cost.trial_hourly * 3600)
+    fewer = "fewer or cheaper machines" if cost.trials is None else "fewer trials"
+    hint = f'timeout: "{seconds}s" keeps the limit; so do {fewer}'
     if cost.default_timeout:
         inside = job.scheduling is not None and "scheduling" in job.spec
         path = TIMEOUT[:2] if inside else SPEC
         yield Finding(path, f"{what}: without a timeout it may run for 7 days", "", hint)
     else:
         yield Finding(TIMEOUT, what, job.scheduling["timeout"], hint)
+
+
+def _rate(cost: costs.JobCost) -> str:
+    """What is paid an hour, and in how many trials."""
+    rate = f"{costs.usd(cost.hourly)} an hour"
+    return (
+        rate if cost.trials is None else f"{rate}, {cost.parallel} of {cost.trials} trials at once"
+    )
 
 
 @rule("limit-price-unknown", DOCS)
@@ -57,6 +68,8 @@ def limit_price_unknown(job: Job) -> Iterator[Finding]:
         what = "no source has a price for this machine, and the stack limits costs"
         spot = " as a spot machine" if job.strategy == "SPOT" else ""
         hint = "take another one (vt catalogue), or set limits.allowUnpriced: true"
+        if job.strategy == "SPOT" and _has_full_price(pool, job.region):
+            hint = f"strategy: STANDARD has a price; or {hint}"
         yield Finding((*path, "machineType"), what, f"{pool.machine_type}{spot}", hint)
 
 
@@ -82,3 +95,9 @@ def limit_strategy(job: Job) -> Iterator[Finding]:
         place = STRATEGY if given else (STRATEGY[:2] if "scheduling" in job.spec else SPEC)
         hint = f"{limits.source}.strategies allows {', '.join(limits.strategies)}"
         yield Finding(place, "the limits do not allow this strategy", job.strategy, hint)
+
+
+def _has_full_price(pool: PoolCost, region: str) -> bool:
+    """Whether the machine of a pool has a price where it is not a spot machine."""
+    machine = pool.machine_type, pool.accelerator or None, pool.count
+    return costs.hourly(*machine, region) is not None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra import catalog
 from infra.catalog import costs, machines
 
 FEE = machines.fee_ratio()
@@ -44,8 +45,64 @@ def test_a_rate_says_where_and_when_it_was_found() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("machine", "accelerator", "count", "strategy", "usd"),
+    [
+        # Rows of the sources themselves: skypilot's of europe-west4, Cyclenerd's of 2025-03-06.
+        ("n1-standard-8", None, 0, "STANDARD", 0.41834),
+        ("n1-standard-8", None, 0, "SPOT", 0.16734),
+        ("n1-highmem-8", None, 0, "STANDARD", 0.52094),
+        ("n1-standard-96", None, 0, "STANDARD", 5.02003),
+        ("n1-standard-8", T4, 2, "STANDARD", 0.41834 + 2 * 0.3675),
+        ("n1-standard-8", T4, 2, "SPOT", 0.16734 + 2 * 0.175),
+        ("a2-highgpu-2g", "NVIDIA_TESLA_A100", 2, "STANDARD", 7.495944),
+    ],
+)
+def test_a_price_of_the_jobs_own_region_is_taken_where_a_source_has_it(
+    machine: str, accelerator: str | None, count: int, strategy: str, usd: float
+) -> None:
+    rate = costs.hourly(machine, accelerator, count, "europe-west4", strategy, fee=False)
+    assert rate is not None
+    assert rate.usd == pytest.approx(usd, abs=2e-5)
+    assert (rate.exact, rate.region) == (True, "europe-west4")
+
+
+def test_gpus_of_n1_have_spot_prices() -> None:
+    for gpu, spot in ((T4, 0.175), ("NVIDIA_TESLA_P4", 0.2236), ("NVIDIA_TESLA_V100", 1.0885)):
+        rate = costs.hourly("n1-standard-4", gpu, 1, "us-central1", "SPOT", fee=False)
+        assert rate is not None
+        assert rate.usd == pytest.approx((price_of("n1-standard-4").spot or 0) + spot)
+        assert rate.exact
+
+
+def test_regional_prices_agree_with_those_of_the_catalogue_in_its_region() -> None:
+    compared = 0
+    for machine in machines.machine_types().values():
+        found = machines.machine_prices(machine, "us-central1")
+        if len(found) == 2:
+            own, regional = found
+            assert regional.on_demand == pytest.approx(own.on_demand, rel=1e-3), machine.name
+            compared += 1
+    assert compared >= 20
+
+
+def test_regional_prices_name_regions_and_sources_that_are_there() -> None:
+    rows = catalog.load("regional_prices.yaml")
+    known = {**catalog.load("sources.yaml"), **rows["sources"]}
+    for row in (*rows["machines"].values(), *rows["accelerators"].values()):
+        assert row["source"] in known
+        assert set(row["regions"]) <= machines.regions()
+
+
+def test_where_no_source_has_the_region_the_line_says_so() -> None:
+    far = costs.of_job(job(pool("n2-standard-4"), timeout="3600s"), "europe-west4")
+    assert str(far).endswith(" in 1 h, at prices of us-central1")
+    near = costs.of_job(job(pool("n1-standard-4"), timeout="3600s"), "europe-west4")
+    assert str(near).endswith(" in 1 h")
+
+
 def test_a_price_of_another_region_is_not_exact() -> None:
-    rate = costs.hourly("n1-standard-4", None, 0, "europe-west4")
+    rate = costs.hourly("n2-standard-4", None, 0, "europe-west4")
     assert rate is not None
     assert (rate.exact, rate.region) == (False, "us-central1")
 
@@ -79,7 +136,7 @@ def test_spot_pays_the_spot_price_also_by_its_old_name() -> None:
     ("machine", "accelerator", "count", "strategy"),
     [
         ("a4-highgpu-8g", "NVIDIA_B200", 8, "STANDARD"),
-        ("n1-standard-8", T4, 1, "SPOT"),  # no source has a spot price of an attached GPU
+        ("n1-standard-8", "NVIDIA_TESLA_P100", 1, "SPOT"),  # no source has a spot price of it
         ("n1-standard-8", "NVIDIA_L4", 1, "STANDARD"),
         ("n1-standard-3", None, 0, "STANDARD"),
         ("", None, 0, "STANDARD"),

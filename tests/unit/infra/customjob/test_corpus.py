@@ -25,6 +25,7 @@ from infra.customjob.rules import (
     StackFacts,
 )
 from infra.customjob.rules.context import JobLimits, ReservationRequest
+from tests.unit.infra.customjob.rules import tuning_cases
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.
@@ -166,6 +167,7 @@ def test_every_rule_is_broken_by_some_file():
     met = {
         id_ for folder in ("wrong", "in-stack") for path in files(folder) for id_ in expected(path)
     }
+    met |= {case.rule for case in tuning_cases.CASES}
     assert {rule.id for rule in rules.ALL} == met
 
 
@@ -183,3 +185,12 @@ def test_every_mistake_stands_at_a_place_in_its_file():
             assert problem.location.column >= 1
             assert "\n" not in str(problem)
             assert problem.hint, str(problem)
+
+
+def test_a_spot_machine_without_a_price_is_shown_a_way_on():
+    path = CORPUS / "in-stack" / "limit-no-spot-price.yaml"
+    [problem] = check(path, around(path)).errors
+    assert problem.hint.startswith("strategy: STANDARD has a price; or take another one")
+    never = CORPUS / "in-stack" / "limit-no-price.yaml"
+    [problem] = check(never, around(never)).errors
+    assert problem.hint.startswith("take another one")

@@ -235,6 +235,11 @@ def test_an_ignore_file_of_the_dockerfile_comes_first(folder):
         (lambda f: (f / "pkg" / "x").symlink_to("../.."), "pkg/x: is a link out of the context"),
         (lambda f: os.mkfifo(f / "x"), "x: is neither a file nor a folder nor a link"),
         (lambda f: (f / os.fsdecode(b"\xff")).touch(), r"\xff: its name is not UTF-8"),
+        (lambda f: os.mkfifo(f / "x\n::error::y\x1b[31m"), r"x\n::error::y\x1b[31m: is neither"),
+        (
+            lambda f: (f / os.fsdecode(b"x\n::error::\xff")).touch(),
+            r"x\n::error::\xff: its name is not UTF-8",
+        ),
     ],
 )
 def test_what_cannot_be_sent_is_refused_with_its_name(folder, make, what):
@@ -275,3 +280,68 @@ def test_a_file_that_shrinks_while_it_is_read_is_no_identity(folder):
     (folder / "pkg" / "deep" / "er" / "data.bin").write_text("less")
     with pytest.raises(ConfigError, match="the context cannot be read"):
         identity(source, found)
+
+
+def test_an_included_folder_is_in_the_context_under_its_last_name(tmp_path):
+    context, lib = tmp_path / "job", tmp_path / "jobs" / "lib"
+    lib.mkdir(parents=True)
+    context.mkdir()
+    (context / "Dockerfile").write_text("FROM x\n")
+    (context / ".dockerignore").write_text("*\n!*.py\n")  # of the context alone
+    (lib / "a.py").write_text("a")
+    (lib / "note.txt").write_text("kept")
+    (lib / "__pycache__").mkdir()
+    (lib / "__pycache__" / "a.pyc").write_text("")
+    source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib"])
+    names = [entry.name for entry in source.read(tmp_path).entries]
+    assert names == ["Dockerfile", "lib", "lib/a.py", "lib/note.txt"]
+    before = identity(source, source.read(tmp_path))
+    (lib / "a.py").write_text("b")
+    assert identity(source, source.read(tmp_path)) != before
+    alone = Source.of("job", "Dockerfile", {}, None)
+    assert identity(alone, alone.read(tmp_path)) != before
+
+
+def test_an_included_folder_replaces_nothing(tmp_path):
+    for folder in ("job/lib", "jobs/lib", "other/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.py").write_text(folder)
+    (tmp_path / "job" / "Dockerfile").write_text("FROM x\n")
+    source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib"])
+    with pytest.raises(ConfigError, match="jobs/lib: is included as lib, which is there already"):
+        source.read(tmp_path)
+    (tmp_path / "job" / ".dockerignore").write_text("lib\n")
+    source.read(tmp_path)
+    source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib", "other/lib"])
+    with pytest.raises(ConfigError, match="other/lib: is included as lib"):
+        source.read(tmp_path)
+
+
+def test_a_link_out_of_an_included_folder_is_refused_by_its_own_name(tmp_path):
+    for folder in ("job", "jobs/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "job" / "Dockerfile").write_text("FROM x\n")
+    (tmp_path / "jobs" / "lib" / "key").symlink_to("/etc/passwd")
+    with pytest.raises(ConfigError, match="jobs/lib/key: is a link out of the context"):
+        Source.of("job", "Dockerfile", {}, None, ["jobs/lib"]).read(tmp_path)
+
+
+def test_a_name_with_a_line_break_is_part_of_the_archive(folder):
+    (folder / "one\ntwo").touch()
+    assert "one\ntwo" in names(folder)
+
+
+def test_a_huge_file_is_refused_before_it_is_read(folder):
+    with (folder / "huge").open("wb") as file:
+        file.truncate(5 * 1024**3)
+    with pytest.raises(ConfigError, match="5,368,"):
+        names(folder)
+
+
+def test_two_dockerfiles_in_one_folder_are_two_images_with_ignore_files_of_their_own(folder):
+    (folder / "Dockerfile.gpu").write_text("FROM y\n")
+    (folder / "Dockerfile.gpu.dockerignore").write_text("*\n!train.py\n")
+    assert names(folder, "Dockerfile.gpu") == ["Dockerfile.gpu", "train.py"]
+    assert "Dockerfile.gpu" in names(folder)
+    sources = [Source.of(folder.name, each, {}, None) for each in ("Dockerfile", "Dockerfile.gpu")]
+    assert len({identity(each, each.read(folder.parent)) for each in sources}) == 2

@@ -62,12 +62,24 @@ def test_a_reference_to_what_was_not_built_says_the_command(checkout):
         ({"context": "jobs/flash", "dockerfile": "Other"}, "has no Other"),
         ({"context": "jobs/flash", "buildArgs": {"A B": "x"}}, "must look like CUDA_VERSION"),
         ({"context": "jobs/flash", "tag": "v1"}, "unknown key"),
+        ({"digest": DIGEST, "include": ["jobs/lib"]}, "include is about a context"),
+        ({"context": "jobs/flash", "include": ["jobs/none"]}, "no such file"),
+        ({"context": "jobs/flash", "include": ["jobs/flash/train.py"]}, "is no folder"),
+        ({"context": "jobs/flash", "include": ["../other"]}, "must look like jobs/lib"),
+        ({"context": "jobs/flash", "include": ["."]}, "must look like jobs/lib"),
+        ({"context": "jobs/flash", "include": ["jobs/.git"]}, "must look like jobs/lib"),
     ],
 )
 def test_what_an_image_may_be(checkout, image, what):
     with pytest.raises(ConfigError) as failed:
         settings(checkout, **image)
     assert what.lower() in str(failed.value).lower()
+
+
+def test_an_included_folder_that_leads_out_of_the_checkout_is_refused(checkout, tmp_path_factory):
+    (checkout / "jobs" / "lib").symlink_to(tmp_path_factory.mktemp("elsewhere"))
+    with pytest.raises(ConfigError, match="lies outside of the checkout"):
+        settings(checkout, context="jobs/flash", include=["jobs/lib"])
 
 
 def test_a_dockerfile_without_a_base_is_a_mistake(checkout):

@@ -116,3 +116,14 @@ def test_local_projects_and_the_emulator_belong_together(monkeypatch):
     monkeypatch.delenv("STORAGE_EMULATOR_HOST")
     with pytest.raises(OperatorError, match="in `vt local shell`"):
         intent_store.connect("local-x", "b")
+
+
+def test_records_of_tuning_jobs_are_apart(intents):
+    tuning = intent_store.connect("local-x", intents._name, "tuning/")
+    tuning.write(record(), 0)
+    tuning.write_turn("us-central1/x", "id1", 1, 0)
+    assert intents.read("id1") is None
+    assert intents.read_turn("us-central1/x") is None
+    assert intents.turn_keys() == frozenset()
+    assert tuning.turn_keys() == frozenset({"us-central1/x"})
+    intents.write(record(), 0)

@@ -1,4 +1,4 @@
-"""Any bytes are checked within a second and 200 MB, and reported in a bounded number of lines."""
+"""Any bytes are checked in linear time and 200 MB, and reported in a bounded number of lines."""
 
 import json
 import subprocess
@@ -12,6 +12,9 @@ from infra.customjob.request import job_file as spec
 from infra.customjob.request.job_file import Submission
 from infra.located_yaml import document
 
+#: Seconds of processor time: far above what any input takes (0.1 to 0.6), far below the minutes
+#: that it took with a pattern or a search that goes back over what it has read.
+QUADRATIC = 15.0
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "job", run=1)
 SIZE = document.MAX_BYTES - 1000
 POOL = """serviceAccount: a@b.iam.gserviceaccount.com
@@ -55,12 +58,12 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_any_input_is_checked_within_a_second(name):
+def test_no_input_takes_time_that_grows_with_its_square(name):
     data = INPUTS[name].encode()
     began = time.process_time()
     result = spec.check_job_file(data, "x.yaml", WHO, {})
     lines = [str(problem) for problem in (*result.errors, *result.warnings)]
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < QUADRATIC
     assert len(lines) <= 3 * document.MAX_PROBLEMS
     assert all(len(line) < 2_000 for line in lines)
 

@@ -204,6 +204,7 @@ def test_the_fields_known_are_those_of_the_official_client():
     from tools.generate import job_schema
 
     assert job_schema.TARGET.read_text() == job_schema.generate()
+    assert job_schema.TUNING_TARGET.read_text() == job_schema.generate_tuning()
 
 
 def test_a_request_id_has_20_hexadecimal_digits():

@@ -1,0 +1,48 @@
+"""A tuning job meets the service and the records of its kind; a job meets those of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.customjob import provider as module
+from infra.customjob.google import intent_store, job_service
+from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+
+PLACE = {"project": "local-x", "region": "us-central1"}
+JOB: dict[str, Any] = {"submission": PLACE, "options": {"controlBucket": "control"}}
+TUNING: dict[str, Any] = JOB | {"submission": {**PLACE, "section": "tuning"}}
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What clients were connected with."""
+    calls: list[tuple[Any, ...]] = []
+    for client in (intent_store, job_service):
+        monkeypatch.setattr(client, "connect", lambda *arguments: calls.append(arguments))
+    return calls
+
+
+def test_each_kind_has_a_service_and_records_of_its_own(connected: list[Any]) -> None:
+    for props in (JOB, TUNING):
+        module._service(props)
+        module._intents(props)
+    assert connected == [
+        ("local-x", "us-central1", CUSTOM_JOB),
+        ("local-x", "control", ""),
+        ("local-x", "us-central1", TUNING_JOB),
+        ("local-x", "control", "tuning/"),
+    ]
+
+
+def test_empty_inputs_of_a_tuning_job_are_refused_by_its_name() -> None:
+    [failure] = module._input_problems({"submission": {"section": "tuning"}})
+    assert failure.startswith("HyperparameterTuningJob: submission.project")
+
+
+def test_the_state_keeps_the_section_of_a_tuning_job() -> None:
+    props = TUNING | {"requestId": "x"}
+    props["options"] = {"controlBucket": "control", "onDelete": "keep", "labels": {}}
+    kept = module._outputs(props, module.JobSnapshot("n", "JOB_STATE_PENDING", 1, "d"))
+    assert module._kind(kept) is TUNING_JOB
