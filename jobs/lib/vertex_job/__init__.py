@@ -6,6 +6,7 @@
 ``folders``      output folders, from the variables that the service sets
 ``checkpoints``  checkpoints that survive a kill at any moment
 ``stores``       files below ``gs://…``, ``/gcs/…`` or a folder of this machine
+``metrics``      metrics of a trial, for hyperparameter tuning
 ``stop``         SIGTERM as a flag
 ``errors``       the exceptions of this library
 ===============  =====================================================================

@@ -11,6 +11,10 @@ class ClusterError(VertexJobError):
     """The service's description of the cluster is not understood; the text has what was seen."""
 
 
+class MetricError(VertexJobError):
+    """A metric is no finite number."""
+
+
 class StoreError(VertexJobError):
     """A file cannot be read or written."""
 

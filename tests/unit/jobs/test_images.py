@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from infra.errors import ConfigError
+from infra.images import pins
+from infra.stack import read_settings
+
 JOBS = Path(__file__).parents[3] / "jobs"
 FILES = sorted(JOBS.glob("*/Dockerfile*"))
 BASE = re.compile(r"[a-z./]+:[\w.-]+@sha256:[0-9a-f]{64}")
@@ -67,9 +71,27 @@ def test_an_image_without_a_gpu_has_nothing_of_cuda_and_the_same_versions():
     assert "torch==2.4.1 " in cuda
 
 
-def test_the_launcher_of_two_jobs_is_one():
-    first, second = (JOBS / job / "launch.py" for job in ("arr_coc", "flash_attention"))
-    assert first.read_bytes() == second.read_bytes()
+@pytest.mark.parametrize("job", ["arr_coc", "flash_attention"])
+def test_one_line_of_the_stack_file_puts_the_library_into_an_image(job, tmp_path):
+    """``include: [jobs/lib/vertex_job]``; the Dockerfile copies it."""
+    raw = {
+        "stack": "dev",
+        "project": "acme-ml-dev",
+        "region": "us-central1",
+        "projectNumber": "210987654321",
+        "images": {"it": {"context": f"jobs/{job}", "include": ["jobs/lib/vertex_job"]}},
+    }
+    source = pins.source_of(read_settings(raw, JOBS.parent).images["it"])
+    assert source is not None
+    names = {entry.name for entry in source.read(JOBS.parent).entries}
+    assert "vertex_job/launch.py" in names
+    assert not any("__pycache__" in name for name in names)
+    text = (JOBS / job / "Dockerfile").read_text()
+    assert "COPY vertex_job /app/vertex_job\n" in text
+    assert "PYTHONPATH=/app " in text
+    del raw["images"]["it"]["include"]
+    with pytest.raises(ConfigError, match="copies vertex_job, which is not there"):
+        read_settings(raw, JOBS.parent)
 
 
 def test_both_files_of_titanic_train_the_same():

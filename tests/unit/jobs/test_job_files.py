@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from infra.customjob.kinds import TUNING_JOB
 from infra.customjob.request import job_file as spec
 from vt.check import placeholders
 
@@ -37,14 +38,18 @@ def test_a_job_file_is_a_request_of_the_official_client(path):
     from google.cloud import aiplatform_v1
     from google.protobuf import json_format
 
-    message = aiplatform_v1.CustomJob.pb(aiplatform_v1.CustomJob())
-    json_format.ParseDict(json.loads(judge(path).request.body), message)
-    assert message.job_spec.service_account
+    request = judge(path).request
+    kind = getattr(aiplatform_v1, request.kind.message)
+    message = kind.pb(kind())
+    json_format.ParseDict(json.loads(request.body), message)
+    spec = message.trial_job_spec if request.kind is TUNING_JOB else message.job_spec
+    assert spec.service_account
 
 
 def test_every_kind_of_job_has_a_file():
     assert {path.stem for path in FILES} == {
         "arr-coc-a100-reduction",
+        "arr-coc-cpu",
         "ddp",
         "flash-attention-h100-any",
         "flash-attention-h100-four-nodes",
@@ -55,5 +60,6 @@ def test_every_kind_of_job_has_a_file():
         "titanic",
         "titanic-image",
         "titanic-t4",
+        "titanic-tuning",
         "two-h100",
     }
