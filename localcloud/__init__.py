@@ -19,11 +19,13 @@
 ``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``pipelines``           stand-in for training pipelines of one job
+``tuning``              hyperparameter tuning jobs and their trials
 ``rest``                REST beside gRPC, by the API's own rules
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
 ``containers``          the container registry
 ``cloudbuild``          stand-in for Cloud Build
+``secretmanager``       values of secrets, by the rights of a job's account
 ``inventory``           resources and IAM policies, shared by plugin and services
 ``faults``              faults that a person adds
 ======================  ==============================================================

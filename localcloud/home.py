@@ -120,6 +120,11 @@ class Home:
         return self.root / "jobs"
 
     @property
+    def secrets(self) -> Path:
+        """Values of secrets: a folder a project, in it one a secret."""
+        return self.root / "secrets"
+
+    @property
     def server_file(self) -> Path:
         """Process id, ports and start time; there while the server is ready."""
         return self.root / "server.json"

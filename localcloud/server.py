@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from localcloud.containers.host import ContainerHost
     from localcloud.inventory.store import Store
     from localcloud.runner.scheduler import LocalScheduler
+    from localcloud.tuning.assembly import Tuning
     from localcloud.vertex.log_entries import LogService
     from localcloud.vertex.records import JobTable
     from localcloud.vertex.service import JobService
@@ -110,44 +111,52 @@ def _serve(
     from localcloud.cloudbuild.assembly import CloudBuild
     from localcloud.faults.calls import CallFaults
     from localcloud.inventory.store import Store
+    from localcloud.tuning.assembly import Tuning
     from localcloud.vertex.grpc_front import serve
     from localcloud.vertex.log_entries import LogService
     from localcloud.vertex.records import JobTable
     from localcloud.vertex.service import JobService
 
-    store, jobs = Store(home.database), JobTable(home.database)
+    store, jobs, tuning = Store(home.database), JobTable(home.database), Tuning(home)
     port = choose_port(before.vertex_port if before else 0, "vertex")
     registry = _registry(home, store)
     try:
         registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
         containers = _containers(home, registry)
-        scheduler = _scheduler(home, storage, faults, store, jobs, containers)
+        scheduler = _scheduler(home, storage, faults, store, jobs, containers, tuning, port)
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
-        hook = CallFaults(faults, jobs, stop)
         service = JobService(store, jobs, scheduler, containers.refusal)
-        logs = LogService(home, store, jobs, builds.entries())
-        also = [*_handlers(home, service, logs), builds.handler()]
-        server, bound = serve(service, port, [hook], also, home.sockets, _rest)
+        logs = LogService(home, store, jobs, builds.entries(), tuning.trials)
+        also = [*_handlers(home, store, service, logs), builds.handler()]
+        hooks, more = [CallFaults(faults, jobs, stop, tuning.table)], tuning.start(service)
+        server, bound = serve(service, port, hooks, also, home.sockets, _rest, more)
         containers.wait_ready()
         _live(home, storage, registry, bound, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
-        scheduler.stop()
-        builds.stop()
+        for part in (tuning, scheduler, builds):
+            part.stop()
     finally:
         registry.stop()
     print("stopped")
 
 
-def _handlers(home: Home, service: JobService, logs: LogService) -> list[GenericRpcHandler]:
+def _handlers(
+    home: Home, store: Store, service: JobService, logs: LogService
+) -> list[GenericRpcHandler]:
     """Services at the address of the job service."""
     from localcloud.pipelines import front as pipelines
     from localcloud.pipelines.records import PipelineTable
     from localcloud.pipelines.service import PipelineService
+    from localcloud.secretmanager import service as secret_manager
     from localcloud.vertex.log_entries import handler
 
     table = PipelineTable(home.database)
-    return [handler(logs), pipelines.handler(PipelineService(service, table))]
+    return [
+        handler(logs),
+        pipelines.handler(PipelineService(service, table)),
+        secret_manager.handler(secret_manager.SecretService(home, store)),
+    ]
 
 
 def _rest(server: Path, port: int) -> HttpServer:
@@ -184,6 +193,8 @@ def _scheduler(
     store: Store,
     jobs: JobTable,
     containers: ContainerHost,
+    tuning: Tuning,
+    port: int,
 ) -> LocalScheduler:
     from localcloud.faults.jobs import JobFaults
     from localcloud.runner.job import JobRun
@@ -199,13 +210,15 @@ def _scheduler(
             store=store,
             jobs=jobs,
             storage_url=storage.url,
+            api_url=f"http://127.0.0.1:{port}/",
             faults=JobFaults(faults),
             containers=containers,
             cancelled=cancelled,
             stopping=stopping,
+            trial=tuning.trial_id(job_id),
         )
 
-    return LocalScheduler(jobs, make_run)
+    return LocalScheduler(jobs, make_run, is_trial=tuning.is_trial)
 
 
 def _live(

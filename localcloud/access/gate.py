@@ -11,17 +11,25 @@ from __future__ import annotations
 
 import itertools
 import os
+import secrets
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from infra.errors import LocalCloudError
-from localcloud.access.callers import Caller, RefusalLog, caller
-from localcloud.access.web import refuse
+import grpc
 
+from infra.errors import LocalCloudError
+from localcloud.access import guests
+from localcloud.access.callers import Caller, RefusalLog, caller
+from localcloud.access.owners import plain_address
+from localcloud.access.web import refuse
+from localcloud.errors import ApiError
+
+#: Key of metadata: the name of the connection that a call came by.
+CONNECTION: Final = "vt-connection"
 #: What a client of HTTP/2 sends first (RFC 9113, 3.4); no page in a browser can.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
@@ -34,6 +42,31 @@ _REFUSED_SECONDS: Final = 5.0
 HttpServer = Callable[[socket.socket, bytes], None]
 
 _OPEN: Final[dict[str, socket.socket]] = {}
+
+
+@contextmanager
+def known_by_name(connection: socket.socket) -> Iterator[str]:
+    """While this lasts, the connection has a name that ``guest_behind`` takes as metadata.
+
+    For a connection whose calls reach the gRPC server over another one.
+    """
+    name = secrets.token_hex(16)
+    _OPEN[name] = connection
+    try:
+        yield name
+    finally:
+        _OPEN.pop(name, None)
+
+
+def guest_behind(context: grpc.ServicerContext) -> guests.Guest | None:
+    """The job whose process made this call; None for a program of the owner."""
+    metadata = {key: value for key, value in context.invocation_metadata() or ()}
+    named = str(metadata.get(CONNECTION, context.peer()))
+    connection = connection_of(named)
+    if connection is None:
+        raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection is over.")
+    client = plain_address(connection.getpeername())
+    return guests.holder(client, plain_address(connection.getsockname()))
 
 
 def connection_of(peer: str) -> socket.socket | None:

@@ -10,42 +10,57 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from localcloud.access.owners import Address, plain_address
 
+
+@dataclass(frozen=True)
+class Guest:
+    """A job as a caller."""
+
+    account: str
+    """Address of its service account; empty if it runs as Google's own."""
+
+
 _LOCK: Final = threading.Lock()
-_REPLICAS: Final[set[int]] = set()
+_REPLICAS: Final[dict[int, Guest]] = {}
 
 
 @contextmanager
-def replica(pid: int) -> Iterator[None]:
-    """While this lasts, the process and its descendants are a job's."""
+def replica(pid: int, account: str = "") -> Iterator[None]:
+    """While this lasts, the process and its descendants are a job's, which runs as ``account``."""
     with _LOCK:
-        _REPLICAS.add(pid)
+        _REPLICAS[pid] = Guest(account)
     try:
         yield
     finally:
         with _LOCK:
-            _REPLICAS.discard(pid)
+            _REPLICAS.pop(pid, None)
 
 
 def holds(client: Address, server: Address) -> bool:
     """Whether a process of a job has the client's end of this connection."""
+    return holder(client, server) is not None
+
+
+def holder(client: Address, server: Address) -> Guest | None:
+    """The job whose process has the client's end of this connection."""
     with _LOCK:
-        replicas = list(_REPLICAS)
+        replicas = dict(_REPLICAS)
     if not replicas:
-        return False
+        return None
     import psutil  # 30 ms, and most servers run no container
 
-    for pid in replicas:
+    for pid, guest in replicas.items():
         try:
             family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
         except psutil.Error:
             continue
         if any(_has(process, client, server) for process in family):
-            return True
-    return False
+            return guest
+    return None
 
 
 def _has(process: object, client: Address, server: Address) -> bool:

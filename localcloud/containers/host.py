@@ -23,7 +23,7 @@ from localcloud.processes import succeeds
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _CHECK_SECONDS: Final = 10.0
 _REMOVE_SECONDS: Final = 120.0
-_MISSING: Final = "`make containers` installs what is missing, or says what to install"
+MISSING: Final = "`make containers` installs what is missing, or says what to install"
 
 
 class ContainerHost:
@@ -54,9 +54,9 @@ class ContainerHost:
         if image is None:
             return None
         if not self.port:
-            return f"{image} cannot run here: there is no container registry ({_MISSING})."
+            return f"{image} cannot run here: there is no container registry ({MISSING})."
         if self.engine is None:
-            return f"{image} cannot run here: nothing runs containers ({_MISSING})."
+            return f"{image} cannot run here: nothing runs containers ({MISSING})."
         return None
 
     def reference(self, image: str) -> str | None:

@@ -11,22 +11,34 @@ import grpc
 from infra.customjob.google import vertex_api
 from localcloud.errors import ApiError
 from localcloud.faults.connection import reset_peer
-from localcloud.faults.lists import rewrite
+from localcloud.faults.lists import listed, rewrite
 from localcloud.faults.model import LISTS, OF_JOBS, Fault, Kind, Service
 from localcloud.faults.table import Entry, FaultTable
 from localcloud.vertex.api_errors import not_found
 from localcloud.vertex.grpc_front import Call, TruncatedResponse
-from localcloud.vertex.records import JobRecord, JobTable
+from localcloud.vertex.records import JobRecord, RecordTable
 
 Proceed = Callable[[], Any]
-_BY_NAME: Final = ("GetCustomJob", "CancelCustomJob", "DeleteCustomJob")
+_LISTS: Final = {
+    "ListCustomJobs": vertex_api.ListCustomJobsResponse,
+    "ListHyperparameterTuningJobs": vertex_api.ListHyperparameterTuningJobsResponse,
+}
+#: What a name names, by the collection in it.
+_KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob"}
 
 
 class CallFaults:
     """Applies the faults of the table; of several, the one added first is the outermost."""
 
-    def __init__(self, table: FaultTable, jobs: JobTable, stopping: threading.Event) -> None:
-        self._table, self._jobs, self._stopping = table, jobs, stopping
+    def __init__(
+        self,
+        table: FaultTable,
+        jobs: RecordTable[Any],
+        stopping: threading.Event,
+        *others: RecordTable[Any],
+    ) -> None:
+        """``jobs`` and ``others`` are the tables of all types of jobs."""
+        self._table, self._tables, self._stopping = table, (jobs, *others), stopping
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
         """Make the call, with what goes wrong on its way. Raises ApiError."""
@@ -48,7 +60,7 @@ class CallFaults:
             return self._apply(rest, call, proceed)
 
         if fault.kind in LISTS:
-            return rewrite(fault, call.request, inner)
+            return rewrite(fault, call.request, inner, _LISTS[call.method])
         if fault.kind is Kind.LOST_RECORD:
             return self._without_record(fault, call, inner)
         if fault.kind is Kind.TRUNCATE:
@@ -87,36 +99,50 @@ class CallFaults:
 
     def _without_record(self, fault: Fault, call: Call, inner: Proceed) -> Any:
         """Hide jobs that fit from lists, and have no record of one that is named."""
-        if call.method in _BY_NAME:
-            raise not_found(call.request.name)
+        if call.method.startswith(("Get", "Cancel", "Delete")) and "Operation" not in call.method:
+            name: str = call.request.name
+            raise not_found(
+                name, _KINDS.get(name.rpartition("/")[0].rpartition("/")[2], "CustomJob")
+            )
         response = inner()
-        if call.method == "ListCustomJobs":
-            response.custom_jobs = [
+        if call.method.startswith("List"):
+            field = listed(response)
+            kept = [
                 job
-                for job in response.custom_jobs
+                for job in getattr(response, field)
                 if not fault.fits(Service.JOBS, call.method, [job.name, *_texts(job)])
             ]
+            setattr(response, field, kept)
         return response
 
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
         """What a fault's ``match`` is looked for in."""
         request = call.request
-        if call.method == "CreateCustomJob":
-            return _texts(request.custom_job)
-        if call.method == "ListCustomJobs":
+        job = _created(request)
+        if job is not None:
+            return _texts(job)
+        if call.method.startswith("List"):
             # A record that is lost is lost from the answer, whatever was asked for.
             return [fault.match if fault.kind is Kind.LOST_RECORD else request.filter]
-        record = self._jobs.get(request.name.rpartition("/")[2])
+        found = (table.get(request.name.rpartition("/")[2]) for table in self._tables)
+        record = next(filter(None, found), None)
         return [request.name, *(_texts(record) if record else ())]
 
 
-def _texts(job: JobRecord | vertex_api.CustomJob) -> list[str]:
+def _created(request: Any) -> Any:
+    """The job of a request that creates one, of any type; None of any other request."""
+    found = (getattr(request, name, None) for name in ("custom_job", "hyperparameter_tuning_job"))
+    return next((job for job in found if job is not None), None)
+
+
+def _texts(job: JobRecord | Any) -> list[str]:
+    """Of a row, or of a message."""
     return [job.display_name, *job.labels.values()]
 
 
 def _describe(call: Call) -> str:
     """A held call as ``vt local fault list`` shows it."""
     request = call.request
-    job = getattr(request, "custom_job", None)
-    named = job.display_name if job else getattr(request, "name", "") or request.filter
+    job = _created(request)
+    named = job.display_name if job is not None else getattr(request, "name", "") or request.filter
     return f"{call.method} {named}".strip()

@@ -27,6 +27,9 @@ METHODS: Final = {
         {
             *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
             *("DeleteCustomJob", "GetOperation", "WaitOperation"),
+            *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
+            *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
+            "DeleteHyperparameterTuningJob",
         }
     ),
     "storage": frozenset(
@@ -77,6 +80,7 @@ class Kind(StrEnum):
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
+_LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs")
 #: Kinds that apply to jobs that run rather than to calls.
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all.
@@ -141,7 +145,7 @@ class Fault(BaseModel):
         """Does it apply to this call? ``subjects`` are the texts ``match`` is looked for in."""
         return (
             self.service is service
-            and (self.kind not in LISTS or method == "ListCustomJobs")
+            and (self.kind not in LISTS or method in _LIST_METHODS)
             and fnmatchcase(method, self.method)
             and (not self.match or any(self.match in subject for subject in subjects))
         )
@@ -172,8 +176,8 @@ def _place_problems(fault: Fault) -> Iterable[str]:
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
         yield f"{service} has no method '{fault.method}' (there are: {', '.join(sorted(known))})"
-    if kind in LISTS and not fnmatchcase("ListCustomJobs", fault.method):
-        yield f"{kind} applies to ListCustomJobs, not to {fault.method}"
+    if kind in LISTS and not any(fnmatchcase(name, fault.method) for name in _LIST_METHODS):
+        yield f"{kind} applies to {' and '.join(_LIST_METHODS)}, not to {fault.method}"
     if kind in OF_JOBS and fault.method != "*":
         yield f"{kind} happens to jobs that run, not to calls: leave the method out"
 

@@ -20,6 +20,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from localcloud.access.callers import RefusalLog
+from localcloud.access.gate import CONNECTION, known_by_name
 from localcloud.access.web import LocalHandler, check_page
 from localcloud.errors import ExchangeEndedError, RefusedRequestError
 from localcloud.rest import http_rules, transcoding
@@ -68,8 +69,10 @@ class RestFront:
         """Answer the requests of a connection, whose first bytes are ``begin``, until it ends."""
         _Exchange(connection, begin, self)
 
-    def answer(self, verb: str, target: str, body: bytes) -> bytes:
-        """The answer of a method as JSON. Raises RefusedRequestError, RpcError or DecodeError."""
+    def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes:
+        """The answer of a method as JSON; ``connection`` names where it came from.
+
+        Raises RefusedRequestError, RpcError or DecodeError."""
         path, _, query = target.partition("?")
         found = http_rules.find(self._rules, verb, path)
         if found is None:
@@ -81,7 +84,8 @@ class RestFront:
         request = transcoding.request_message(rule, fields, pairs, body, method.request())
         # Without serializers, a call takes and returns bytes.
         call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method}", None, None)
-        sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS)
+        metadata = ((CONNECTION, connection),) if connection else ()
+        sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS, metadata=metadata)
         response = method.response()
         response.ParseFromString(sent)
         return transcoding.response_body(response)
@@ -111,7 +115,9 @@ class _Exchange(LocalHandler):
             sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
             body = self._content()
             check_page(sent, self._front.port)
-            self._answer(200, self._front.answer(self.command, self.path, body))
+            with known_by_name(self.connection) as name:
+                answer = self._front.answer(self.command, self.path, body, name)
+            self._answer(200, answer)
         except RefusedRequestError as error:
             self.close_connection = True
             status = _NAMES.get(error.status, "UNKNOWN")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from google.cloud.logging_v2 import types as logging
+from google.cloud.secretmanager_v1 import types as secretmanager
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 from google.protobuf.message import Message
@@ -44,6 +45,22 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     f"{_JOBS}/CancelCustomJob": _plus(vertex_api.CancelCustomJobRequest, empty_pb2.Empty),
     f"{_JOBS}/DeleteCustomJob": _plus(vertex_api.DeleteCustomJobRequest, operations_pb2.Operation),
+    f"{_JOBS}/CreateHyperparameterTuningJob": _plus(
+        vertex_api.CreateHyperparameterTuningJobRequest, vertex_api.HyperparameterTuningJob
+    ),
+    f"{_JOBS}/GetHyperparameterTuningJob": _plus(
+        vertex_api.GetHyperparameterTuningJobRequest, vertex_api.HyperparameterTuningJob
+    ),
+    f"{_JOBS}/ListHyperparameterTuningJobs": _plus(
+        vertex_api.ListHyperparameterTuningJobsRequest,
+        vertex_api.ListHyperparameterTuningJobsResponse,
+    ),
+    f"{_JOBS}/CancelHyperparameterTuningJob": _plus(
+        vertex_api.CancelHyperparameterTuningJobRequest, empty_pb2.Empty
+    ),
+    f"{_JOBS}/DeleteHyperparameterTuningJob": _plus(
+        vertex_api.DeleteHyperparameterTuningJobRequest, operations_pb2.Operation
+    ),
     f"{_PIPELINES}/CreateTrainingPipeline": _plus(
         pipeline_service.CreateTrainingPipelineRequest, training_pipeline.TrainingPipeline
     ),
@@ -62,6 +79,9 @@ METHODS: Final[Mapping[str, Method]] = {
     ),
     f"{_OPERATIONS}/WaitOperation": Method(
         operations_pb2.WaitOperationRequest, operations_pb2.Operation
+    ),
+    "google.cloud.secretmanager.v1.SecretManagerService/AccessSecretVersion": _plus(
+        secretmanager.AccessSecretVersionRequest, secretmanager.AccessSecretVersionResponse
     ),
     "google.logging.v2.LoggingServiceV2/ListLogEntries": _plus(
         logging.ListLogEntriesRequest, logging.ListLogEntriesResponse

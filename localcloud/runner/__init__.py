@@ -7,6 +7,7 @@
 ``preparation``     what the replicas run, made ready once
 ``machines``        waiting for machines; claims on reservations
 ``executors``       cached environments that stand in for prebuilt images
+``refusals``        what this machine does not run, known before a job is submitted
 ``packages``        the job's own packages on top of such an environment
 ``environment``     environment variables of a training container
 ``gcsfuse``         ``/gcs/BUCKET`` as a folder that is synchronised with the bucket

@@ -29,6 +29,8 @@ _TENSORFLOW_ROLES: Final = {
     "workerpool2": "ps",
     "workerpool3": _EVALUATOR,
 }
+#: The variable of gcloud's that overrides the address of an API.
+SECRET_MANAGER: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
 #: ``task.cloud`` is there on the service, and names something internal.
 _TASK_CLOUD: Final = "local"
 
@@ -85,6 +87,22 @@ def service_variables(
     return variables
 
 
+def metrics_file(gcs: Path, replica: str) -> Path:
+    """Where a replica of a trial reports its metrics; it is no bucket, and outlives a restart.
+
+    ``gcs``: the folder that stands for ``/gcs``, which containers have, too.
+    """
+    return gcs / ".hypertune" / f"{replica}.metrics"
+
+
+def trial_variables(trial: str, gcs: Path, replica: str) -> dict[str, str]:
+    """Variables of a trial (those that the package cloudml-hypertune reads)."""
+    return {
+        "CLOUD_ML_TRIAL_ID": trial,
+        "CLOUD_ML_HP_METRIC_FILE": str(metrics_file(gcs, replica)),
+    }
+
+
 def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str, str]:
     """Variables of this machine. Nothing else of the server's environment reaches a job."""
     return {
@@ -95,6 +113,11 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
         "PYTHONUNBUFFERED": "1",  # so that a log can be followed
         "STORAGE_EMULATOR_HOST": storage_url,
     }
+
+
+def api_variables(url: str) -> dict[str, str]:
+    """Where a job finds Secret Manager of the local cloud; gcloud takes it as it is."""
+    return {SECRET_MANAGER: url} if url else {}
 
 
 def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:

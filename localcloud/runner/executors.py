@@ -43,12 +43,16 @@ class Executor:
     name: str
     image: str
     python: str
-    torch: str
+    framework: str
+    """Its requirement, like ``torch==2.4.1``."""
     libraries: tuple[str, ...]
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        return (f"torch=={self.torch}", *self.libraries)
+        """The framework, and the libraries that are not it."""
+        name = self.framework.partition("==")[0]
+        others = (each for each in self.libraries if each.partition("==")[0] != name)
+        return (self.framework, *others)
 
 
 def for_image(image_uri: str) -> Executor | None:
@@ -105,9 +109,11 @@ def _key(executor: Executor, version: str) -> str:
 
 def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
     # Relocatable: the folder is renamed when it is complete.
-    _run([_uv(), "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
-    install = [_uv(), "pip", "install", "--python", str(folder / "bin" / "python")]
-    if _cpu_wheels(install, executor):
+    _run([uv(), "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
+    install = [uv(), "pip", "install", "--python", str(folder / "bin" / "python")]
+    if not executor.framework.startswith("torch=="):
+        report(f"{executor.framework} has no CUDA: it runs on processors")
+    elif _cpu_wheels(install, executor):
         install += ["--torch-backend", "cpu"]
     else:
         report("the index of CPU wheels cannot be reached: taking the default wheels (larger)")
@@ -121,7 +127,7 @@ def _cpu_wheels(install: list[str], executor: Executor) -> bool:
     try:
         return (
             subprocess.run(
-                [*install, *probe, f"torch=={executor.torch}"],
+                [*install, *probe, executor.framework],
                 env={**installer_environment(), **bound},
                 capture_output=True,
                 timeout=_PROBE_SECONDS,
@@ -140,7 +146,7 @@ def _python(executor: Executor) -> tuple[str, str]:
     candidates = [_IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
     for wanted in (*candidates, executor.python):
         found = subprocess.run(
-            [_uv(), "python", "find", "--no-python-downloads", "--no-project", "--system", wanted],
+            [uv(), "python", "find", "--no-python-downloads", "--no-project", "--system", wanted],
             env=installer_environment(),
             capture_output=True,
             text=True,
@@ -168,7 +174,8 @@ def _version(python: str) -> str | None:
     return found.stdout.strip() or None if found.returncode == 0 else None
 
 
-def _uv() -> str:
+def uv() -> str:
+    """Path of ``uv``. Raises ExecutorError if it is not installed."""
     beside = Path(sys.executable).with_name("uv")
     found = str(beside) if beside.exists() else shutil.which("uv")
     if found is None:

@@ -59,16 +59,21 @@ class JobRun:
         store: Store,
         jobs: JobTable,
         storage_url: str,
+        api_url: str = "",
         faults: JobFaults,
         containers: ContainerHost,
         cancelled: threading.Event,
         stopping: threading.Event,
+        trial: str | None = None,
     ) -> None:
+        """``trial``: the id of the trial that this job runs, if it runs one."""
         self.record = record
+        self.trial = trial
         self.home = home
         self.store = store
         self.jobs = jobs
         self.storage_url = storage_url
+        self.api_url = api_url
         self.faults = faults
         self.containers = containers
         self.cancelled = cancelled
@@ -183,6 +188,10 @@ class JobRun:
                 spec=self.record.spec,
                 placement=placement,
             )
+            if self.trial:
+                environment.metrics_file(self.folders.gcs, each.name).parent.mkdir(exist_ok=True)
+                service |= environment.trial_variables(self.trial, program.gcs, each.name)
+            service |= environment.api_variables(self.api_url)
             user = environment.user_variables(each.task, service, program.gcs)
             made = program.launch(service, user)
             try:
@@ -193,7 +202,8 @@ class JobRun:
 
         primary = each.pool == each.index == 0
         folders = self._folders(each, alone=placement.alone)
-        return Member(each.name, folders, self.log if primary else log, launch)
+        account = self.record.spec.get("serviceAccount", "")
+        return Member(each.name, folders, self.log if primary else log, launch, account)
 
     def _mounts(self, members: Sequence[Replica]) -> list[Mount]:
         """The buckets that any replica names; all replicas find them in the same folder."""
@@ -248,9 +258,9 @@ class JobRun:
         current = self.jobs.get(self.record.job_id)
         if not self.stopping.is_set() or (current and current.state is JobState.CANCELLING):
             self._end(JobState.CANCELLED, (RpcCode.CANCELLED, "The job was cancelled."))
-        elif current and current.state is JobState.RUNNING:
+        elif current and current.state is JobState.RUNNING and not self.trial:
             self._end(JobState.FAILED, (RpcCode.UNAVAILABLE, STOPPED))
-        else:  # the code had not begun: the next server runs it
+        else:  # the code had not begun, or is a trial's: the next server runs it
             self.jobs.move(self.record.job_id, JobState.QUEUED)
 
     def _end(self, state: JobState, error: tuple[int, str] | None = None) -> None:

@@ -15,7 +15,7 @@ from localcloud.containers.host import ContainerHost
 from localcloud.containers.images import registry_path
 from localcloud.errors import JobCancelledError, StartRefusedError
 from localcloud.rpc_code import RpcCode
-from localcloud.runner import executors, packages, replica
+from localcloud.runner import executors, packages, refusals, replica
 from localcloud.runner.environment import Folders
 from localcloud.runner.gang.cluster import Replica
 from localcloud.runner.joblog import JobLog
@@ -66,10 +66,9 @@ class Preparation:
             return known
         executor = executors.for_image(image)
         if executor is None:
-            names = ", ".join(row.image.replace("\\", "") for row in executors.table())
-            text = f"the executor image {image} has no stand-in here (there are: {names})."
+            text = refusals.no_stand_in(image)
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._say(f"{image} is stood in for by an environment with torch {executor.torch}")
+        self._say(f"{image} is stood in for by an environment with {executor.framework}")
         base = executors.environment(executor, self._log_step)
         number = f"-{len(self._pythons)}" if self._pythons else ""
         files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
@@ -97,11 +96,7 @@ class Preparation:
     def _container(self, container: Mapping[str, Any], folders: Folders) -> Program:
         image = container["imageUri"]
         if not container.get("command"):
-            text = (
-                f"the image {image} cannot run here: this local cloud has no containers, and what "
-                "its ENTRYPOINT does is unknown. Give containerSpec.command to run it on the host."
-            )
-            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, refusals.no_command(image))
         path = os.environ.get("PATH", os.defpath)
         executor = executors.for_image(image)
         if executor:

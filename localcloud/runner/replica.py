@@ -54,6 +54,7 @@ def run(
     umask: int = PRIVATE_UMASK,
     terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False,
     killed: Callable[[float], bool] = lambda _ran_seconds: False,
+    account: str = "",
 ) -> Outcome:
     """Run a command to its end, or until it is cancelled or takes too long.
 
@@ -66,7 +67,7 @@ def run(
     child = processes.register_child(notes, process.pid, "job")
     try:
         end = partial(child.end, GRACE_SECONDS, terminate)
-        with guests.replica(process.pid):
+        with guests.replica(process.pid, account):
             ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)

@@ -1,4 +1,7 @@
-"""Runs custom jobs, a few at a time; the others wait as QUEUED, as they do for quota."""
+"""Runs custom jobs, a few at a time; the others wait as QUEUED, as they do for quota.
+
+Trials of tuning jobs have slots of their own, so that neither kind waits for the other.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from localcloud.vertex.records import JobState, JobTable
 
 #: Jobs at once: training code takes all cores of a laptop by itself.
 SLOTS: Final = 2
+#: Trials at once, of all tuning jobs. Which of them is started is decided in ``localcloud.tuning``.
+TRIAL_SLOTS: Final = 4
 
 #: How often a job that waits for machines asks again; the plugin may free some at any time.
 _RETRY_SECONDS: Final = 0.5
@@ -25,28 +30,41 @@ MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
 class LocalScheduler:
     """Threads that take job ids from a queue, oldest first."""
 
-    def __init__(self, jobs: JobTable, make_run: MakeRun, slots: int = SLOTS) -> None:
+    def __init__(
+        self,
+        jobs: JobTable,
+        make_run: MakeRun,
+        slots: int = SLOTS,
+        is_trial: Callable[[str], bool] = lambda _job_id: False,
+    ) -> None:
         self.jobs = jobs
         self._make_run = make_run
+        self._is_trial = is_trial
         self._queue: queue.Queue[str | None] = queue.Queue()
+        self._trials: queue.Queue[str | None] = queue.Queue()
         self._lock = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._begun: set[str] = set()
         self._parked: list[str] = []
         self._stopping = threading.Event()
         self._threads = [
-            threading.Thread(target=self._work, name=f"slot-{slot}", daemon=True)
-            for slot in range(slots)
+            threading.Thread(target=self._work, args=(waiting,), name=f"{name}-{n}", daemon=True)
+            for name, waiting, count in (
+                ("slot", self._queue, slots),
+                ("trial", self._trials, TRIAL_SLOTS),
+            )
+            for n in range(count)
         ]
         self._threads.append(threading.Thread(target=self._unpark, name="unpark", daemon=True))
 
     def start(self) -> None:
         """Settle what an earlier server left, and begin to run jobs.
 
-        A job whose process is gone cannot go on: FAILED. One that had not begun is queued again.
+        A job whose process is gone cannot go on: FAILED. One that had not begun is queued again,
+        and so is a trial, as after the loss of its machine.
         """
         for job in reversed(self.jobs.list()):
-            if job.state is JobState.RUNNING:
+            if job.state is JobState.RUNNING and not self._is_trial(job.job_id):
                 self.jobs.move(job.job_id, JobState.FAILED, error=(RpcCode.UNAVAILABLE, STOPPED))
             elif job.state is JobState.CANCELLING:
                 self._end_cancelled(job.job_id)
@@ -60,7 +78,10 @@ class LocalScheduler:
         """Queue a job that is in the table as QUEUED."""
         with self._lock:
             self._cancels[job_id] = threading.Event()
-        self._queue.put(job_id)
+        self._put(job_id)
+
+    def _put(self, job_id: str) -> None:
+        (self._trials if self._is_trial(job_id) else self._queue).put(job_id)
 
     def cancel(self, job_id: str) -> None:
         """Ask a job that was moved to CANCELLING to end. Returns at once."""
@@ -81,12 +102,13 @@ class LocalScheduler:
             cancelled.set()
         for _ in self._threads:
             self._queue.put(None)
+            self._trials.put(None)
         for thread in self._threads:
             if thread.is_alive():
                 thread.join()
 
-    def _work(self) -> None:
-        while (job_id := self._queue.get()) is not None and not self._stopping.is_set():
+    def _work(self, waiting: queue.Queue[str | None]) -> None:
+        while (job_id := waiting.get()) is not None and not self._stopping.is_set():
             with self._lock:
                 cancelled = self._cancels[job_id]
                 self._begun.add(job_id)
@@ -120,7 +142,7 @@ class LocalScheduler:
             with self._lock:
                 parked, self._parked = self._parked, []
             for job_id in parked:
-                self._queue.put(job_id)
+                self._put(job_id)
 
     def _end_cancelled(self, job_id: str) -> None:
         error = (RpcCode.CANCELLED, "The job was cancelled.")

@@ -19,8 +19,8 @@ def failed_precondition(message: str) -> ApiError:
     return ApiError(grpc.StatusCode.FAILED_PRECONDITION, message)
 
 
-def not_found(name: str) -> ApiError:
-    return ApiError(grpc.StatusCode.NOT_FOUND, f"The CustomJob does not exist: {name}")
+def not_found(name: str, kind: str = "CustomJob") -> ApiError:
+    return ApiError(grpc.StatusCode.NOT_FOUND, f"The {kind} does not exist: {name}")
 
 
 def invalid_fields(found: list[tuple[str, str]]) -> ApiError:

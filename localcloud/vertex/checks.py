@@ -8,7 +8,7 @@ the service finds out only when the job starts is in ``localcloud.vertex.admissi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from infra.naming import LOCAL_PREFIX, is_local
@@ -56,11 +56,24 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
 
 
 def check_custom_job(
-    store: Store, jobs: JobTable, job: dict[str, Any], project: str, region: str
+    store: Store,
+    jobs: JobTable,
+    job: dict[str, Any],
+    project: str,
+    region: str,
+    *,
+    spec_field: str = "job_spec",
+    more: Iterable[tuple[str, str]] = (),
 ) -> None:
-    """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form)."""
-    if found := [*_fields(job), *placement.fields(job, region)]:
-        raise invalid_fields(found)
+    """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form).
+
+    ``spec_field``: what a message of another type calls its ``job_spec``; ``more``: further bad
+    fields of that message.
+    """
+    found = [*_fields(job), *placement.fields(job, region)]
+    named = [(re.sub("^job_spec", spec_field, field), text) for field, text in found]
+    if bad := [*named, *more]:
+        raise invalid_fields(bad)
     placement.check(store, jobs, job, project, region)
     account = job["jobSpec"].get("serviceAccount")
     if account and store.account(account) is None:

@@ -6,10 +6,11 @@ before it (429, 503), after it (accepted, answer lost) or wait past the caller's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import grpc
@@ -57,17 +58,19 @@ def serve(
     also: Sequence[grpc.GenericRpcHandler] = (),
     folder: Path | None = None,
     rest: Callable[[Path, int], HttpServer] | None = None,
+    more: Mapping[str, Parts] = MappingProxyType({}),
 ) -> tuple[grpc_server.LocalServer, int]:
     """Start a server on 127.0.0.1 (port 0: any free one); returns it and its port.
 
-    ``also`` are handlers of further services at the same address. Only processes of this user get
+    ``also`` are handlers of further services at the same address, ``more`` further methods of the
+    job service. Only processes of this user get
     in (``localcloud.access``); ``folder`` is for its sockets. ``rest`` answers REST at this port.
 
     Raises LocalCloudError if the port is taken.
     """
     server = grpc.server(
         futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
-        handlers=[*_handlers(service, tuple(hooks)), *also],
+        handlers=[*_handlers(service, more, tuple(hooks)), *also],
         interceptors=[grpc_server.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
@@ -76,10 +79,12 @@ def serve(
 
 
 #: What answers a method, how its request is read and how its response is written.
-_Parts = tuple[Callable[[Any], Any], Callable[..., Any], Callable[..., bytes]]
+Parts = tuple[Callable[[Any], Any], Callable[..., Any], Callable[..., bytes]]
 
 
-def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.GenericRpcHandler]:
+def _handlers(
+    service: JobService, more: Mapping[str, Parts], hooks: tuple[Hook, ...]
+) -> list[grpc.GenericRpcHandler]:
     def unary(
         name: str, method: Callable[[Any], Any], read: Callable[..., Any], write: Callable[..., Any]
     ) -> grpc.RpcMethodHandler:
@@ -96,13 +101,13 @@ def _handlers(service: JobService, hooks: tuple[Hook, ...]) -> list[grpc.Generic
             package, {name: unary(name, *parts) for name, parts in table.items()}
         )
         for package, table in (
-            ("google.cloud.aiplatform.v1.JobService", _jobs(service)),
+            ("google.cloud.aiplatform.v1.JobService", {**_jobs(service), **more}),
             ("google.longrunning.Operations", _operations(service)),
         )
     ]
 
 
-def _jobs(service: JobService) -> dict[str, _Parts]:
+def _jobs(service: JobService) -> dict[str, Parts]:
     return {
         "CreateCustomJob": (
             service.create_custom_job,
@@ -132,7 +137,7 @@ def _jobs(service: JobService) -> dict[str, _Parts]:
     }
 
 
-def _operations(service: JobService) -> dict[str, _Parts]:
+def _operations(service: JobService) -> dict[str, Parts]:
     return {
         "GetOperation": (
             service.get_operation,

@@ -8,9 +8,10 @@ half second. Lines of a log without such notes are a millisecond apart, from the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 import grpc
@@ -27,6 +28,8 @@ from localcloud.vertex.records import JobRecord, JobTable
 
 API: Final = "logging.googleapis.com"
 _JOB: Final = "resource.labels.job_id"
+#: Label of an entry of a trial: its resource names the tuning job.
+_TRIAL: Final = "ml.googleapis.com/trial_id"
 _KNOWN: Final = (
     *("resource.type", _JOB, "resource.labels.task_name"),
     *("resource.labels.build_id", "timestamp", "insertId", "severity", "textPayload", "logName"),
@@ -44,7 +47,8 @@ class _Query:
 class LogService:
     """``google.logging.v2.LoggingServiceV2`` as far as reading the log of a job needs it.
 
-    ``others`` reads the entries of other types of resources, by project and labels of a filter.
+    ``others`` reads the entries of other types of resources, by project and labels of a filter;
+    ``trials`` gives the trials of a tuning job, each with its id and that of its CustomJob.
     """
 
     def __init__(
@@ -54,8 +58,10 @@ class LogService:
         jobs: JobTable,
         others: Mapping[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]
         | None = None,
+        trials: Callable[[str], Iterable[tuple[str, str]]] = lambda _tuning_id: (),
     ) -> None:
         self.home, self.store, self.jobs, self.others = home, store, jobs, dict(others or {})
+        self.trials = trials
 
     def list_log_entries(
         self, request: types.ListLogEntriesRequest
@@ -95,16 +101,30 @@ class LogService:
         if other := self.others.get(query.equal.get("resource.type", "")):
             yield from filter(query.test, other(query.project, query.equal))
             return
-        job = self.jobs.get(query.equal.get(_JOB, ""))
-        if job is None or query.project not in (job.project, project_number(job.project)):
-            return
         if query.equal.get("resource.type", "ml_job") != "ml_job":
+            return
+        wanted = query.equal.get(_JOB, "")
+        yield from self._of_job(query, wanted, {"job_id": wanted}, {})
+        for trial, job_id in self.trials(wanted):
+            labels = {_TRIAL: trial}
+            yield from self._of_job(query, job_id, {"job_id": wanted}, labels)
+
+    def _of_job(
+        self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
+    ) -> Iterator[types.LogEntry]:
+        """Entries of a CustomJob, with these labels of the resource and of each entry."""
+        job = self.jobs.get(job_id)
+        if job is None or query.project not in (job.project, project_number(job.project)):
             return
         wanted = query.equal.get("resource.labels.task_name")
         for file in sorted((self.home.jobs / job.job_id / "logs").glob("*.log")):
             if wanted in (None, file.stem):
-                data, times = file.read_bytes(), LogTimes(file)
-                yield from filter(query.test, _of_replica(job, file.stem, data, times))
+                named = {**resource, "project_id": job.project, "task_name": file.stem}
+                made = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=named)
+                for entry in _of_replica(job, file, made):
+                    entry.labels = labels
+                    if query.test(entry):
+                        yield entry
 
 
 def _fields(entry: types.LogEntry) -> Callable[[str], str]:
@@ -131,11 +151,11 @@ def _fields(entry: types.LogEntry) -> Callable[[str], str]:
 
 
 def _of_replica(
-    job: JobRecord, replica: str, data: bytes, times: LogTimes
+    job: JobRecord, file: Path, resource: monitored_resource_pb2.MonitoredResource
 ) -> Iterator[types.LogEntry]:
+    """Entries of a replica's log."""
+    replica, data, times = file.stem, file.read_bytes(), LogTimes(file)
     created = datetime.fromisoformat(job.create_time)
-    labels = {"job_id": job.job_id, "project_id": job.project, "task_name": replica}
-    resource = monitored_resource_pb2.MonitoredResource(type="ml_job", labels=labels)
     lines = data.split(b"\n")
     if not lines[-1] or not job.state.terminal:
         lines.pop()  # nothing, or a line that is still being written

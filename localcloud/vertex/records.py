@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from localcloud.home import touch_private
 from localcloud.inventory.store import BUSY_SECONDS
 
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS custom_jobs (
+CREATE TABLE IF NOT EXISTS {table} (
     job_id TEXT PRIMARY KEY,
     project TEXT NOT NULL, number TEXT NOT NULL, region TEXT NOT NULL,
     display_name TEXT NOT NULL, labels TEXT NOT NULL, request TEXT NOT NULL,
@@ -106,42 +106,48 @@ class JobRecord:
         return prefix.rstrip("/") or None
 
 
-class JobTable:
-    """The table ``custom_jobs``; safe across threads and processes (a connection for each call)."""
+_R = TypeVar("_R", bound=JobRecord)
+
+
+class RecordTable(Generic[_R]):
+    """A table of jobs; safe across threads and processes (a connection for each call)."""
+
+    #: Name of the table, and the type of its rows.
+    table: ClassVar[str]
+    row_type: ClassVar[type[JobRecord]]
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def insert(self, record: JobRecord) -> None:
+    def insert(self, record: _R) -> None:
         """Add a job."""
-        values = [*vars(record).values()]
-        values[5], values[6] = json.dumps(record.labels), json.dumps(record.request)
         with self._connect() as db:
-            db.execute(f"INSERT INTO custom_jobs VALUES ({', '.join('?' * len(values))})", values)
+            insert_row(db, self.table, record)
 
-    def get(self, job_id: str) -> JobRecord | None:
+    def get(self, job_id: str) -> _R | None:
         """The job, or None."""
+        query = f"SELECT * FROM {self.table} WHERE job_id = ?"
         with self._connect() as db:
-            row = db.execute("SELECT * FROM custom_jobs WHERE job_id = ?", (job_id,)).fetchone()
-        return _record(row) if row else None
+            row = db.execute(query, (job_id,)).fetchone()
+        return self._record(row) if row else None
 
     def list(
         self,
         number: str | None = None,
         region: str | None = None,
         label: tuple[str, str] | None = None,
-    ) -> list[JobRecord]:
+    ) -> list[_R]:
         """Jobs of a project and a region (None: of any) with a label, newest first."""
         key, value = label or (None, None)
         with self._connect() as db:
             rows = db.execute(
-                "SELECT * FROM custom_jobs WHERE (?1 IS NULL OR number = ?1)"
+                f"SELECT * FROM {self.table} WHERE (?1 IS NULL OR number = ?1)"
                 " AND (?2 IS NULL OR region = ?2)"
                 " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
                 " ORDER BY create_time DESC, job_id DESC",
                 (number, region, key, value),
             ).fetchall()
-        return [_record(row) for row in rows]
+        return [self._record(row) for row in rows]
 
     def move(
         self,
@@ -162,7 +168,7 @@ class JobTable:
         values = (to, time, begins, time, ends, time, code, message, job_id, *only_from)
         with self._connect() as db:
             cursor = db.execute(
-                "UPDATE custom_jobs SET state = ?, update_time = ?,"
+                f"UPDATE {self.table} SET state = ?, update_time = ?,"
                 " start_time = CASE WHEN ? THEN ? ELSE start_time END,"
                 " end_time = CASE WHEN ? THEN ? ELSE end_time END,"
                 " error_code = ?, error_message = ?"
@@ -170,6 +176,42 @@ class JobTable:
                 values,
             )
             return cursor.rowcount == 1
+
+    def delete(self, job_id: str) -> bool:
+        """Remove a job; False if there was none."""
+        query = f"DELETE FROM {self.table} WHERE job_id = ?"
+        with self._connect() as db:
+            return db.execute(query, (job_id,)).rowcount == 1
+
+    def _record(self, row: sqlite3.Row) -> _R:
+        values = dict(row)
+        values["labels"] = json.loads(values["labels"])
+        values["request"] = json.loads(values["request"])
+        values["state"] = JobState(values["state"])
+        return cast(_R, self.row_type(**values))
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        touch_private(self.path)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(_SCHEMA.format(table=self.table))
+            self._create(db)
+            yield db
+        finally:
+            db.close()
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        """Make what belongs to the table, where it is missing."""
+
+
+class JobTable(RecordTable[JobRecord]):
+    """The table ``custom_jobs``, and the machines of reservations that jobs hold."""
+
+    table = "custom_jobs"
+    row_type = JobRecord
 
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Take machines of reservations (path -> number), all or none; False if too few are free.
@@ -201,26 +243,18 @@ class JobTable:
                 " WHERE reservation = ? ORDER BY create_time",
                 (reservation,),
             ).fetchall()
-        return [_record(row) for row in rows]
+        return [self._record(row) for row in rows]
 
-    def delete(self, job_id: str) -> bool:
-        """Remove a job; False if there was none."""
-        with self._connect() as db:
-            return db.execute("DELETE FROM custom_jobs WHERE job_id = ?", (job_id,)).rowcount == 1
+    def _create(self, db: sqlite3.Connection) -> None:
+        if not db.execute(_HAS_CLAIMS).fetchone():
+            db.executescript(_CLAIMS)
 
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
-        touch_private(self.path)
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute(_SCHEMA)
-            if not db.execute(_HAS_CLAIMS).fetchone():
-                db.executescript(_CLAIMS)
-            yield db
-        finally:
-            db.close()
+
+def insert_row(db: sqlite3.Connection, table: str, record: JobRecord) -> None:
+    """Add a job to a table."""
+    values = [*vars(record).values()]
+    values[5], values[6] = json.dumps(record.labels), json.dumps(record.request)
+    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
 
 def _used(db: sqlite3.Connection, reservation: str) -> int:
@@ -231,11 +265,3 @@ def _used(db: sqlite3.Connection, reservation: str) -> int:
 def now() -> str:
     """The time as records hold it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _record(row: sqlite3.Row) -> JobRecord:
-    values = dict(row)
-    values["labels"] = json.loads(values["labels"])
-    values["request"] = json.loads(values["request"])
-    values["state"] = JobState(values["state"])
-    return JobRecord(**values)

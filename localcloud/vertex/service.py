@@ -14,7 +14,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import grpc
 from google.longrunning import operations_pb2
@@ -26,14 +26,24 @@ from localcloud.inventory.store import Store, project_number
 from localcloud.vertex import filters
 from localcloud.vertex.api_errors import failed_precondition, invalid_argument, not_found
 from localcloud.vertex.checks import check_custom_job, resolve_parent
-from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, now
+from localcloud.vertex.records import (
+    LIVE_STATES,
+    JobRecord,
+    JobState,
+    JobTable,
+    RecordTable,
+    now,
+)
 
 _JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)$")
-_OUTPUT_ONLY: Final = (
+OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
     *("webAccessUris", "satisfiesPzs", "satisfiesPzi"),
 )
 _MAX_PAGE: Final = 100
+#: States in which a job can be asked to end.
+CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
+_R = TypeVar("_R", bound=JobRecord)
 
 
 class Scheduler(Protocol):
@@ -64,13 +74,13 @@ class JobService:
     def create_custom_job(self, request: vertex_api.CreateCustomJobRequest) -> vertex_api.CustomJob:
         project, region = resolve_parent(self.store, request.parent)
         sent = json_format.MessageToDict(vertex_api.CustomJob.pb(request.custom_job))
-        body = {key: value for key, value in sent.items() if key not in _OUTPUT_ONLY}
+        body = {key: value for key, value in sent.items() if key not in OUTPUT_ONLY}
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
         time = now()
         record = JobRecord(
-            job_id=str(10**18 + secrets.randbelow(8 * 10**18)),
+            job_id=new_id(),
             project=project,
             number=project_number(project),
             region=region,
@@ -95,34 +105,15 @@ class JobService:
     def list_custom_jobs(
         self, request: vertex_api.ListCustomJobsRequest
     ) -> vertex_api.ListCustomJobsResponse:
-        project, region = resolve_parent(self.store, request.parent)
-        try:
-            test = filters.parse(request.filter)
-        except FilterError as error:
-            raise invalid_argument(str(error)) from error
-        if request.page_size < 0:
-            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-        query = hashlib.sha256(f"{project}/{region}?{request.filter}".encode()).hexdigest()[:16]
-        after = _read_token(request.page_token, query)
-        found = [
-            job
-            for job in self.jobs.list(
-                project_number(project), region, filters.label(request.filter)
-            )
-            if test(job) and (after is None or (job.create_time, job.job_id) < after)
-        ]
-        size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        page, more = found[:size], len(found) > size
+        page, token = list_page(self.store, self.jobs, request)
         return vertex_api.ListCustomJobsResponse(
-            custom_jobs=[to_message(job) for job in page],
-            next_page_token=_write_token(page[-1], query) if more else "",
+            custom_jobs=[to_message(job) for job in page], next_page_token=token
         )
 
     def cancel_custom_job(self, request: vertex_api.CancelCustomJobRequest) -> empty_pb2.Empty:
         job = self._find(request.name)
         # A job that ended, or is being cancelled, stays as it is: repeating is no error.
-        waiting = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
-        if self.jobs.move(job.job_id, JobState.CANCELLING, only_from=waiting):
+        if self.jobs.move(job.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.scheduler.cancel(job.job_id)
         return empty_pb2.Empty()
 
@@ -135,9 +126,13 @@ class JobService:
             text = f"The CustomJob is in state {job.state} and cannot be deleted; cancel it first."
             raise ApiError(grpc.StatusCode.FAILED_PRECONDITION, f"{text} ({job.name})")
         self.jobs.delete(job.job_id)
-        parent = job.name.rpartition("/customJobs/")[0]
+        return self.deleted(job)
+
+    def deleted(self, job: JobRecord) -> operations_pb2.Operation:
+        """The operation, which is done, that deleted a job of any type."""
+        parent = job.name.rpartition("/")[0].rpartition("/")[0]
         operation = operations_pb2.Operation(
-            name=f"{parent}/operations/{10**18 + secrets.randbelow(8 * 10**18)}",
+            name=f"{parent}/operations/{new_id()}",
             done=True,
             response=_any(empty_pb2.Empty()),
             metadata=_any(
@@ -170,9 +165,51 @@ class JobService:
         return job
 
 
+def new_id() -> str:
+    """An id as the service gives them."""
+    return str(10**18 + secrets.randbelow(8 * 10**18))
+
+
+class ListRequest(Protocol):
+    """What the requests of ``List…Jobs`` have."""
+
+    parent: str
+    filter: str
+    page_size: int
+    page_token: str
+
+
+def list_page(store: Store, table: RecordTable[_R], request: ListRequest) -> tuple[list[_R], str]:
+    """Jobs of a page, newest first, and the token of the next one. Raises ApiError."""
+    project, region = resolve_parent(store, request.parent)
+    try:
+        test = filters.parse(request.filter)
+    except FilterError as error:
+        raise invalid_argument(str(error)) from error
+    if request.page_size < 0:
+        raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
+    text = f"{table.table}:{project}/{region}?{request.filter}"
+    query = hashlib.sha256(text.encode()).hexdigest()[:16]
+    after = _read_token(request.page_token, query)
+    found = [
+        job
+        for job in table.list(project_number(project), region, filters.label(request.filter))
+        if test(job) and (after is None or (job.create_time, job.job_id) < after)
+    ]
+    size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
+    page, more = found[:size], len(found) > size
+    return page, _write_token(page[-1], query) if more else ""
+
+
 def to_message(record: JobRecord) -> vertex_api.CustomJob:
     """The record as the API's CustomJob."""
     job = vertex_api.CustomJob()
+    json_format.ParseDict(message_body(record), vertex_api.CustomJob.pb(job))
+    return job
+
+
+def message_body(record: JobRecord) -> dict[str, Any]:
+    """A job of any type in the API's JSON form."""
     body = {
         **record.request,
         "name": record.name,
@@ -186,8 +223,7 @@ def to_message(record: JobRecord) -> vertex_api.CustomJob:
         body["endTime"] = record.end_time
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
-    json_format.ParseDict(body, vertex_api.CustomJob.pb(job))
-    return job
+    return body
 
 
 def _any(message: object) -> any_pb2.Any:

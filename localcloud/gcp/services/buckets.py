@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from localcloud.errors import CloudError, RefusedError, UnlistableBucketError
 from localcloud.gcp.cloud import Cloud, now, text
+from localcloud.gcp.diff import UPDATE, Change
 from localcloud.gcp.emulator import Emulator
 from localcloud.gcp.services.base import ExistingResource, Service
 from localcloud.inventory.store import BUCKET, project_number
@@ -39,6 +40,12 @@ class Bucket(Service):
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return text(dict(inputs), "name")
+
+    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+        """Unlocking replaces: ``isPolicyLocked`` of resource_storage_bucket.go."""
+        if _retention(olds).get("isLocked") and not _retention(news).get("isLocked"):
+            return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
+        return []
 
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given.rpartition("/")[2]
@@ -82,6 +89,7 @@ class Bucket(Service):
     def remake(
         self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
     ) -> dict[str, Any]:
+        _keep_lock(id_, inputs, olds)
         soft = olds.get("softDeletePolicy")
         if inputs.get("softDeletePolicy"):
             soft = _soft_delete(inputs, now())
@@ -96,6 +104,7 @@ class Bucket(Service):
         try:
             for name in emulator.objects(id_):
                 _need_force(id_, olds)
+                _need_end_of_retention(name, olds)
                 emulator.delete_object(id_, name)
         except UnlistableBucketError:
             _need_force(id_, olds)
@@ -112,6 +121,29 @@ def _need_force(name: str, olds: dict[str, Any]) -> None:
         raise RefusedError(
             f"Error trying to delete bucket {name} containing objects without "
             "`force_destroy` set to true"
+        )
+
+
+def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return values.get("retentionPolicy") or {}
+
+
+def _keep_lock(name: str, inputs: dict[str, Any], olds: dict[str, Any]) -> None:
+    """Refuse to shorten a locked retention, as the service does."""
+    old, new = (int(_retention(each).get("retentionPeriod") or 0) for each in (olds, inputs))
+    if _retention(olds).get("isLocked") and new < old:
+        reason = (
+            f"Cannot reduce retention duration of a locked Retention Policy for bucket '{name}'."
+        )
+        raise CloudError(f"Error updating Bucket {name}", 403, reason, "forbidden")
+
+
+def _need_end_of_retention(name: str, olds: dict[str, Any]) -> None:
+    """Objects here are never as old as a retention, which is counted in days."""
+    if _retention(olds):
+        raise RefusedError(
+            f"googleapi: Error 403: Object '{name}' is subject to bucket's retention policy or "
+            "object retention and cannot be deleted or overwritten, retentionPolicyNotMet"
         )
 
 

@@ -1,4 +1,4 @@
-"""Secret Manager secrets, without versions: the local cloud keeps no secret value."""
+"""Secret Manager secrets, without versions: values are in ``localcloud.secretmanager``."""
 
 from __future__ import annotations
 

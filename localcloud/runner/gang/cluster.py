@@ -64,13 +64,18 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
             "shows what many would."
         )
     for replica in found:
-        if _REDUCTION_SERVER.search(replica.task.get("imageUri", "")):
+        if is_reduction_server(replica.task.get("imageUri", "")):
             raise _refused(
                 f"{replica.name} is a reduction server: it reduces gradients that NCCL sends from "
                 "GPUs, and this machine has neither its image nor such workers. Rehearse the job "
                 "without this pool: what it computes is the same."
             )
     return found
+
+
+def is_reduction_server(image: str) -> bool:
+    """Whether an image is Google's reduction server."""
+    return bool(_REDUCTION_SERVER.search(image))
 
 
 def check_memory(count: int, free_bytes: int) -> None:

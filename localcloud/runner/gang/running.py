@@ -63,6 +63,8 @@ class Member:
     folders: Folders
     log: JobLog
     launch: Callable[[], Launch]
+    account: str = ""
+    """The service account that its program is; empty: Google's own."""
 
     def clear(self) -> None:
         """Empty its disk: only buckets outlive a restart."""
@@ -226,6 +228,7 @@ class _Attempt:
                 notes=self.notes,
                 cancelled=self._stop,
                 killed=partial(self.ports.killed, member.name),
+                account=member.account,
             )
             if outcome.ending is replica.Ending.EXITED:
                 self._ends.put(End(member.name, outcome.code))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from localcloud.access.gate import HttpServer
 from localcloud.containers.host import ContainerHost
 from localcloud.faults.jobs import JobFaults
 from localcloud.faults.table import FaultTable
@@ -25,7 +26,10 @@ from localcloud.rest.front import RestFront
 from localcloud.runner.gcsfuse import storage_client
 from localcloud.runner.job import JobRun
 from localcloud.runner.scheduler import LocalScheduler
+from localcloud.secretmanager import service as secretmanager
+from localcloud.secretmanager.service import SecretService
 from localcloud.storage import StorageEmulator
+from localcloud.tuning.assembly import Tuning
 from localcloud.vertex.grpc_front import Hook, serve
 from localcloud.vertex.records import JobTable
 from localcloud.vertex.service import JobService
@@ -62,6 +66,14 @@ class Cloud:
     storage: StorageEmulator | None
     port: int
     """Of the job service."""
+    undo: list[Callable[[], object]]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Methods about tuning jobs, for another server of the same cloud."""
+
+    def stop(self) -> None:
+        """End it; another one may go on over its files."""
+        while self.undo:
+            self.undo.pop()()
 
     def grant(self, resource: str, role: str, member: str = f"serviceAccount:{TRAINER}") -> None:
         policy = self.store.policy(resource)
@@ -110,7 +122,7 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture
 def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
     """Makes clouds over the same files; all are stopped at the end."""
-    undo: list[Callable[[], object]] = []
+    clouds: list[Cloud] = []
 
     def make(*, hooks: tuple[Hook, ...] = (), storage: bool = False, slots: int = 2) -> Cloud:
         emulator = None
@@ -126,27 +138,33 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         ) -> JobRun | None:
             record = jobs.get(job_id)
             return record and JobRun(record, home=home, store=store, jobs=jobs, storage_url=url,
+                                     api_url=f"http://127.0.0.1:{port}/",
                                      faults=JobFaults(faults), cancelled=cancelled,
                                      containers=ContainerHost(home, 0),
-                                     stopping=stopping)  # fmt: skip
+                                     stopping=stopping,
+                                     trial=tuning.trial_id(job_id))  # fmt: skip
 
-        scheduler = LocalScheduler(jobs, make_run, slots)
+        port = free_port()  # before the scheduler: a job that waited runs at once
+        tuning = Tuning(home)
+        scheduler = LocalScheduler(jobs, make_run, slots, tuning.is_trial)
         scheduler.start()
-        server, port = serve(
-            JobService(store, jobs, scheduler), 0, hooks, rest=lambda *at: RestFront(*at).serve
-        )
+        service = JobService(store, jobs, scheduler)
+        more = tuning.start(service)
+        secrets = [secretmanager.handler(SecretService(home, store))]
+        rest: Callable[..., HttpServer] = lambda *at: RestFront(*at).serve  # noqa: E731
+        server, _ = serve(service, port, hooks, secrets, rest=rest, more=more)
         channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         client = vertex.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
-        if emulator:
-            undo.append(emulator.stop)
-        undo.extend([scheduler.stop, lambda: server.stop(None).wait(), channel.close])
+        undo: list[Callable[[], object]] = [emulator.stop] if emulator else []
+        undo.extend([scheduler.stop, tuning.stop, lambda: server.stop(None).wait(), channel.close])
         store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
         store.put(ACCOUNT_TYPE, TRAINER, PROJECT, {}, {"email": TRAINER})
-        return Cloud(home, store, jobs, scheduler, client, emulator, port)
+        clouds.append(Cloud(home, store, jobs, scheduler, client, emulator, port, undo, more))
+        return clouds[-1]
 
     yield make
-    for step in reversed(undo):
-        step()
+    for cloud in reversed(clouds):
+        cloud.stop()
 
 
 @pytest.fixture

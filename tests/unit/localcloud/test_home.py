@@ -34,6 +34,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
         "pulumi_home": "pulumi-home",
         "stacks": "stacks",
         "bin": "bin",
+        "secrets": "secrets",
         "sockets": "sockets",
     }
 

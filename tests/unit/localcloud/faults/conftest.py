@@ -19,6 +19,7 @@ from localcloud.faults.model import Fault
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.storage import StorageEmulator
+from localcloud.tuning.records import TuningTable
 from localcloud.vertex.records import JobTable
 from tests.unit.localcloud.conftest import Cloud, free_port
 
@@ -41,7 +42,9 @@ class Faulty:
 @pytest.fixture
 def faulty(home: Home, make_cloud: Callable[..., Cloud]) -> Iterator[Faulty]:
     table, stopping = FaultTable(home.faults), threading.Event()
-    cloud = make_cloud(hooks=(CallFaults(table, JobTable(home.database), stopping),))
+    tables = JobTable(home.database), TuningTable(home.database)
+    hook = CallFaults(table, tables[0], stopping, tables[1])
+    cloud = make_cloud(hooks=(hook,))
     transport = cloud.client.transport
     assert isinstance(transport, JobServiceGrpcTransport)
     yield Faulty(cloud, table, VertexJobs(vertex.JobServiceClient(transport=transport)))

@@ -314,3 +314,25 @@ def _refused(call: Any) -> str:
     with pytest.raises(grpc.RpcError) as caught:
         call()
     return caught.value.details()  # type: ignore[attr-defined]
+
+
+def test_a_locked_retention_is_never_shortened_and_its_objects_never_deleted(
+    cloud: Plugin, client: storage.Client
+) -> None:
+    kept = {"retentionPeriod": "2592000", "isLocked": True}
+    inputs = {"name": "audit-p1", "location": "US-CENTRAL1", "forceDestroy": True}
+    inputs = cloud.checked(BUCKET, "audit", {**inputs, "retentionPolicy": kept})
+    id_, outputs = cloud.create(BUCKET, inputs)
+
+    shorter = {**inputs, "retentionPolicy": {**kept, "retentionPeriod": "86400"}}
+    assert not cloud.diff(BUCKET, id_, shorter, outputs).replaces  # the plugin sends it
+    with pytest.raises(grpc.RpcError, match="Cannot reduce retention duration of a locked"):
+        cloud.update(BUCKET, id_, shorter, outputs)
+    unlocked = {**inputs, "retentionPolicy": {**kept, "isLocked": False}}
+    assert list(cloud.diff(BUCKET, id_, unlocked, outputs).replaces)
+    longer = {**inputs, "retentionPolicy": {**kept, "retentionPeriod": "5184000"}}
+    outputs = cloud.update(BUCKET, id_, longer, outputs)
+
+    client.bucket("audit-p1").blob("x").upload_from_string("evidence")
+    with pytest.raises(grpc.RpcError, match="retentionPolicyNotMet"):
+        cloud.delete(BUCKET, id_, outputs)

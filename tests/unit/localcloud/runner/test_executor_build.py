@@ -16,7 +16,7 @@ from localcloud.errors import ExecutorError
 from localcloud.runner import executors
 from localcloud.runner.executors import Executor
 
-EXECUTOR = Executor("small", "small", ">=3.10", "2.4.1", ("demo-library==1.0",))
+EXECUTOR = Executor("small", "small", ">=3.10", "torch==2.4.1", ("demo-library==1.0",))
 NO_SERVER = "http://127.0.0.1:9"
 
 
@@ -35,7 +35,7 @@ def write_wheel(folder: Path, name: str, version: str) -> None:
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The one package index that can be reached, as folders of wheels; caches of their own."""
     simple = tmp_path / "simple"
-    for name, version in (("torch", EXECUTOR.torch), ("demo-library", "1.0")):
+    for name, version in (("torch", "2.4.1"), ("demo-library", "1.0")):
         (simple / name).mkdir(parents=True)
         write_wheel(simple / name, name.replace("-", "_"), version)
     serve = functools.partial(SimpleHTTPRequestHandler, directory=str(simple))

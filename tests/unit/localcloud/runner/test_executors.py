@@ -32,10 +32,29 @@ def test_a_prebuilt_pytorch_image_has_a_stand_in_with_its_torch(image: str, torc
 
 
 @pytest.mark.parametrize(
+    ("image", "framework"),
+    [
+        ("sklearn-cpu.1-6.py310:latest", "scikit-learn==1.6.1"),
+        ("sklearn-gpu.1-6:latest", "scikit-learn==1.6.1"),
+        ("xgboost-cpu.2-1.py310:latest", "xgboost-cpu==2.1.4"),
+        ("tf-gpu.2-17.py310@sha256:" + "0" * 64, "tensorflow-cpu==2.17.1"),
+        ("tf-cpu.2-16.py310", "tensorflow-cpu==2.16.2"),
+    ],
+)
+def test_prebuilt_images_of_other_frameworks_have_stand_ins(image: str, framework: str) -> None:
+    found = executors.for_image(f"{PREBUILT}/{image}")
+    assert found is not None
+    assert found.requirements[0] == framework
+    names = [each.partition("==")[0] for each in found.requirements]
+    assert len(set(names)) == len(names)  # the framework's version is not a library's
+    assert "torch" not in names
+
+
+@pytest.mark.parametrize(
     "image",
     [
         f"{PREBUILT}/pytorch-cpu.2-4.py310:latest",
-        f"{PREBUILT}/tf-cpu.2-17.py310:latest",
+        f"{PREBUILT}/tf-cpu.2-9.py310:latest",
         "docker.io/me/pytorch-xla.2-4.py310:latest",
     ],
 )

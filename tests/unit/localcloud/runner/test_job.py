@@ -64,7 +64,7 @@ def test_a_program_that_is_not_there_fails_the_job(cloud: Cloud) -> None:
 def test_an_image_without_a_command_fails_and_says_why(cloud: Cloud) -> None:
     job = cloud.run(command_job())
     assert job.state == JobState.JOB_STATE_FAILED
-    assert "has no containers" in job.error.message
+    assert "what its ENTRYPOINT does is unknown" in job.error.message
 
 
 def test_an_unknown_executor_image_fails_and_names_the_known_ones(
@@ -73,7 +73,7 @@ def test_an_unknown_executor_image_fails_and_names_the_known_ones(
     cloud = cloud_with_storage
     cloud.bucket("packages")
     package = {
-        "executor_image_uri": "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest",
+        "executor_image_uri": "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-9.py310:latest",
         "package_uris": ["gs://packages/a.tar.gz"],
         "python_module": "a",
     }
@@ -83,7 +83,7 @@ def test_an_unknown_executor_image_fails_and_names_the_known_ones(
         "python_package_spec": package,
     }
     job = cloud.run({"display_name": "x", "job_spec": {"worker_pool_specs": [pool]}})
-    assert "tf-cpu.2-17.py310:latest has no stand-in here (there are: pytorch-" in job.error.message
+    assert "tf-cpu.2-9.py310:latest has no stand-in here (there are: pytorch-" in job.error.message
 
 
 def test_a_job_past_its_timeout_is_cancelled_with_a_message(cloud: Cloud) -> None:

@@ -10,10 +10,12 @@ import pytest
 from infra.customjob.google import logs
 from infra.errors import OperatorError
 from localcloud.inventory.store import SERVICE
+from localcloud.tuning.assembly import Tuning
 from localcloud.vertex.grpc_front import serve
 from localcloud.vertex.log_entries import LogService, handler
 from localcloud.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
+from tests.unit.localcloud.tuning import studies
 
 SCRIPT = "printf 'one\\ntwo\\n10%%\\r100%%\\n'; printf 'last'"
 
@@ -21,7 +23,9 @@ SCRIPT = "printf 'one\\ntwo\\n10%%\\r100%%\\n'; printf 'last'"
 @pytest.fixture
 def address(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     cloud.store.put(SERVICE, f"{PROJECT}/logging.googleapis.com", PROJECT, {}, {})
-    also: list[grpc.GenericRpcHandler] = [handler(LogService(cloud.home, cloud.store, cloud.jobs))]
+    trials = Tuning(cloud.home).trials
+    service = LogService(cloud.home, cloud.store, cloud.jobs, trials=trials)
+    also: list[grpc.GenericRpcHandler] = [handler(service)]
     server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, also=also)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
     yield f"127.0.0.1:{port}"
@@ -113,3 +117,25 @@ def test_the_api_must_be_on(cloud: Cloud, address: str) -> None:
 def test_a_filter_it_does_not_know_is_refused(cloud: Cloud, address: str) -> None:
     with pytest.raises(OperatorError, match=r"INVALID_ARGUMENT.*Unparseable filter"):
         list(logs.connect(PROJECT).lines('1" OR severity="ERROR'))
+
+
+def test_the_log_of_a_tuning_job_is_that_of_its_trials_each_with_its_label(
+    cloud: Cloud, address: str
+) -> None:
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.logging_v2.services.logging_service_v2.transports import (
+        LoggingServiceV2GrpcTransport,
+    )
+
+    done = studies.run(cloud, studies.tuning(trials=2))
+    tuning_id = done.name.rpartition("/")[2]
+    starts = [line.text for line in logs.connect(PROJECT).lines(tuning_id) if "trial " in line.text]
+    assert "trial 1 of tuned: --lr" in starts[0]
+    assert "optuna's TPE sampler, which is not Google's algorithm" in starts[0]
+    with grpc.insecure_channel(address) as channel:
+        client = LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
+        text = f'resource.type="ml_job" resource.labels.job_id="{tuning_id}"'
+        request = {"resource_names": [f"projects/{PROJECT}"], "filter": text}
+        found = list(client.list_log_entries(request))
+    assert {entry.labels["ml.googleapis.com/trial_id"] for entry in found} == {"1", "2"}
+    assert {entry.resource.labels["job_id"] for entry in found} == {tuning_id}

@@ -1,0 +1,17 @@
+"""Hyperparameter tuning jobs: trials as CustomJobs of the local cloud.
+
+==================  ==================================================================
+``assembly``        all of it, put together
+``service``         the methods of ``JobService`` for tuning jobs
+``methods``         how their messages are read and written
+``checks``          what ``CreateHyperparameterTuningJob`` refuses
+``records``         tuning jobs and trials as rows of SQLite
+``driver``          starts trials, reads their measurements, ends tuning jobs
+``progress``        what follows from the trials that ended
+``results``         which trial is the best
+``parameters``      the search space; values as arguments
+``exact``           GRID_SEARCH and RANDOM_SEARCH
+``bayesian``        the default algorithm, stood in for by optuna
+``measurements``    the file in which a trial reports its metrics
+==================  ==================================================================
+"""

@@ -1,0 +1,75 @@
+"""Faults on tuning jobs: on calls about them, and on their trials."""
+
+from __future__ import annotations
+
+import pytest
+from google.api_core import exceptions
+from google.cloud import aiplatform_v1 as vertex
+
+from tests.unit.localcloud.conftest import PARENT
+from tests.unit.localcloud.faults.conftest import Faulty
+from tests.unit.localcloud.tuning.studies import (
+    JobState,
+    TrialState,
+    get,
+    python,
+    run,
+    submit,
+    tuning,
+    wait,
+)
+
+
+def listed(faulty: Faulty) -> list[str]:
+    found = faulty.cloud.client.list_hyperparameter_tuning_jobs(parent=PARENT)
+    return [job.name for job in found]
+
+
+@pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
+def test_a_lost_answer_to_create_leaves_none_or_one(faulty: Faulty, when: str, made: int) -> None:
+    method = "CreateHyperparameterTuningJob"
+    fault = faulty.add("error", code="INTERNAL", method=method, match="tuned", when=when)
+    with pytest.raises(exceptions.InternalServerError):
+        submit(faulty.cloud, tuning(trials=1))
+    assert faulty.fired(fault) == 1
+    assert len(listed(faulty)) == made
+
+
+def test_lists_lag_come_in_short_pages_and_lose_records(faulty: Faulty) -> None:
+    names = [submit(faulty.cloud, tuning(trials=1)) for _ in range(3)][::-1]
+    stale = faulty.add("stale", seconds=3600)
+    assert listed(faulty) == []
+    faulty.table.clear(stale)
+    short = faulty.add("short-pages", method="ListHyperparameterTuningJobs")
+    assert listed(faulty) == names
+    faulty.table.clear(short)
+    page = faulty.add("lost-page")
+    assert listed(faulty) == names[:1]
+    faulty.table.clear(page)
+    faulty.add("lost-record", match=names[1].rpartition("/")[2])
+    assert listed(faulty) == [names[0], names[2]]
+    with pytest.raises(exceptions.NotFound, match="HyperparameterTuningJob does not exist"):
+        get(faulty.cloud, names[1])
+    assert get(faulty.cloud, names[0]).name == names[0]
+
+
+def test_a_fault_finds_one_trial_by_its_name_and_the_others_go_on(faulty: Faulty) -> None:
+    killed = faulty.add("kill", match="tuned-trial-2")
+    stockout = faulty.add("stockout", match="tuned-trial-3")
+    done = run(faulty.cloud, tuning(trials=4, max_failed_trial_count=2))
+    assert done.state == JobState.JOB_STATE_SUCCEEDED
+    assert (faulty.fired(killed), faulty.fired(stockout)) == (1, 1)
+    states = [trial.state for trial in done.trials]
+    expected = [TrialState.SUCCEEDED] * 2 + [TrialState.INFEASIBLE, TrialState.SUCCEEDED]
+    assert states == expected
+    assert "STOCKOUT" in done.trials[2].infeasible_reason
+
+
+def test_a_held_cancel_arrives_late_and_ends_all(faulty: Faulty) -> None:
+    name = submit(faulty.cloud, tuning(python("import time; time.sleep(600)"), trials=3))
+    method = "CancelHyperparameterTuningJob"
+    held = faulty.add("hold", method=method, match="tuned")
+    with pytest.raises(exceptions.DeadlineExceeded):
+        faulty.cloud.client.cancel_hyperparameter_tuning_job(name=name, timeout=0.5)
+    faulty.table.release(held)
+    assert wait(faulty.cloud, name).state == vertex.JobState.JOB_STATE_CANCELLED

@@ -1,0 +1,85 @@
+"""What this machine does not run of a job is known before the job is submitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.runner.refusals import Refusal, refusals
+
+PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
+LOCAL = f"us-central1-docker.pkg.dev/local-training/training/x@sha256:{'0' * 64}"
+FREE = 8 << 30
+
+
+def container(image: str, **task: Any) -> dict[str, Any]:
+    return {
+        "replicaCount": 1,
+        "machineSpec": {"machineType": "n1-standard-4"},
+        "containerSpec": {"imageUri": image, **task},
+    }
+
+
+def found(*pools: dict[str, Any], engine: str = "", free: int = FREE) -> list[Refusal]:
+    job = {"jobSpec": {"workerPoolSpecs": list(pools)}}
+    return list(refusals(job, lambda: engine, free))
+
+
+def package(image: str) -> dict[str, Any]:
+    task = {"executorImageUri": image, "packageUris": ["gs://b/a.tar.gz"], "pythonModule": "a"}
+    machine = {"machineType": "n1-standard-4"}
+    return {"replicaCount": 1, "machineSpec": machine, "pythonPackageSpec": task}
+
+
+@pytest.mark.parametrize(
+    ("pool", "place", "said"),
+    [
+        (package(f"{PREBUILT}/tf-cpu.2-9.py310:latest"), "executorImageUri", "has no stand-in"),
+        (container("docker.io/library/python:3.11"), "imageUri", "ENTRYPOINT does is unknown"),
+        (
+            {**package(f"{PREBUILT}/tf-cpu.2-17.py310"), "replicaCount": 17},
+            "workerPoolSpecs",
+            "at most 16",
+        ),
+        (
+            container("us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"),
+            "workerPoolSpecs",
+            "is a reduction server",
+        ),
+    ],
+)
+def test_what_would_end_the_job_at_its_start_is_an_error(
+    pool: dict[str, Any], place: str, said: str
+) -> None:
+    [only] = found(pool)
+    assert only.level == "error"
+    assert only.path[-1] == place
+    assert said in only.what
+
+
+def test_replicas_that_do_not_fit_into_the_memory_are_an_error() -> None:
+    [only] = found({**container("x", command=["a"]), "replicaCount": 4}, free=1 << 20)[:1]
+    assert (only.level, only.path) == ("error", ("jobSpec", "workerPoolSpecs"))
+    assert "4 replicas take 1024 MiB" in only.what
+
+
+def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for() -> None:
+    assert found(container(LOCAL)) == []
+    [only] = found(container(LOCAL), engine="nothing runs containers")
+    assert (only.level, only.what) == ("warning", "cannot run here: nothing runs containers")
+
+    def never() -> str:
+        raise AssertionError
+
+    assert list(refusals({"jobSpec": {"workerPoolSpecs": [package(
+        f"{PREBUILT}/sklearn-cpu.1-6.py310:latest")]}}, never, FREE)) == []  # fmt: skip
+
+
+def test_what_runs_in_another_way_is_a_note_and_a_tpu_a_warning() -> None:
+    gpu = container("docker.io/x:1", command=["train"])
+    gpu["machineSpec"] |= {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}
+    assert [each.level for each in found(gpu)] == ["note", "note"]
+    tpu = container("docker.io/x:1", command=["train"])
+    tpu["machineSpec"] = {"machineType": "ct5lp-hightpu-4t", "tpuTopology": "2x2"}
+    assert [each.level for each in found(tpu)] == ["warning", "note"]

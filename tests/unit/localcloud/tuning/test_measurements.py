@@ -1,0 +1,116 @@
+"""What a trial's file may hold, by right or by mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localcloud.tuning.measurements import Report, read_report
+from localcloud.tuning.records import Measurement
+
+UP = [{"metricId": "m", "goal": "MAXIMIZE"}]
+DOWN = [{"metricId": "m", "goal": "MINIMIZE"}]
+TWO = [*UP, {"metricId": "k", "goal": "MINIMIZE"}]
+
+
+def lines(*reports: Any) -> bytes:
+    return b"".join(json.dumps(report).encode() + b"\n" for report in reports)
+
+
+def report(step: int, **metrics: Any) -> dict[str, Any]:
+    """A line as the package cloudml-hypertune writes it."""
+    values = {name: str(value) for name, value in metrics.items()}
+    rest = {"timestamp": 1.5, "trial": "1", "checkpoint_path": ""}
+    return {**rest, **values, "global_step": str(step)}
+
+
+def read(
+    folder: Path, data: bytes, metrics: list[dict[str, str]] = UP, *, best: bool = False
+) -> Report:
+    file = folder / "metrics"
+    file.write_bytes(data)
+    return read_report(file, metrics, best=best)
+
+
+def test_the_last_and_the_best_measurement(tmp_path: Path) -> None:
+    data = lines(report(1, m=0.5), report(2, m=0.9), report(3, m=0.7))
+    assert read(tmp_path, data).measurement == Measurement(3, {"m": 0.7})
+    assert read(tmp_path, data, best=True).measurement == Measurement(2, {"m": 0.9})
+    assert read(tmp_path, data, DOWN, best=True).measurement == Measurement(1, {"m": 0.5})
+
+
+def test_two_metrics_meet_at_the_step_of_the_first(tmp_path: Path) -> None:
+    data = lines(report(1, m=9), report(1, k=4), report(2, k=5), report(3, m=1), report(3, k=6))
+    assert read(tmp_path, data, TWO).measurement == Measurement(3, {"m": 1, "k": 6})
+    assert read(tmp_path, data, TWO, best=True).measurement == Measurement(1, {"m": 9, "k": 4})
+
+
+def test_a_step_that_is_reported_again_is_the_last(tmp_path: Path) -> None:
+    data = lines(report(5, m=1), report(6, m=2), report(5, m=3))
+    assert read(tmp_path, data).measurement == Measurement(5, {"m": 3})
+
+
+def test_reports_without_steps_and_with_wild_ones_count_in_their_order(tmp_path: Path) -> None:
+    wild = [{"m": 1}, {"m": 2, "global_step": "x"}, {"m": 3, "global_step": 1e300}]
+    assert read(tmp_path, lines(*wild)).measurement == Measurement(2, {"m": 3})
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (lines(report(1, other=1)), "no value of the metric 'm' but of other"),
+        (lines(report(1, m=float("nan"))), "but nan, which is no finite number"),
+        (b'{"m": NaN}\n{"m": Infinity}\n', "but inf, which is no finite number"),
+        (b'{"m": true}\n', "but True, which is no finite number"),
+        (b'{"m": "1' + b"0" * 400 + b'"}', "which is no finite number"),
+        (b'{"m": 1' + b"0" * 5000 + b"}", "no value of the metric"),
+        (os.urandom(5000), "lines of the file are no reports"),
+        (b"[" * 100_000, "1 lines of the file are no reports"),
+        (b"\xff\xfe{}\n[1]\n3\n", "3 lines of the file are no reports"),
+        (b"", "no value of the metric 'm'"),
+        (lines({"m": {"value": 1}}), "which is no finite number"),
+    ],
+)
+def test_a_file_without_a_usable_report_says_what_it_has(
+    tmp_path: Path, data: bytes, text: str
+) -> None:
+    found = read(tmp_path, data)
+    assert found.measurement is None
+    assert text in found.missing
+
+
+def test_good_reports_count_beside_bad_lines(tmp_path: Path) -> None:
+    data = b"garbage\n" + lines(report(1, m=0.5), report(2, m="nan")) + b'{"m": "0.9", "glo'
+    assert read(tmp_path, data).measurement == Measurement(1, {"m": 0.5})
+
+
+def test_of_a_file_of_two_gigabytes_only_the_end_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "metrics"
+    with file.open("wb") as opened:
+        opened.truncate(2 << 30)  # takes no room: it is a hole
+        opened.seek(0, os.SEEK_END)
+        opened.write(b"\n" + lines(report(1, m=0.5)))
+    assert read_report(file, UP, best=False).measurement == Measurement(1, {"m": 0.5})
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "device"])
+def test_anything_but_a_file_of_the_trial_is_no_report(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "metrics"
+    other = tmp_path / "other"
+    other.write_bytes(lines(report(1, m=1)))
+    match kind:
+        case "folder":
+            file.mkdir()
+        case "link":
+            file.symlink_to(other)
+        case "pipe":
+            os.mkfifo(file)
+        case "device":
+            file.symlink_to("/dev/zero")
+    found = read_report(file, UP, best=False)
+    assert found.measurement is None
+    assert "CLOUD_ML_HP_METRIC_FILE was not written" in found.missing
