@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from vt.catalogue.command import catalogue
+from vt.check import quick
 from vt.check.command import check
 from vt.data.command import data
 from vt.deploy.command import approval, deploy
@@ -21,19 +22,36 @@ from vt.destroy.command import DESTROY_CONTEXT, destroy
 from vt.diff.command import diff
 from vt.drift.command import drift
 from vt.github.command import github
+from vt.help import completion, examples
 from vt.iam.command import iam
 from vt.images.command import images, promote
-from vt.importing.command import EXAMPLES, import_
+from vt.importing.command import import_
 from vt.jobs.command import jobs
 from vt.local.commands import local
 from vt.local.fault_commands import fault
+from vt.local.secret_commands import secret
+from vt.new.command import new
+from vt.new.rerun import rerun
 from vt.proxies import exempt_loopback
 from vt.render.command import render
 from vt.review.command import review
 from vt.up.command import UP_CONTEXT, up
 from vt.user import set_user_variables
 
-app = typer.Typer(
+
+class CommandLine(typer.Typer):
+    """The commands; ``vt check FILES`` starts without their parser."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run the command that this process was started with."""
+        files = None if args or options else quick.files_of(sys.argv[1:])
+        if files is None or completion.is_asked_for():
+            return super().__call__(*args, **options)
+        prepare()
+        sys.exit(quick.run(files))
+
+
+app = CommandLine(
     name="vt",
     help="Train on Vertex AI: the local cloud, and what helps to write and review jobs.",
     no_args_is_help=True,
@@ -44,12 +62,15 @@ app = typer.Typer(
 )
 app.command()(check)
 app.command()(render)
-app.command("import", help=EXAMPLES)(import_)
+app.command("import")(import_)
+app.add_typer(new, name="new")
 app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")
+local.add_typer(secret, name="secret")
 app.command(context_settings=UP_CONTEXT)(up)
 app.command(context_settings=DESTROY_CONTEXT)(destroy)
+jobs.command()(rerun)
 app.add_typer(jobs, name="jobs")
 app.add_typer(images, name="images")
 app.command()(promote)
@@ -61,6 +82,9 @@ app.command()(drift)
 app.command()(iam)
 app.add_typer(github, name="github")
 app.add_typer(local, name="local")
+examples.add_examples(app)
+if completion.is_asked_for():
+    completion.prepare(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -82,6 +106,11 @@ def main(
     ] = False,
 ) -> None:
     """Train on Vertex AI: the local cloud, and what helps to write and review jobs."""
+    prepare()
+
+
+def prepare() -> None:
+    """Make streams and variables of this process what every command expects."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A log may have characters that this terminal cannot show: replace them.

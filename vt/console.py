@@ -7,6 +7,7 @@ passes ``plain``, ``plain_lines`` or ``json_text``: nothing of it acts on a term
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,10 @@ from vt.engine.values import redact
 
 #: Columns where there is no terminal: what is searched there, line by line, must not be folded.
 _PLAIN_WIDTH: Final = 10_000
+#: Longest word of a cell that is kept whole where columns have to share a narrow terminal.
+_MAX_WORD: Final = 20
+#: What any other column needs.
+_LEAST: Final = 8
 
 
 def console() -> Console:
@@ -65,12 +70,18 @@ def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, st
 
 
 def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:
-    """A small table: no frame, left aligned."""
+    """A small table: no frame, left aligned. A narrow terminal cuts no id in two, if it can."""
     from rich.table import Table
 
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        made.add_column(column, overflow="fold")
-    for row in rows:
-        made.add_row(*(plain_lines(redact(cell)) for cell in row))
+    cells = [[plain_lines(redact(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    words = [not any(" " in cell for cell in column) for column in zip(*cells, strict=True)]
+    whole = [word and width <= _MAX_WORD for word, width in zip(words, widths, strict=False)]
+    needed = sum(width if kept else _LEAST for width, kept in zip(widths, whole, strict=False))
+    fits = needed + (len(columns) - 1) * 2 <= shutil.get_terminal_size().columns
+    for number, column in enumerate(columns):
+        made.add_column(column, overflow="fold", no_wrap=fits and bool(whole) and whole[number])
+    for row in cells:
+        made.add_row(*row)
     return made

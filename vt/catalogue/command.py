@@ -45,7 +45,7 @@ def catalogue(
         print_line(f"vt catalogue: {unknown}")
         raise typer.Exit(2) from None
     if format_ is Format.JSON:
-        print(json.dumps([rows.as_dict(row) for row in found], indent=2))
+        print(json.dumps([rows.as_dict(row, region) for row in found], indent=2))
     else:
         _table(found, region)
 
@@ -75,7 +75,7 @@ def _table(found: list[Row], region: str) -> None:
 
 
 def _cells(row: Row, region: str) -> list[str]:
-    machine, price = row.machine, row.machine.price
+    machine, price = row.machine, row.price(region)
     counts = ", ".join(map(str, row.counts)) or ", ".join(machine.topologies)
     return [
         machine.name,
@@ -85,7 +85,7 @@ def _cells(row: Row, region: str) -> list[str]:
         _number(machine.memory_gb),
         _money(price, "no price"),
         "-" if price is None or price.spot is None else f"{price.spot:.2f}",
-        _money(row.gpu_price),
+        _money(row.gpu_price(region)),
         f"{price.region}, {price.date}" if price else "-",
         _regions(row.regions - {region}),
     ]

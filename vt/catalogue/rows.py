@@ -19,11 +19,13 @@ class Row:
     accelerator: str
     counts: tuple[int, ...]
 
-    @property
-    def gpu_price(self) -> Price | None:
+    def price(self, region: str = "") -> Price | None:
+        """Price of the machine, of ``region`` where a source has it."""
+        return next(iter(machines.machine_prices(self.machine, region)), None)
+
+    def gpu_price(self, region: str = "") -> Price | None:
         """Price of one GPU where the machine's price does not include it."""
-        found = machines.accelerators().get(self.accelerator)
-        return found.price if found else None
+        return next(iter(machines.accelerator_prices(self.accelerator, region)), None)
 
     @property
     def regions(self) -> frozenset[str]:
@@ -56,8 +58,10 @@ def select(accelerator: str = "", region: str = "") -> list[Row]:
     return sorted(rows, key=_order)
 
 
-def as_dict(row: Row) -> dict[str, Any]:
-    """A row for programs. Prices are USD an hour; null means that no source has one."""
+def as_dict(row: Row, region: str = "") -> dict[str, Any]:
+    """A row for programs. Prices are USD an hour; null means that no source has one.
+
+    They are those of ``region`` where a source has it."""
     return {
         "machineType": row.machine.name,
         "vcpus": row.machine.vcpus,
@@ -69,8 +73,8 @@ def as_dict(row: Row) -> dict[str, Any]:
         "regions": sorted(row.regions),
         "flexStart": row.machine.flex_start,
         "reservationRequired": row.machine.reservation_required,
-        "price": _price(row.machine.price),
-        "pricePerGpu": _price(row.gpu_price),
+        "price": _price(row.price(region)),
+        "pricePerGpu": _price(row.gpu_price(region)),
         "source": row.machine.source,
         "date": row.machine.date,
     }

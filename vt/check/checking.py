@@ -19,7 +19,8 @@ from infra.errors import (
     UnknownStackError,
 )
 from infra.located_yaml import document
-from vt.check import placeholders
+from infra.naming import is_local
+from vt.check import placeholders, rehearsal
 from vt.check.report import FileReport
 from vt.engine.paths import from_here, stack_file
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:  # with a stack comes pydantic
 #: What is read of a file at most. A job file is refused long before; this bounds the memory.
 MAX_READ: Final = 32 * 1024 * 1024
 #: A field of a job, in a file that may be something else.
-JOB_FIELD: Final = re.compile(rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs)"\s*:')
+JOB_FIELD: Final = re.compile(
+    rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs|trialJobSpec|trial_job_spec)"\s*:'
+)
 #: Stands for standard input among the files.
 STDIN: Final = "-"
 
@@ -114,10 +117,12 @@ def check_in_stack(
     except OSError as failed:
         raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
     if not files:
-        files = list(dict.fromkeys(from_here(root / j.file) for j in loaded.settings.jobs.values()))
+        jobs = loaded.settings.submitted.values()
+        files = list(dict.fromkeys(from_here(root / job.file) for job in jobs))
     found = [_one_of(file, loaded, results) for file in files]
     looked_up = _in_registries(loaded) if ask_registries else []
-    if of_stack := [*loaded.exceeded_limits(results), *loaded.image_warnings(), *looked_up]:
+    warnings = [*loaded.image_warnings(), *loaded.deployment_warnings()]
+    if of_stack := [*loaded.exceeded_limits(results), *warnings, *looked_up]:
         found = [*_of_config(root, stack_name, of_stack), *found]
     return found
 
@@ -183,13 +188,21 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
 def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
-    if not jobs:
-        return report(shown, data, loaded.check_other(data, shown, job(file)))
-    of_jobs = [report(shown, data, results[key]) for key in jobs]
+    found = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
+    of_jobs = [_report_in_stack(shown, data, each, loaded) for each in found]
     whole = of_jobs[0]
     for other in of_jobs[1:]:
         whole = whole.merged(other)
     return whole
+
+
+def _report_in_stack(
+    shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
+) -> FileReport:
+    """The report of a file; in a local stack also of what this machine does not run."""
+    local = is_local(loaded.settings.project)
+    more = rehearsal.problems(data, shown, result) if local else ()
+    return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
 
 
 def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:

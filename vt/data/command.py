@@ -107,8 +107,6 @@ def push(
 
     Files are compared by size and CRC32C. A large file that was interrupted goes on where it was.
 
-    Example: vt data push data/titanic jobs/data/titanic --dry-run
-
     Exit code: 0 done, 1 something was not sent, 2 --delete cannot ask, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place):
@@ -148,8 +146,6 @@ def pull(
 
     Files that differ are kept and named, unless --replace is given. Nothing is deleted.
 
-    Example: vt data pull artifacts/titanic ./results -s dev
-
     Exit code: 0 done, 1 something was not fetched or differs, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place):
@@ -179,10 +175,7 @@ def ls(
     stack: Stack = None,
     format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.TEXT,
 ) -> None:
-    """List the objects of a bucket below a prefix: size in bytes, time of change (UTC), name.
-
-    Example: vt data ls artifacts/titanic -s dev
-    """
+    """List the objects of a bucket below a prefix: size in bytes, time of change (UTC), name."""
     with _place(bucket, stack) as (client, place):
         from vt.console import plain
         from vt.data import cloud

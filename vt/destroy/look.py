@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from infra.errors import CommandError, OperatorError
 from vt.destroy.losses import BUCKET, KINDS, Loss
-from vt.engine.plan import JOB, Observations
+from vt.engine.plan import JOBS, Observations
 from vt.engine.stacks import StackRef
 from vt.jobs import orphaned, view
 from vt.jobs.objects import Listing, Objects
@@ -58,7 +58,8 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Iterable[str]) -> Content
         running = [f"{orphaned.title(job)}, {cancel.format(view.job_id(job))}" for job in found]
     except (CommandError, OperatorError) as error:
         reason = str(error)
-    jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind == KINDS[JOB][0]])
+    words = {KINDS[type_][0] for type_ in JOBS}
+    jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in words])
     return Contents(jobs, _listings(ref, named), tuple(running), reason)
 
 

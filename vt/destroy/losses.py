@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from infra.errors import Problem
 from infra.naming import CONTROL, STAGING
-from vt.engine.plan import JOB
+from vt.engine.plan import JOB, JOBS, TUNING_JOB
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: Types whose loss nobody can undo: the word for one, and what goes with it.
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
     JOB: ("job", "its artifacts stay in their bucket"),
+    TUNING_JOB: ("tuning job", "its artifacts stay in their bucket"),
     BUCKET: ("bucket", "with its objects"),
     "gcp:secretmanager/secret:Secret": ("secret", "with all its versions"),
     "gcp:artifactregistry/repository:Repository": ("repository", "with all its images"),
@@ -102,7 +103,7 @@ def _loss(resource: Mapping[str, Any]) -> Loss:
     kind, detail = KINDS[resource["type"]]
     outputs = resource.get("outputs") or {}
     name = _name(resource)
-    if resource["type"] == JOB:
+    if resource["type"] in JOBS:
         name = str(((resource.get("inputs") or {}).get("submission") or {}).get("job") or name)
     return Loss(
         kind=kind,
@@ -117,7 +118,7 @@ def _loss(resource: Mapping[str, Any]) -> Loss:
 
 def _name(resource: Mapping[str, Any]) -> str:
     own = str(resource["urn"]).rpartition("::")[2]
-    if resource["type"] not in KINDS or resource["type"] == JOB:
+    if resource["type"] not in KINDS or resource["type"] in JOBS:
         return own
     outputs = resource.get("outputs") or {}
     return next((str(outputs[key]) for key in _NAMES if outputs.get(key)), own)

@@ -80,7 +80,7 @@ def _dumped(field: str, value: Any, beside: Any) -> Any:
             written[key] = part
         elif key in beside:
             written[key] = part.model_dump(mode="json", by_alias=True)
-        elif field != "jobs":
+        elif field not in ("jobs", "tuning"):
             given = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
             written[key] = json.dumps(given, sort_keys=True)
     return written

@@ -17,7 +17,7 @@ DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
 OTHER_DRIFT: Final = 3
 
 if TYPE_CHECKING:
-    from infra.customjob.google.vertex_api import CustomJob
+    from infra.customjob.google.job_service import AnyJob
     from infra.settings.drift import AllowedMember
     from vt.drift.findings import Drift, ResourceDifference
     from vt.drift.policies import Membership
@@ -134,15 +134,16 @@ def _allowed(ref: StackRef) -> list[AllowedMember]:
         return []
 
 
-def _difference(job: CustomJob, stack: str) -> ResourceDifference:
+def _difference(job: AnyJob, stack: str) -> ResourceDifference:
     """The difference that an orphaned job is."""
     from vt.drift import findings
     from vt.jobs import orphaned, view
+    from vt.jobs.service import kind_of
 
     return findings.ResourceDifference(
         findings.RUNS,
         orphaned.title(job),
-        "CustomJob",
+        kind_of(job).message,
         job.name,
         (findings.PropertyDifference("state", view.state(job), ""),),
         orphaned.advice(job, stack),

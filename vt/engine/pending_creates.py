@@ -1,9 +1,9 @@
 """Pending creations: what a killed run began to create, as the state notes it.
 
 The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
-``CustomJob`` adopts the job of the first. All other resources have explicit names, and a second
-one of the same name is refused. So after the next ``up`` that ends well with the resource in the
-state, the note means nothing any more.
+``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first. All other resources have
+explicit names, and a second one of the same name is refused. So after the next ``up`` that ends
+well with the resource in the state, the note means nothing any more.
 """
 
 from __future__ import annotations

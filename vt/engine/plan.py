@@ -20,8 +20,10 @@ UNCHANGED: Final = ("same", "read", "refresh", "discard")
 #: Types of what is no resource of the cloud.
 PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
-#: Type of a job's resource.
+#: Types of the resources of jobs and of tuning jobs.
 JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
+JOBS: Final = frozenset({JOB, TUNING_JOB})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,11 @@ class Plan:
     def errors(self) -> tuple[Diagnostic, ...]:
         """Diagnostics of severity ``error``."""
         return tuple(each for each in self.diagnostics if each.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of severity ``warning``."""
+        return tuple(each for each in self.diagnostics if each.severity == "warning")
 
 
 @dataclass(frozen=True, slots=True)

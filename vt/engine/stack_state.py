@@ -16,12 +16,14 @@ from typing import Any, Final
 from localcloud.home import Home
 from vt.engine.plan import PROVIDER, STACK
 
-_JOB_NAME: Final = re.compile(r"projects/[^/]+/locations/[^/]+/customJobs/(\d+)$")
+_JOB_NAME: Final = re.compile(
+    r"projects/[^/]+/locations/[^/]+/(?:customJobs|hyperparameterTuningJobs)/(\d+)$"
+)
 
 
 @dataclass(frozen=True)
 class StackJob:
-    """A custom job of the stack: its name there, and its id.
+    """A job or a tuning job of the stack: its name there, and its id.
 
     The name is its key in the stack's output ``jobs``, else that of its resource.
     """
@@ -72,15 +74,20 @@ def _state(file: Path) -> StackState:
 
 
 def _output_names(resources: list[dict[str, Any]]) -> dict[str, str]:
-    """Name by job id, from the stack output ``jobs: {NAME: {name: projects/…/customJobs/ID}}``."""
+    """Name by job id, from the outputs ``jobs`` and ``tuning``.
+
+    Each is ``{NAME: {name: projects/…/customJobs/ID}}``.
+    """
     for resource in resources:
         if resource["type"] != STACK:
             continue
-        jobs = (resource.get("outputs") or {}).get("jobs")
-        pairs = jobs.items() if isinstance(jobs, dict) else ()
+        outputs = resource.get("outputs") or {}
+        sections = (outputs.get("jobs"), outputs.get("tuning"))
         return {
             match[1]: name
-            for name, job in pairs
+            for section in sections
+            if isinstance(section, dict)
+            for name, job in section.items()
             if isinstance(job, dict) and (match := _JOB_NAME.match(str(job.get("name", ""))))
         }
     return {}

@@ -66,10 +66,14 @@ class StackRef:
 
     def first_key_of_job(self, key: str) -> str:
         """The name that a job has in its labels: what it was ``formerly``, if it was renamed."""
-        entry: Any = read_stack_file(self.root, self.stack).get("config")
-        for part in (f"{self.pulumi_project}:jobs", key, "formerly"):
-            entry = entry.get(part) if isinstance(entry, dict) else None
-        return entry if isinstance(entry, str) else key
+        config: Any = read_stack_file(self.root, self.stack).get("config")
+        for section in ("jobs", "tuning"):
+            entry = config
+            for part in (f"{self.pulumi_project}:{section}", key, "formerly"):
+                entry = entry.get(part) if isinstance(entry, dict) else None
+            if isinstance(entry, str):
+                return entry
+        return key
 
     def environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
         """This process's environment; for a local stack that of the local cloud, which is started.
@@ -155,11 +159,13 @@ class StackRef:
         """
         if not self.is_local or os.environ.get(EMULATOR):
             return
-        from localcloud.home import Home
+        from localcloud.home import REGISTRY, Home
 
         info = _running(Home.find(cwd=self.root))
         os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
         os.environ.setdefault(STORAGE_EMULATOR, f"http://127.0.0.1:{info.storage_port}")
+        if info.registry_port:
+            os.environ.setdefault(REGISTRY, f"127.0.0.1:{info.registry_port}")
 
 
 def find(stack: str | None, start: Path | None = None) -> StackRef:

@@ -26,7 +26,7 @@ def iam(
         typer.Argument(help="Environments; dev and prod if absent.", metavar="STACK..."),
     ] = None,
     format_: Annotated[
-        IamFormat, typer.Option("--format", "-f", help="How to print the grants.")
+        IamFormat, typer.Option("--format", "-f", metavar="FORMAT", help="table, json or markdown.")
     ] = IamFormat.TABLE,
 ) -> None:
     """Show who can do what: every grant that bootstrap and the stacks declare.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from vt.engine.stacks import StackRef
 from vt.images import labels, registry, stack_file
 from vt.images.engines import stand_in_bases
 from vt.images.engines.engine import Build, Engine
+from vt.images.engines.work_folders import remove_abandoned, work_folder
 
 #: Seconds between two looks at a lock.
 _POLL: Final = 0.2
@@ -105,6 +105,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         CommandError: the build failed, a registry refused, or the stack file cannot be written.
     """
     started = time.monotonic()
+    remove_abandoned()
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
     image = settings.names.image(name)
@@ -113,6 +114,9 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
     at, path = registry.registry_of(image)
     digest, built = at.digest_of(path, tag), False
     if digest is None:
+        if at.lacks_repository(path):
+            text = f"{name}: there is no repository {path.rpartition('/')[0]} to push to."
+            raise CommandError(text, f"vt up --stack {settings.stack}, which makes it.")
         with _lock(f"{path}@{wanted}", options):
             digest = at.digest_of(path, tag)
             if digest is None:
@@ -130,10 +134,12 @@ def _build(
     tag = identity.tag(wanted)
     options.report(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
-        for base in stand_in_bases.stand_ins(root / source.context / source.dockerfile):
-            options.report(stand_in_bases.notice(base))
-    with tempfile.TemporaryDirectory(prefix="vt-context-") as folder:
-        archive = Path(folder) / "context.tar"
+        file = root / source.context / source.dockerfile
+        found = stand_in_bases.stand_ins(file, dict(source.build_args))
+        for line in stand_in_bases.notices(found):
+            options.report(line)
+    with work_folder() as folder:
+        archive = folder / "context.tar"
         _write_archive(source, wanted, root, archive)
         digest = engine.build(
             Build(

@@ -18,6 +18,9 @@ from infra.errors import RegistryError
 from infra.images.identity import PLATFORM
 
 DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}\Z")
+#: How registries say that there is no repository, in answers of 404; ``repository name not known``
+#: is what distribution says of an image that is not there.
+_NO_REPOSITORY: Final = re.compile(r"\brepository\b.*\b(?:not found|does not exist)", re.IGNORECASE)
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 INDEXES: Final = (
     "application/vnd.oci.image.index.v1+json",
@@ -34,6 +37,18 @@ _MOST_ENTRIES: Final = 1000
 _MOST_LABEL: Final = 4096
 #: Larger than any layer.
 _MOST_BYTES: Final = 2**50
+
+
+def lacks_repository(body: bytes) -> bool:
+    """Whether the body of an answer of 404 says that the repository itself is not there."""
+    try:
+        errors = json.loads(body)["errors"]
+        return any(
+            each.get("code") == "NAME_UNKNOWN" and _NO_REPOSITORY.search(str(each.get("message")))
+            for each in errors
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class Lookup:
     """What a review says of images beyond the plan."""
 
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where images that change came from, by their full names."""
+    """Where images came from, by their full names."""
     problems: tuple[Problem, ...] = ()
     """Images that cannot be run, of jobs that would be submitted."""
     unseen: tuple[str, ...] = ()
@@ -133,24 +133,24 @@ class Lookup:
 
 
 def for_review(
-    ref: StackRef, jobs: Mapping[str, Sequence[str]], changed: Sequence[str], *, offline: bool
+    ref: StackRef, jobs: Mapping[str, Sequence[str]], shown: Sequence[str], *, offline: bool
 ) -> Lookup:
     """Look up images for a review. Offline, stack files alone say where they came from.
 
-    ``jobs`` are names of jobs that would be submitted, by the image that they run; ``changed`` the
-    new images of jobs.
+    ``jobs`` are names of jobs that would be submitted, by the image that they run; ``shown`` are
+    images of which the review says where they came from.
     """
     known = {uri: names for uri, names in jobs.items() if is_digest(uri)}
-    wanted = [] if offline else [*known, *filter(is_digest, changed)]
+    wanted = [] if offline else [*known, *filter(is_digest, shown)]
     if wanted and ref.is_local and not os.environ.get(registry.EMULATOR):
         with suppress(CommandError):  # it does not run: each image says so
             connection.connect(ref, lambda _: None, start=False)
-    return judge(known, changed, look(wanted, is_local=ref.is_local), ref.root)
+    return judge(known, shown, look(wanted, is_local=ref.is_local), ref.root)
 
 
 def judge(
     jobs: Mapping[str, Sequence[str]],
-    changed: Iterable[str],
+    shown: Iterable[str],
     looks: Mapping[str, Look],
     root: Path,
 ) -> Lookup:
@@ -165,7 +165,7 @@ def judge(
             rule, text = trouble
             what = f"image {name} of {', '.join(names)}: {text}"
             problems.append(Problem(what, uri, "vt images check", rule=rule))
-    return Lookup(origins_of(root, changed, looks), tuple(problems), tuple(unseen))
+    return Lookup(origins_of(root, shown, looks), tuple(problems), tuple(unseen))
 
 
 def is_digest(uri: str) -> bool:
@@ -180,12 +180,12 @@ def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> di
     What was not looked at comes with the reason, and with what a stack file records: a promoted
     digest is pinned with its folder in the file that it was promoted from.
     """
-    recorded: dict[str, str] = {}
-    for each in pinned.records(root):
+    wanted, recorded = list(dict.fromkeys(uris)), dict[str, str]()
+    for each in pinned.records(root) if wanted else ():
         if each.context:
             what = " ".join(filter(None, (each.context, each.built_from[:_TAG_SHOWN])))
             recorded.setdefault(each.digest, f"{what}, as Pulumi.{each.stack}.yaml says")
-    return {uri: _origin(uri, looks.get(uri), recorded) for uri in dict.fromkeys(uris)}
+    return {uri: _origin(uri, looks.get(uri), recorded) for uri in wanted}
 
 
 def _origin(uri: str, found: Look | None, recorded: Mapping[str, str]) -> str:

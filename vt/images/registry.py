@@ -95,6 +95,16 @@ class Registry:
         found = self.manifest(path, reference)
         return found.digest if found else None
 
+    def lacks_repository(self, path: str) -> bool:
+        """Whether the registry says that the repository of an image is not there.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
+        url = f"{self.base}/v2/{path}/manifests/latest"
+        answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
+        return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
+
     def manifest(self, path: str, reference: str) -> Manifest | None:
         """The manifest behind a tag or a digest, verified; None if there is none.
 

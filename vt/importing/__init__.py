@@ -7,6 +7,7 @@
 ``sdk_calls``        calls of the official client -> imported jobs
 ``imported``         an imported job, and what of it has no place in a stack
 ``references``       buckets, accounts and secrets of a job -> the stack's own
+``objects``           files that a job reads, beside the source -> objects of its buckets
 ``proposal``         the files that change, as a diff, checked before they are written
 ===================  =================================================================
 """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,24 +18,9 @@ from vt.console import plain
 from vt.status import print_line
 
 if TYPE_CHECKING:
-    from vt.check.report import FileReport
+    from vt.check.report import FileReport, LintFinding
     from vt.importing.proposal import Proposal
     from vt.importing.sources import Source
-
-EXAMPLES = """
-Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
-
-The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook with
-the official client, or a page (Markdown) with such blocks. Without --write, nothing is written.
-
-Examples:
-
-    vt import vertex_config.yaml
-
-    vt import train.ipynb --stack dev --write
-
-    vt import --job 1234567890 --stack dev
-"""
 
 
 def import_(
@@ -50,25 +37,73 @@ def import_(
     write: Annotated[
         bool, typer.Option("--write", help="Write the files, after showing the diff.")
     ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend what is certain, as `vt check --fix` does.")
+    ] = False,
+    up: Annotated[
+        bool,
+        typer.Option(
+            "--up", help="Write the files, then run the jobs: `vt local up` on that stack."
+        ),
+    ] = False,
 ) -> None:
-    """Make a job that runs elsewhere a job of a stack; shows the diff first."""
-    try:
+    """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
+
+    The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook
+    with the official client, or a page (Markdown) with such blocks. A diff is shown; without
+    --write, nothing is written.
+    """
+    with plain_errors("vt import"):
         proposal = _proposal(source, job, stack, name)
-        for line in proposal.diff():  # a script may hold anything
-            print(masked(plain(line.rstrip("\r\n"))))
-        reports = judge(proposal)
-        if write:
-            proposal.write()
+        if up:
+            _ensure_local(proposal)
+        if fix:
+            _mend(proposal)
+        offer(proposal, write=write or up, only_right=up)
+    if up:
+        _bring_up(proposal)
+
+
+def _mend(proposal: Proposal) -> None:
+    from vt.check import fixing
+
+    for job, file in zip(proposal.jobs, proposal.job_files, strict=True):
+        fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
+        proposal.files[file] = fixed.after.decode()
+        if fixed.count:
+            job.remarks.append(f"{fixed.count} of the source's mistakes were mended")
+
+
+def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
+    """Show the diff and what is wrong with it, and write it if that is wanted.
+
+    ``only_right``: not with mistakes, which end the command with exit code 1 in any case.
+    """
+    for line in proposal.diff():  # a script may hold anything
+        print(masked(plain(line.rstrip("\r\n"))))
+    reports = judge(proposal)
+    wrong = any(report.count("error") for report in reports)
+    written = write and not (only_right and wrong)
+    if written:
+        proposal.write()
+    hint = "The mistakes come first." if write else "With --write, it is."
+    _tell(proposal, reports, hint="" if written else hint)
+    if wrong:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def plain_errors(command: str) -> Iterator[None]:
+    """What cannot be read or written is a line on stderr and exit code 2."""
+    try:
+        yield
     except (CheckUnavailableError, CommandError, UnknownStackError) as reason:
-        print_line(f"vt import: {reason}")
+        print_line(f"{command}: {reason}")
         raise typer.Exit(2) from None
     except ConfigError as failed:
         for problem in failed.problems:
             print_line(str(problem))
         raise typer.Exit(2) from None
-    _tell(proposal, reports, write=write)
-    if any(report.count("error") for report in reports):
-        raise typer.Exit(1)
 
 
 def _proposal(source: Path | None, job: str, stack: str, name: str) -> Proposal:
@@ -90,6 +125,27 @@ def _proposal(source: Path | None, job: str, stack: str, name: str) -> Proposal:
         found.jobs[0].name = _checked(name)
     folder = source.parent if source else root
     return proposal.propose(found, folder, root, stack, settings)
+
+
+def _ensure_local(proposal: Proposal) -> None:
+    if not proposal.is_local:
+        raise CommandError(
+            f"--up is for a stack of the local cloud, and {proposal.stack} is not one.",
+            f"write with --write, have it reviewed, then `vt up --stack {proposal.stack}`",
+        )
+
+
+def _bring_up(proposal: Proposal) -> None:
+    """`vt local up`: the exit code is 0 only if all imported jobs succeeded."""
+    from localcloud.home import Home
+    from vt.local import commands
+    from vt.local import up as local_up
+
+    with commands.plain_errors():
+        home, names = Home.find(cwd=proposal.root), [job.name for job in proposal.jobs]
+        raise typer.Exit(
+            local_up.run(home, proposal.stack, wait=True, report=commands.report, only=names)
+        )
 
 
 def _checked(name: str) -> str:
@@ -146,11 +202,22 @@ def judge(proposal: Proposal) -> list[FileReport]:
 def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
     files = [*proposal.files, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
     name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
-    found = tuple(dataclasses.replace(each, file=name) for each in report.findings)
+    found = tuple(dataclasses.replace(_of_the_job(each), file=name) for each in report.findings)
     return dataclasses.replace(report, file=name, findings=found)
 
 
-def _tell(proposal: Proposal, reports: list[FileReport], *, write: bool) -> None:
+def _of_the_job(finding: LintFinding) -> LintFinding:
+    """What this machine cannot run is no mistake of the job that is imported."""
+    from vt.check.rehearsal import RULE
+
+    problem = finding.problem
+    if problem.rule != RULE or problem.level != "error":
+        return finding
+    return dataclasses.replace(finding, problem=dataclasses.replace(problem, level="warning"))
+
+
+def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
+    """What was left out and what is wrong; ``hint`` says how it is written, if it is not."""
     from vt.check import text_report
 
     for remark in proposal.remarks:
@@ -162,7 +229,7 @@ def _tell(proposal: Proposal, reports: list[FileReport], *, write: bool) -> None
     for line in text_report.lines(told, color=sys.stderr.isatty()):
         print_line(line)
     names = ", ".join(job.name for job in proposal.jobs)
-    if write:
+    if not hint:
         print_line(f"Written: {names}. Next: `vt up --stack {proposal.stack}`.")
     else:
-        print_line(f"Nothing is written: {names}. With --write, it is.")
+        print_line(f"Nothing is written: {names}. {hint}")

@@ -34,8 +34,11 @@ def key_of(text: str, default: str = "job") -> str:
 
     >>> key_of("Fine_tune: ${job.requestId}"), key_of("8 GPUs")
     ('fine-tune', 'job-8-gpus')
+    >>> key_of("DOE_nn_<RUN_ID>"), key_of("<YOUR_NAME>")
+    ('doe-nn', 'your-name')
     """
-    plain = text.replace(REQUEST_ID, "").lower()
+    known = re.sub(r"<[A-Z_]+>", "", text.replace(REQUEST_ID, ""))
+    plain = (known if re.search(r"[A-Za-z0-9]", known) else text).lower()
     key = re.sub(r"[^a-z0-9]+", "-", plain)[: MAX_KEY - 4].strip("-")
     if not key:
         return default

@@ -6,7 +6,7 @@ import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from infra.errors import CommandError, ConfigError
 from infra.located_yaml.editing import set_value
 from infra.settings.model import Settings
 from infra.settings.reader import file_name
+from vt.importing import objects
 from vt.importing.imported import ImportedJob, free_key
 from vt.importing.references import Adoption, StackEntries
 from vt.importing.sources import Source
@@ -37,9 +38,13 @@ class Proposal:
 
     root: Path
     stack: str
-    files: dict[str, str] = field(default_factory=dict)
+    is_local: bool = False
+    files: dict[str, str | bytes] = field(default_factory=dict)
+    """Text, or the bytes of a file that is copied."""
     jobs: list[ImportedJob] = field(default_factory=list)
     job_files: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    """Files and folders of the checkout that the stack's files name, wherever they are."""
     remarks: list[str] = field(default_factory=list)
 
     def diff(self) -> Iterator[str]:
@@ -48,6 +53,13 @@ class Proposal:
             path = self.root / file
             before = _text_of(path).splitlines(keepends=True) if path.exists() else []
             old = file if before else "/dev/null"
+            if isinstance(text, bytes):
+                yield from (
+                    f"--- {old}\n",
+                    f"+++ {file}\n",
+                    f"@@ a copy of {len(text):,} bytes @@\n",
+                )
+                continue
             yield from difflib.unified_diff(before, text.splitlines(keepends=True), old, file)
 
     def write(self) -> None:
@@ -65,14 +77,16 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
     Raises:
         CommandError: the stack file cannot be edited in place.
     """
-    made = Proposal(root, stack, remarks=list(source.remarks))
+    made = Proposal(root, stack, settings.is_local, remarks=list(source.remarks))
     entries = StackEntries()
     for job in source.jobs:
-        taken = {*settings.jobs, *(each.name for each in made.jobs)}
+        taken = {*settings.submitted, *(each.name for each in made.jobs)}
         names = {path.stem for path in (root / "jobs").glob("*.yaml")}
         job.name = free_key(job.name, taken | names)
         _package(job, source, folder, made, settings, entries)
-        Adoption(job, settings, entries).apply()
+        adoption = Adoption(job, settings, entries)
+        adoption.apply()
+        made.files |= objects.place(job, adoption.objects, folder, root, entries)
         file = f"jobs/{job.name}.yaml"
         entries.add("jobs", job.name, {"file": file})
         made.files[file] = job_text(job)
@@ -82,6 +96,8 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
         if (root / file).exists():
             raise CommandError(f"{file} is there already.", "choose another --name")
     name = file_name(stack)
+    made.named = [file for file in entries.object_files() if file not in made.files]
+    made.named += named_files(settings)
     made.files[name] = _edited((root / name).read_bytes(), entries, name)
     return made
 
@@ -190,7 +206,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def write_below(root: Path, files: dict[str, str]) -> None:
+def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
     """Write files below ``root``.
 
     Raises:
@@ -200,7 +216,7 @@ def write_below(root: Path, files: dict[str, str]) -> None:
         path = root / file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
         except OSError as failed:
             raise CommandError(f"{file}: {failed.strerror or failed}.") from None
 
@@ -213,10 +229,34 @@ def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
         shutil.copy2(path, copy / path.name)
     if (proposal.root / "jobs").is_dir():
         shutil.copytree(proposal.root / "jobs", copy / "jobs", copy_function=_link, symlinks=True)
+    for file in proposal.named:
+        _link_all(proposal.root / file, copy / file)
     for file in proposal.files:  # a link would be written through
         (copy / file).unlink(missing_ok=True)
     write_below(copy, proposal.files)
     return folder
+
+
+def named_files(settings: Settings) -> list[str]:
+    """Files and folders that a stack's files name; those that cannot be there are no help here."""
+    found = list(settings.include)
+    found += [job.file for job in settings.jobs.values()]
+    found += [package.path for package in settings.packages.values()]
+    found += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
+    for image in settings.images.values():
+        found += [*image.include, *([image.context] if image.context else [])]
+    return [file for file in found if not Path(file).is_absolute() and ".." not in Path(file).parts]
+
+
+def _link_all(source: Path, target: Path) -> None:
+    """A file or a folder at the same place of the copy, unless it is there already."""
+    if target.exists() or not source.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=_link, symlinks=True)
+    else:
+        _link(str(source), str(target))
 
 
 def _link(source: str, target: str) -> None:

@@ -17,6 +17,11 @@ from vt.importing.imported import ImportedJob, free_key, key_of
 
 #: A bucket in a text: as a URI, or as the folder that it is for a job.
 BUCKET: Final = re.compile(r"(gs://|/gcs/)(<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220})(?![A-Za-z0-9])")
+#: An object in a text, by a name with a file's ending.
+OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
+#: A variable in a text that a bucket's name is taken from.
+BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)")
+BUCKET_NAME: Final = re.compile(r"<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Words in a flag or a variable whose bucket is written to.
 WRITTEN: Final = re.compile(r"out|save|model|checkpoint|ckpt|artifact|log|result|export", re.I)
 #: Names of variables that hold a secret.
@@ -36,6 +41,17 @@ class StackEntries:
         """An entry of a section of the stack file."""
         self.added[(f"vertex-training:{section}", key)] = value
 
+    def add_objects(self, bucket: str, objects: dict[str, str]) -> None:
+        """Objects of a bucket that was added: name -> file."""
+        if objects:
+            value = self.added[("vertex-training:buckets", bucket)]
+            value["objects"] = {**value.get("objects", {}), **objects}
+
+    def object_files(self) -> list[str]:
+        """Files that are objects of the buckets that were added."""
+        buckets = [value for path, value in self.added.items() if path[0].endswith(":buckets")]
+        return [file for value in buckets for file in value.get("objects", {}).values()]
+
     def keys(self, section: str) -> set[str]:
         """Keys that were added to a section."""
         return {path[1] for path in self.added if path[0] == f"vertex-training:{section}"}
@@ -49,6 +65,9 @@ class Adoption:
         self.reads = set[str]()
         self.writes = set[str]()
         self.secrets = set[str]()
+        self.objects = dict[str, set[str]]()
+        """Names of objects that the job reads, by the key of a bucket that the stack gets new."""
+        self._bucket_variables = set[str]()
 
     def apply(self) -> None:
         """Rewrite the job's message, and add what the stack lacks."""
@@ -70,6 +89,7 @@ class Adoption:
         for name in ("command", "args"):
             words = task.get(name)
             if isinstance(words, list):
+                self._bucket_variables |= set(BUCKET_VARIABLE.findall("\n".join(map(str, words))))
                 task[name] = self._words([str(word) for word in words])
         uris = task.get("packageUris")
         if isinstance(uris, list):
@@ -111,16 +131,24 @@ class Adoption:
         elif contains_secret(value):
             variable["value"] = REMOVED
             self.job.remarks.append(f"a secret in {name} was left out")
+        elif name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
+            key = self._bucket_key(value)
+            self.writes.add(key)  # a script may do either
+            variable["value"] = f"${{buckets.{key}.name}}"
         else:
             written = bool(WRITTEN.search(name))
             variable["value"] = self._buckets(value, written=written)
 
     def _buckets(self, text: str, *, written: bool) -> str:
         """``text`` with a reference for each bucket."""
+        for match in () if written else OBJECT.finditer(text):
+            key = self._bucket_key(match[2])
+            if key in self.entries.keys("buckets"):
+                self.objects.setdefault(key, set()).add(match[3])
 
         def reference(match: re.Match[str]) -> str:
             name = match[2]
-            key = self._bucket_key(name)
+            key = self._bucket_key(name, written=written)
             (self.writes if written else self.reads).add(key)
             suffix = ".mount" if match[1] == "/gcs/" else ""
             return f"${{buckets.{key}{suffix}}}"
@@ -134,7 +162,7 @@ class Adoption:
         own = uri.startswith(folder) and key in self.settings.packages
         return f"${{packages.{key}}}" if own else uri
 
-    def _bucket_key(self, name: str) -> str:
+    def _bucket_key(self, name: str, *, written: bool = False) -> str:
         own = {self.settings.names.bucket(key): key for key in self.settings.buckets}
         if name in own:
             return own[name]
@@ -144,10 +172,8 @@ class Adoption:
         if key not in self.settings.buckets and key not in self.entries.keys("buckets"):
             self.entries.add("buckets", key, {"forceDestroy": True} if self._is_local else {})
             where = f"gs://{name}" if not name.startswith("<") else f"the bucket {name}"
-            self.job.remarks.append(
-                f"{where} becomes bucket '{key}' of the stack, which is new and empty: "
-                "copy what the job reads"
-            )
+            what = f"{where} becomes bucket '{key}' of the stack, which is new and empty"
+            self.job.remarks.append(what if written else f"{what}: copy what the job reads")
         return key
 
     @property

@@ -7,6 +7,7 @@ training_jobs.py.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -48,6 +49,8 @@ JOB_FIELDS: Final = {
 }
 #: Values in one job at most, as in a job file.
 MAX_VALUES: Final = 20_000
+#: The number of a pool in the name of its variable.
+NUMBERED: Final = re.compile(r"pool\D*(\d{1,2})$")
 SECONDS: Final = ("timeout", "max_wait_duration")
 
 
@@ -160,14 +163,37 @@ def jobs_in(trees: list[ast.Module], name: str) -> list[ImportedJob]:
     if finder.calls:
         return [_job(call, name) for call in finder.calls]
     found = list[ImportedJob]()
+    if pools := _numbered_pools(finder.evaluator.names):
+        return [_of_numbered(pools, name)]
     for key, value in finder.evaluator.names.items():
         if isinstance(value, dict) and any(field in value for field in ("job_spec", "jobSpec")):
             found.append(from_message(plain(value), name))
-        elif isinstance(value, dict) and any("machine" in key and "spec" in key for key in value):
+        elif _is_pool(value):
             found.append(from_message({"workerPoolSpecs": [plain(value)]}, name))
         elif "worker_pool_spec" in key and isinstance(value, list):
             found.append(from_message({"workerPoolSpecs": plain(value)}, name))
     return found[-1:]
+
+
+def _is_pool(value: Any) -> bool:
+    return isinstance(value, dict) and any("machine" in key and "spec" in key for key in value)
+
+
+def _numbered_pools(names: dict[str, Any]) -> dict[int, Any]:
+    """Pools by the number in their variable's name: ``worker_pool_1 = {…}``."""
+    found = dict[int, Any]()
+    for name, value in names.items():
+        if (match := NUMBERED.search(name)) and _is_pool(value):
+            found[int(match[1])] = plain(value)
+    return dict(sorted(found.items()))
+
+
+def _of_numbered(pools: dict[int, Any], name: str) -> ImportedJob:
+    job = from_message({"workerPoolSpecs": list(pools.values())}, name)
+    if missing := sorted(set(range(max(pools))) - set(pools)):
+        which = ", ".join(map(str, missing))
+        job.remarks.append(f"this is a part of a job: pool {which} is not in the source")
+    return job
 
 
 def plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from vt.jobs.service import Jobs
 
 jobs = typer.Typer(
-    help="Jobs of a stack, in Vertex AI or in the local cloud.",
+    help="Jobs and tuning jobs of a stack, in Vertex AI or in the local cloud.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -116,7 +117,7 @@ def list_(
 
 @jobs.command("show")
 def show_(job: JobArgument, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
-    """Show one job; as JSON the whole message, as REST has it."""
+    """Show one job, or a tuning job with its trials; as JSON the whole message, as REST has it."""
     from vt.jobs import show
 
     with _jobs_of(stack) as found:
@@ -133,6 +134,9 @@ def logs(
     replica: Annotated[
         str | None, typer.Option(help="Only of this one, like workerpool0-0.")
     ] = None,
+    trial: Annotated[
+        str | None, typer.Option(help="Only of this trial of a tuning job, like 3.")
+    ] = None,
     tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
@@ -146,15 +150,44 @@ def logs(
     with _jobs_of(stack) as found:
         log.show(
             found, found.find(job), replica=replica, follow=follow, tail=tail,
-            as_json=format_ is Format.JSON, log=print_status,
+            as_json=format_ is Format.JSON, log=print_status, trial=trial,
         )  # fmt: skip
 
 
 @jobs.command()
-def wait(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="FormatOption for `show`.")],
+def artifacts(
+    job: JobArgument,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Fetch them into this folder; without it: list them.")
+    ] = None,
     stack: Stack = None,
-    goal: Annotated[Goal, typer.Option("--for", help="What to wait for.")] = Goal.SUCCEEDED,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
+    ] = False,
+) -> None:
+    """List what a job wrote below its output directory, or fetch it."""
+    from infra.errors import CommandError
+    from vt.data import command as data
+
+    with _jobs_of(stack) as found:
+        chosen = found.find(job)
+        where = chosen.job_spec.base_output_directory.output_uri_prefix
+        if not where:
+            hint = "baseOutputDirectory in its file gives it one"
+            raise CommandError(f"job {job} has no output directory.", hint)
+    if folder is None:
+        data.ls(where, stack)
+    else:
+        data.pull(where, folder, stack, replace=replace)
+
+
+@jobs.command()
+def wait(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    stack: Stack = None,
+    goal: Annotated[
+        Goal, typer.Option("--for", metavar="GOAL", help="running or succeeded.")
+    ] = Goal.SUCCEEDED,
     deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
 ) -> None:
     """Wait for jobs, all at once; progress goes to stderr.
@@ -178,7 +211,7 @@ def wait(
 
 @jobs.command()
 def cancel(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="FormatOption for `show`.")],
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: Stack = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from infra.customjob.google import logs
 from infra.customjob.google.logs import JobLogs, Line
+from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from infra.errors import CommandError
 from vt.console import json_text, plain
-from vt.jobs import view
+from vt.engine.stacks import StackRef
+from vt.jobs import trials, view
 from vt.jobs.service import Jobs
 
 if TYPE_CHECKING:
-    from infra.customjob.google.vertex_api import CustomJob
+    from infra.customjob.google.job_service import AnyJob
 
 #: Seconds between two reads. Cloud Logging allows 60 reads a minute in a project.
 CLOUD_PAUSE: Final = 5.0
@@ -24,19 +27,28 @@ LOCAL_PAUSE: Final = 0.5
 
 def show(
     jobs: Jobs,
-    job: CustomJob,
+    job: AnyJob,
     *,
     replica: str | None,
     follow: bool,
     tail: int | None,
     as_json: bool,
     log: Callable[[str], None],
+    trial: str | None = None,
 ) -> None:
     """Print a job's log, of one replica or of all; with several, each line names its replica.
 
+    Of a tuning job: that of one trial, or of each in turn; then each line names its trial.
+
     Raises:
-        CommandError: there is no such replica.
+        CommandError: there is no such replica or trial, or no trial was chosen to follow.
     """
+    if view.is_tuning(job):
+        chosen = _chosen(job, trial, follow=follow)
+    elif trial:
+        raise CommandError(f"job {view.title(job)} has no trials.", "leave --trial out.")
+    else:
+        chosen = [("", view.job_id(job), job.name)]
     known = view.replicas(job)
     if replica and replica not in known:
         raise CommandError(
@@ -45,42 +57,63 @@ def show(
     reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
-    for line in _lines(jobs, job, reader, replica, follow=follow, tail=tail):
-        write(line)
-        empty = False
+    for name, number, resource in chosen:
+        ended = functools.partial(_has_ended, jobs, resource)
+        for line in _lines(number, reader, replica, ended, jobs.ref, follow=follow, tail=tail):
+            write(line, name if len(chosen) > 1 else "")
+            empty = False
     if empty:
         log(f"nothing is in the log of job {view.title(job)}, which is {view.state(job)}")
 
 
+def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:
+    """Name, id and resource name of the trials whose logs are wanted, by their numbers."""
+    message = view.message(job)
+    every = trials.trials_of(message)
+    parent = job.name.rpartition(f"/{TUNING_JOB.collection}/")[0]
+    if follow and trial is None:
+        going = [each.id for each in every if each.state not in trials.OVER]
+        hint = f"choose one with --trial: {', '.join(sorted(going)) or 'none runs'}."
+        raise CommandError("the logs of several trials cannot be followed at once.", hint)
+    found = [trials.find(every, trial)] if trial else [each for each in every if each.job]
+    return [
+        (f"trial {each.id}", each.job, f"{parent}/{CUSTOM_JOB.collection}/{each.job}")
+        for each in sorted(found, key=lambda each: each.number)
+    ]
+
+
+def _has_ended(jobs: Jobs, name: str) -> bool:
+    found = jobs.get_if_exists(name)
+    return found is None or view.has_ended(found)
+
+
 def _lines(
-    jobs: Jobs,
-    job: CustomJob,
+    number: str,
     reader: JobLogs,
     replica: str | None,
+    ended: Callable[[], bool],
+    ref: StackRef,
     *,
     follow: bool,
     tail: int | None,
 ) -> Iterable[Line]:
-    number = view.job_id(job)
     if tail:
         return reader.tail(number, tail, replica)
     if not follow:
         return reader.lines(number, replica)
-    pause = LOCAL_PAUSE if jobs.ref.is_local else CLOUD_PAUSE
-    return reader.follow(
-        number,
-        replica,
-        ended=lambda: view.has_ended(jobs.get(job.name)),
-        pause=lambda: time.sleep(pause),
-    )
+    pause = LOCAL_PAUSE if ref.is_local else CLOUD_PAUSE
+    return reader.follow(number, replica, ended=ended, pause=lambda: time.sleep(pause))
 
 
-def _writer(*, as_json: bool, several: bool) -> Callable[[Line], None]:
-    def write(line: Line) -> None:
+def _writer(*, as_json: bool, several: bool) -> Callable[[Line, str], None]:
+    def write(line: Line, trial: str) -> None:
         if as_json:
-            print(json_text(dataclasses.asdict(line)), flush=True)
+            named = {"trial": trial.removeprefix("trial ")} if trial else {}
+            print(json_text({**dataclasses.asdict(line), **named}), flush=True)
         else:
+            parts = [trial, plain(line.replica) if several else ""]
+            source = " ".join(part for part in parts if part)
             text = plain(line.text)
-            print(f"{plain(line.replica)} | {text}" if several else text, flush=True)
+            print(f"{source} | {text}" if source else text, flush=True)
 
     return write

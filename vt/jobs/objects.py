@@ -87,7 +87,9 @@ class CheckpointLook:
 
     def newest(self, job: Any) -> Listing | None:
         """The job's checkpoints; None if it has no output directory, or nobody could look."""
-        output = str(job.job_spec.base_output_directory.output_uri_prefix)
+        # Each trial of a tuning job has a folder of its own, and there may be hundreds.
+        spec = getattr(job, "job_spec", None)
+        output = str(spec.base_output_directory.output_uri_prefix) if spec else ""
         if self._failed or not output or time.monotonic() > self._ends:
             return None
         try:

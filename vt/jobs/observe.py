@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.catalog import costs
 from infra.errors import CommandError, OperatorError
-from vt.engine.plan import JOB, CheckpointObservation, JobObservation, Observations, Plan
+from vt.engine.plan import JOBS, CheckpointObservation, JobObservation, Observations, Plan
 from vt.engine.stacks import StackRef
 from vt.engine.values import redact
-from vt.jobs import view
+from vt.jobs import trials, view
 from vt.jobs.objects import CheckpointLook
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND
 
 def _names(plan: Plan) -> list[str]:
     """Resource names of the plan's jobs that exist."""
-    steps = [step for step in plan.steps if step.type == JOB and step.old and step.old.id]
+    steps = [step for step in plan.steps if step.type in JOBS and step.old and step.old.id]
     steps.sort(key=lambda step: ORDER.index(step.op) if step.op in ORDER else len(ORDER))
     return list(dict.fromkeys(step.old.id for step in steps if step.old))
 
@@ -117,7 +117,7 @@ def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) ->
         state=view.state(job),
         seconds=seconds,
         cost=None if hourly is None else hourly * seconds / 3600,
-        last_line="" if view.has_ended(job) else _last_line(lines, view.job_id(job)),
+        last_line="" if view.has_ended(job) else _last_words(lines, job),
         checkpoint=_checkpoint(look, job) if began and not view.has_ended(job) else None,
     )
 
@@ -129,6 +129,13 @@ def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
     newest = found.newest
     age = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest else None
     return CheckpointObservation(age, at_most=found.more)
+
+
+def _last_words(lines: JobLogs, job: Any) -> str:
+    """The last line of a job's log; of a tuning job, how far its trials are."""
+    if view.is_tuning(job):
+        return f"trials: {trials.summary(view.message(job))}"
+    return _last_line(lines, view.job_id(job))
 
 
 def _last_line(lines: JobLogs, job_id: str) -> str:

@@ -15,10 +15,10 @@ from vt.engine.stacks import StackRef
 from vt.jobs import view
 
 if TYPE_CHECKING:
-    from infra.customjob.google.vertex_api import CustomJob
+    from infra.customjob.google.job_service import AnyJob
 
 
-def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[CustomJob]:
+def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[AnyJob]:
     """The orphaned jobs, newest first. ``known`` are the ids of the resources in the state.
 
     Raises:
@@ -35,12 +35,12 @@ def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[CustomJo
     return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
 
 
-def title(job: CustomJob) -> str:
+def title(job: AnyJob) -> str:
     """Its name in the stack, with its run."""
     return f"{view.title(job)} (run {view.run(job)})"
 
 
-def advice(job: CustomJob, stack: str) -> str:
+def advice(job: AnyJob, stack: str) -> str:
     """Where it comes from, and what can be done about it."""
     return (
         "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from infra.errors import CommandError, did_you_mean
-from vt.console import console, show_facts, table
+from vt.console import console, plain, show_facts, table
 from vt.engine.stacks import StackRef
-from vt.jobs import view
+from vt.jobs import trials, view
 
 if TYPE_CHECKING:
-    from infra.customjob.google.vertex_api import CustomJob
+    from infra.customjob.google.job_service import AnyJob
 
 
 def known_state(text: str) -> str:
@@ -33,7 +33,7 @@ def known_state(text: str) -> str:
 
 
 def table_of(
-    jobs: Sequence[CustomJob], limit: int, *, as_json: bool, log: Callable[[str], None]
+    jobs: Sequence[AnyJob], limit: int, *, as_json: bool, log: Callable[[str], None]
 ) -> None:
     """Print the newest ``limit`` jobs."""
     now = datetime.now(UTC)
@@ -43,16 +43,30 @@ def table_of(
     if not jobs:
         log("no such jobs")
         return
-    rows = [tuple(view.row(job, now)[key] for key in view.COLUMNS) for job in jobs[:limit]]
+    runs = view.run_texts(jobs)
+    rows = [_row(job, runs[job.name], now) for job in jobs[:limit]]
     console().print(table(*(key.upper() for key in view.COLUMNS), rows=rows))
     if len(jobs) > limit:
         log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
 
-def one(job: CustomJob, ref: StackRef, *, as_json: bool) -> None:
+def one(job: AnyJob, ref: StackRef, *, as_json: bool) -> None:
     """Print all that is known of a job."""
     if as_json:
         print(json.dumps(view.message(job), indent=2))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
-    show_facts(console(), ("JOB", view.title(job)), rows)
+    head = "TUNING JOB" if view.is_tuning(job) else "JOB"
+    show_facts(console(), (head, view.title(job)), rows)
+    if view.is_tuning(job):
+        heads, lines = trials.table(view.message(job))
+        console().print()
+        names = (*map(str.upper, heads[:2]), *map(plain, heads[2:]))
+        console().print(table(*names, rows=lines))
+
+
+def _row(job: AnyJob, run: str, now: datetime) -> tuple[str, ...]:
+    """The cells of a job; a tuning job says that it is one."""
+    cells = view.row(job, now) | {"run": run}
+    cells["job"] += " (tuning)" if view.is_tuning(job) else ""
+    return tuple(cells[key] for key in view.COLUMNS)

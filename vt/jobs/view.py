@@ -2,48 +2,76 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.customjob.google import console
-from infra.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, TERMINAL, own_labels
+from infra.customjob.kinds import CUSTOM_JOB
+from infra.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, TERMINAL
 from infra.customjob.protocol.waiting import format_duration
 from vt.engine.values import redact
+from vt.jobs import trials
+from vt.jobs.service import kind_of, labels_of
 
 if TYPE_CHECKING:
-    from infra.customjob.google.vertex_api import CustomJob
+    from infra.customjob.google.job_service import AnyJob
 
 #: Columns of ``vt jobs list``, and keys of a row of its JSON.
 COLUMNS: Final = ("job", "run", "state", "created", "duration", "id")
 
 
-def job_id(job: CustomJob) -> str:
+def job_id(job: AnyJob) -> str:
     """The number at the end of its name."""
     return job.name.rpartition("/")[2]
 
 
-def title(job: CustomJob) -> str:
+def is_tuning(job: AnyJob) -> bool:
+    """Whether it is a tuning job, which has trials."""
+    return kind_of(job) is not CUSTOM_JOB
+
+
+def spec_of(job: Any) -> Any:
+    """The CustomJobSpec of a job, or of each trial of a tuning job."""
+    return job.trial_job_spec if is_tuning(job) else job.job_spec
+
+
+def title(job: AnyJob) -> str:
     """Its name in the stack, else its display name."""
-    return own_labels(job.labels).get(JOB_LABEL, "") or redact(job.display_name)
+    return labels_of(job).get(JOB_LABEL, "") or redact(job.display_name)
 
 
-def run(job: CustomJob) -> str:
+def run(job: AnyJob) -> str:
     """Its run, empty for the jobs of others."""
-    return own_labels(job.labels).get(RUN_LABEL, "")
+    return labels_of(job).get(RUN_LABEL, "")
 
 
-def state(job: CustomJob) -> str:
+def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
+    """Each job's run by its resource name; the submissions of one run are counted: ``1 #2``.
+
+    A run has several when its file was changed, or it was cancelled and asked for again.
+    """
+    found, counts = dict[str, str](), Counter[tuple[str, str]]()
+    for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
+        key = title(job), run(job)
+        counts[key] += 1
+        more = counts[key] > 1 and run(job)
+        found[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
+    return found
+
+
+def state(job: AnyJob) -> str:
     """Its state without the API's prefix: ``RUNNING``."""
     return job.state.name.removeprefix("JOB_STATE_")
 
 
-def has_ended(job: CustomJob) -> bool:
+def has_ended(job: AnyJob) -> bool:
     """Whether its state is final."""
     return job.state.name in TERMINAL
 
 
-def row(job: CustomJob, now: datetime) -> dict[str, str]:
+def row(job: AnyJob, now: datetime) -> dict[str, str]:
     """One line of the list."""
     return {
         "job": title(job),
@@ -55,16 +83,17 @@ def row(job: CustomJob, now: datetime) -> dict[str, str]:
     }
 
 
-def list_entry(job: CustomJob, now: datetime) -> dict[str, Any]:
+def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
     """One job of the list for scripts: the row, and what does not fit into one."""
     data = {**row(job, now), "name": job.name, "displayName": job.display_name}
+    data["section"] = kind_of(job).section
     return redact({**data, "labels": dict(job.labels), "error": job.error.message})
 
 
-def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
+def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
     """The rows of ``vt jobs show``, the most important first."""
-    console_url, logs_url = console.of_job(project, region, job_id(job))
-    spec = job.job_spec
+    console_url, logs_url = console.of_job(project, region, job_id(job), kind_of(job))
+    spec = spec_of(job)
     rows = [
         ("state", state(job)),
         ("error", job.error.message),
@@ -74,6 +103,7 @@ def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tupl
         ("started", _time(job.start_time)),
         ("ended", _time(job.end_time)),
         ("duration", _duration(job, now)),
+        ("trials", trials.summary(message(job)) if is_tuning(job) else ""),
         *(("worker pool", _pool(pool)) for pool in spec.worker_pool_specs),
         ("account", spec.service_account),
         ("artifacts", spec.base_output_directory.output_uri_prefix),
@@ -84,16 +114,16 @@ def facts(job: CustomJob, project: str, region: str, now: datetime) -> list[tupl
     return [(key, redact(value)) for key, value in rows if value]
 
 
-def message(job: CustomJob) -> dict[str, Any]:
+def message(job: AnyJob) -> dict[str, Any]:
     """The whole message as REST writes it, with what looks like a secret redacted."""
     from google.protobuf.json_format import MessageToDict
 
     return redact(MessageToDict(type(job).pb(job)))
 
 
-def replicas(job: CustomJob) -> list[str]:
+def replicas(job: AnyJob) -> list[str]:
     """Names of its replicas, as its logs have them: ``workerpool0-0``."""
-    pools: Sequence[Any] = job.job_spec.worker_pool_specs
+    pools: Sequence[Any] = spec_of(job).worker_pool_specs
     return [
         f"workerpool{number}-{replica}"
         for number, pool in enumerate(pools)
@@ -114,7 +144,7 @@ def _time(value: Any) -> str:
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if value else ""
 
 
-def _duration(job: CustomJob, now: datetime) -> str:
+def _duration(job: AnyJob, now: datetime) -> str:
     """How long its code has run; empty before it does."""
     began: Any = job.start_time
     ended_at: Any = job.end_time or now

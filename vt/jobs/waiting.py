@@ -13,11 +13,11 @@ from infra.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
 from infra.errors import OperatorError, WaitDeadlineError
 from vt.engine.values import redact
 from vt.jobs import view
-from vt.jobs.service import Jobs
+from vt.jobs.service import Jobs, kind_of
 from vt.status import print_line
 
 if TYPE_CHECKING:
-    from infra.customjob.google.vertex_api import CustomJob
+    from infra.customjob.google.job_service import AnyJob, VertexJobs
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,26 @@ class WaitResult:
     """Whether a job ended otherwise, or could not be read. If not, the deadline passed."""
 
 
-def wait_for(chosen: Sequence[CustomJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
+def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
     """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
     ref = jobs.ref
-    service = job_service.connect(ref.project, ref.region)
+
+    def service(job: AnyJob) -> VertexJobs:
+        return job_service.connect(ref.project, ref.region, kind_of(job))
 
     def tail(name: str, count: int) -> list[str]:
-        found = logs.connect(ref.project).tail(name.rpartition("/")[2], count)
-        return [line.text for line in found]
+        found = logs.connect(ref.project)
+        ids = service(jobs.get(name)).log_ids(name)
+        return [line.text for each in ids for line in found.tail(each, count)]
 
-    async def one(job: CustomJob, log: Callable[[str], None]) -> OperatorError | None:
+    async def one(job: AnyJob, log: Callable[[str], None]) -> OperatorError | None:
         number = view.run(job)  # another's job may have any text there
         run = int(number) if number.isdecimal() else 1
         try:
             await wait_for_job(
                 Wait(view.title(job), run, goal, deadline),
                 job.name,
-                WaitPorts(service.get, tail, log),
+                WaitPorts(service(job).get, tail, log),
             )
         except OperatorError as error:
             return error

@@ -1,14 +1,18 @@
 """``vt local``: the commands about the local cloud (package ``localcloud``).
 
-==================  ==================================================================
-``commands``        arguments, messages and exit codes
-``fault_commands``  ``vt local fault``
-``up``              ``vt local up``
-``watch``           waits for the jobs of a stack
-``results``         metrics and artifacts of a job
-``shell``           ``vt local shell``
-``status``          ``vt local status``
-``joblogs``         ``vt local logs``
-``shutdown``        ``vt local down``
-==================  ==================================================================
+===================  ==================================================================
+``commands``         arguments, messages and exit codes
+``fault_commands``   ``vt local fault``
+``secret_commands``  ``vt local secret``
+``secret_values``    the value of a secret, from a prompt or stdin
+``up``               ``vt local up``
+``image_form``       jobs as images, where this machine builds them
+``watch``            waits for the jobs of a stack
+``records``          records of jobs and tuning jobs, by id
+``results``          metrics and artifacts of a job
+``shell``            ``vt local shell``
+``status``           ``vt local status``
+``joblogs``          ``vt local logs``
+``shutdown``         ``vt local down``
+===================  ==================================================================
 """

@@ -64,6 +64,13 @@ def plain_errors() -> Iterator[int]:
 def up(
     stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
     wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
+    images: Annotated[
+        bool,
+        typer.Option(
+            "--images",
+            help="Run jobs as images, in stack STACK-image, if this machine can build them.",
+        ),
+    ] = False,
 ) -> None:
     """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
 
@@ -74,7 +81,7 @@ def up(
     from vt.local import up as local_up
 
     with plain_errors():
-        raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, report=report))
+        raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
 @local.command()

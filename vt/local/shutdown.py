@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from localcloud import lifecycle
 from localcloud.home import Home
 from localcloud.rpc_code import RpcCode
-from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable
+from localcloud.tuning.records import TuningTable
+from localcloud.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 from vt.engine import locks
 
 _CANCELLED: Final = (
@@ -26,18 +27,18 @@ def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
     """
     if clean:
         _check_removable(home)  # before anything is stopped that pulumi works with
-    jobs = JobTable(home.database)
-    live: list[JobRecord] = []
+    tables: tuple[RecordTable[Any], ...] = (TuningTable(home.database), JobTable(home.database))
+    live: list[tuple[RecordTable[Any], JobRecord]] = []
     with _records_if_possible(report):
         if home.database.exists():
-            live = [job for job in jobs.list() if not job.state.terminal]
-        for job in live:
+            live = [(t, job) for t in tables for job in t.list() if not job.state.terminal]
+        for table, job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
-            jobs.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
+            table.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
     stopped = lifecycle.stop(home)
     with _records_if_possible(report):
-        for job in live:
-            if jobs.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
+        for table, job in live:
+            if table.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
                 report(f"job {job.display_name} ({job.job_id}) was cancelled")
     report("stopped" if stopped else "nothing was running")
     if clean and _check_removable(home) and lifecycle.remove(home):

@@ -11,6 +11,7 @@ from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.inventory import reservations
 from localcloud.inventory.store import Store
+from localcloud.tuning.records import TuningTable
 from localcloud.vertex.records import JobTable
 from vt.console import console, table
 
@@ -39,6 +40,7 @@ def show(home: Home) -> bool:
     rows = [(type_, str(count)) for type_, count in sorted(counts.items())]
     out.print(table("RESOURCES", "COUNT", rows=rows))
     _show_reservations(home, out)
+    _show_tuning_jobs(home, out)
     jobs = JobTable(home.database).list()
     if jobs:
         rows = [
@@ -53,6 +55,17 @@ def show(home: Home) -> bool:
         ]
         out.print(table("JOB", "ID", "STATE", "CREATED", "ERROR", rows=rows))
     return up
+
+
+def _show_tuning_jobs(home: Home, out: Console) -> None:
+    known = TuningTable(home.database)
+    rows: list[tuple[str, ...]] = []
+    for job in known.list():
+        over = sum(trial.state.over for trial in known.trials(job.job_id))
+        trials = f"{over}/{job.max_trials}"
+        rows.append((job.display_name, job.job_id, job.state.word, trials, job.error_message or ""))
+    if rows:
+        out.print(table("TUNING JOB", "ID", "STATE", "TRIALS", "ERROR", rows=rows))
 
 
 def _show_reservations(home: Home, out: Console) -> None:

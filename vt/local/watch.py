@@ -10,10 +10,11 @@ from typing import Final
 from infra.errors import LocalCloudError
 from localcloud import lifecycle
 from localcloud.home import Home
-from localcloud.vertex.records import JobRecord, JobTable
+from localcloud.vertex.records import JobRecord
 from vt.console import console, plain
 from vt.engine.stack_state import StackJob
 from vt.local.joblogs import log_file
+from vt.local.records import JobLookup
 
 _POLL_SECONDS: Final = 0.25
 _TAIL_LINES: Final = 8
@@ -22,7 +23,7 @@ _TAIL_BYTES: Final = 16_000
 _FIRST_REPLICA: Final = "workerpool0-0"
 
 
-def watch(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> None:
+def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
     """Return when all jobs ended (or their records are gone).
 
     Raises LocalCloudError if the server ends before they do.
@@ -51,7 +52,7 @@ def tail(home: Home, record: JobRecord, lines: int) -> list[str]:
     return [plain(line.rstrip("\r\n").rpartition("\r")[2]) for line in written][-lines:]
 
 
-def _live(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> list[tuple[str, JobRecord]]:
+def _live(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> list[tuple[str, JobRecord]]:
     found = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
     live = [(name, record) for name, record in found if not record.state.terminal]
     if live and lifecycle.running(home) is None:
@@ -62,7 +63,7 @@ def _live(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> list[tuple[
     return live
 
 
-def _with_lines(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> None:
+def _with_lines(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
     shown: dict[str, str] = {}
 
     def show(name: str, record: JobRecord) -> None:
@@ -79,7 +80,7 @@ def _with_lines(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> None:
             show(job.name, record)
 
 
-def _with_picture(home: Home, jobs: JobTable, wanted: Sequence[StackJob]) -> None:
+def _with_picture(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
     from rich.console import Group
     from rich.live import Live
     from rich.spinner import Spinner

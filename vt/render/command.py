@@ -21,7 +21,9 @@ class Format(StrEnum):
 
 
 def render(
-    job: Annotated[str, typer.Argument(help="Name of a job in the stack, or a job file.")],
+    job: Annotated[
+        str, typer.Argument(help="Name of a job or tuning job in the stack, or a file.")
+    ],
     stack: Annotated[
         str,
         typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml)."),
@@ -68,8 +70,7 @@ def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
         file, data, verdict = rendering.check_job(loaded, job)
         if verdict.request is not None:
             found = verdict.request
-            account = found.message["jobSpec"].get("serviceAccount", "")
-            added = loaded.settings.labels_of(loaded.settings.team_at(account))
+            added = loaded.settings.labels_of(loaded.settings.team_at(found.account))
             message = rendering.as_sent(found, added) if as_sent else found.message
             if found.filled_in:
                 print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")

@@ -27,7 +27,7 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
     Raises:
         CheckUnavailableError: it is neither, or several jobs of the stack have this file.
     """
-    jobs = stack.settings.jobs
+    jobs = stack.settings.submitted
     keys = [job] if job in jobs else []
     if not keys and Path(job).is_file():
         keys = stack.jobs_of(Path(job))
@@ -51,15 +51,14 @@ def as_sent(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:
     from infra.customjob import provider  # half a second of Pulumi, for this option alone
 
     message = request.message
-    message["labels"] = {
-        **message.get("labels", {}),
-        **labels,
+    own = {
         provider.STACK_LABEL: request.submission.stack,
         provider.REQUEST_ID_LABEL: request.request_id,
         provider.DIGEST_LABEL: request.digest[: provider.DIGEST_LABEL_LENGTH],
         provider.JOB_LABEL: request.submission.job,
         provider.RUN_LABEL: str(request.submission.run),
     }
+    message["labels"] = {**message.get("labels", {}), **labels, **request.kind.sent_labels(own)}
     return message
 
 

@@ -5,7 +5,7 @@
 ``report``         plan -> report
 ``jobs``           jobs: what happens to them, what they run on, what they can cost
 ``images``         images of which jobs get another digest
-``capacity``       reservations: what they cost, used or not
+``capacity``       reservations: what they cost, used or not; machines that are given back
 ``grants``         IAM: bindings that are gained or lost, and why
 ``reachability``   networks, peerings, firewalls, public members
 ``risks``            what must not be missed, over all of a plan

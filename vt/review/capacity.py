@@ -1,4 +1,7 @@
-"""Reservations of a plan: what they cost before and after it, used or not."""
+"""Reservations of a plan: what they cost before and after it, used or not, and what they give back.
+
+Machines that are given back are sold to whoever asks first. A reservation that is made anew, for
+example with other GPUs, is deleted first, since both have one name; so is one in another zone."""
 
 from __future__ import annotations
 
@@ -54,6 +57,42 @@ class ReservationChange:
         sides = [each.hourly if each else 0.0 for each in (self.old, self.new)]
         old, new = sides
         return None if old is None or new is None else (new - old) * HOURS_A_MONTH
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReturnedMachines:
+    """Machines of a reservation that a plan gives back."""
+
+    name: str
+    machine_type: str
+    zone: str
+    machines: int
+    """How many; 0 if that is not known yet."""
+    replaced: bool
+    """Whether the reservation is made anew: it asks for machines after it has given these back."""
+
+
+def returned_machines(plan: Plan) -> list[ReturnedMachines]:
+    """What deleted, replaced and reduced reservations give back; none that is protected."""
+    found = (_returned(step) for step in plan.changed if step.type == RESERVATION)
+    return sorted(each for each in found if each is not None)
+
+
+def _returned(step: Step) -> ReturnedMachines | None:
+    if step.old is None:
+        return None
+    old = _reserved(step, step.old.inputs)
+    replaced = step.op == "replace"
+    # The engine refuses to delete what the state protects, and to replace what the program does.
+    if ((step.new if replaced else step.old) or step.old).protect:
+        return None
+    machines = old.machines
+    if step.new is not None and not replaced:
+        left = _reserved(step, step.new.inputs).machines
+        if not left or left >= machines:
+            return None
+        machines -= left
+    return ReturnedMachines(old.name, old.machine_type, old.zone, machines, replaced)
 
 
 def reservation_changes(plan: Plan) -> list[ReservationChange]:

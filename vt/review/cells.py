@@ -7,6 +7,7 @@ from typing import Final
 from infra.catalog.costs import hours, usd
 from infra.customjob.protocol.waiting import format_duration
 from vt.engine.plan import CheckpointObservation, JobObservation
+from vt.review.escaping import cut
 from vt.review.grants import IamBinding
 from vt.review.jobs import ENDED, JobChange
 from vt.review.report import DestructiveChange, ReviewReport
@@ -25,6 +26,10 @@ JOB_COLUMNS: Final = (
     "an hour",
     "at most",
 )
+#: Over what is the same in every report with a price.
+PRICES: Final = "Where the prices come from, and what is not in them"
+#: Characters of a note that are seen while it is folded.
+BEGINNING: Final = 72
 #: Columns of the other tables.
 RIGHT_COLUMNS: Final = ("change", "who", "role", "on", "why")
 ACCESS_COLUMNS: Final = ("change", "who", "may", "what", "as")
@@ -75,7 +80,7 @@ def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:
     return (
         (job.name,),
         (action(job),),
-        job.machines,
+        (*job.machines, *filter(None, [job.trials])),
         (job.strategy,),
         (job.reservation,),
         (job.region,),
@@ -90,8 +95,10 @@ def job_cells(job: JobChange) -> tuple[tuple[str, ...], ...]:
 def at_most(job: JobChange) -> str:
     """The worst case with the time it is for."""
     span = hours(job.cost.timeout)
+    if job.cost.trials is not None:
+        span = f"{job.cost.trials} trials of {span}"
     default = ", no timeout set" if job.cost.default_timeout else ""
-    return f"{usd(job.cost.worst_case)} ({span}{default})"
+    return f"{usd(job.cost.worst_case)} ({span}{default}{job.cost.elsewhere})"
 
 
 def image(name: str) -> str:
@@ -125,6 +132,11 @@ def accesses(report: ReviewReport) -> list[tuple[str, str, str, str, str, str]]:
         )
         for verb, each in changes
     ]
+
+
+def beginnings(report: ReviewReport) -> list[str]:
+    """The first words of each note of the program."""
+    return [cut(note.message.splitlines()[0], BEGINNING) for note in report.notes if note.message]
 
 
 def prices(report: ReviewReport) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,13 +49,14 @@ class PreviewOptions:
     save_plan: Path | None = None
 
 
-Stack = Annotated[
-    str, typer.Option("--stack", "-s", help="The stack to review (Pulumi.STACK.yaml).")
-]
+Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack to review.")]
 FormatOption = Annotated[
     Format,
     typer.Option(
-        "--format", "-f", help="md for a comment, html for a browser, plan for `vt github comment`."
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="md for a comment, html for a browser, json, plan for `vt github comment`.",
     ),
 ]
 Output = Annotated[
@@ -86,9 +88,7 @@ Expect = Annotated[
 ]
 Offline = Annotated[
     bool,
-    typer.Option(
-        "--offline", help="Ignore PULUMI_BACKEND_URL: an empty state, no network, no account."
-    ),
+    typer.Option("--offline", help="Ignore the backend: an empty state, no network, no account."),
 ]
 Refresh = Annotated[
     bool,
@@ -198,9 +198,9 @@ def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewRe
     for job in report.submitted:
         for uri in job.images:
             jobs.setdefault(uri, []).append(job.name)
-    changed = [change.uri for change in report.images]
+    shown = [each.uri for each in (*report.images, *report.other_images)]
     ref = stacks.find_unchecked(root, report.stack)
-    found = lookup.for_review(ref, jobs, changed, offline=offline)
+    found = lookup.for_review(ref, jobs, shown, offline=offline)
     return with_images(report, found.problems, found.unseen, found.origins)
 
 
@@ -228,7 +228,22 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
         return plan.failed_plan(stack, str(failed)), target.source
     if stream.exit_code and not found.errors and not found.violations:
         found = plan.with_error(found, stream.stderr)
+    found = dataclasses.replace(found, config=_whole_config(root, stack, found.config))
     return levels.with_levels(found, config), target.source
+
+
+def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
+    """The config as the engine shows it, with what the stack's file includes."""
+    from infra.errors import ConfigError
+    from infra.settings import stack_files
+    from infra.stack import SCHEMA
+    from vt.engine.values import redact
+
+    try:
+        whole = stack_files.shown_config(stack_files.read_raw(SCHEMA, root, stack), SCHEMA)
+    except (ConfigError, UnknownStackError, OSError):
+        return shown  # the preview reports it
+    return {**shown, **redact(whole)}
 
 
 def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:

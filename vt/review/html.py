@@ -13,7 +13,7 @@ from vt.review.escaping import visible
 from vt.review.headline.answers import answers
 from vt.review.images import changes as image_changes
 from vt.review.report import ReviewReport
-from vt.review.verdict import totals, verdict
+from vt.review.verdict import returned, totals, verdict
 
 
 def render(report: ReviewReport) -> str:
@@ -25,6 +25,7 @@ def render(report: ReviewReport) -> str:
         unchanged_jobs=[job for job in report.jobs if job.action == "keep"],
         answers=answers(report, visible),
         totals=totals(report),
+        returned=returned(report, visible),
         cells=cells,
         image_changes=image_changes,
         accesses=cells.accesses(report),

@@ -10,9 +10,10 @@ from typing import Any, Final, Literal
 
 from infra.catalog import costs
 from infra.catalog.costs import JobCost
+from infra.customjob.kinds import kind_of_fields
 from vt.engine.fields import FieldDifference, diff_fields
 from vt.engine.plan import (
-    JOB,
+    JOBS,
     NOTHING_OBSERVED,
     JobObservation,
     Observations,
@@ -75,6 +76,16 @@ class JobChange:
         )
 
     @property
+    def trials(self) -> str:
+        """Of a tuning job, its trials, and the quota that they need; empty of others."""
+        if self.cost.trials is None:
+            return ""
+        at_once = (
+            f"{self.cost.parallel} at once, which takes quota for {self.cost.parallel} of each"
+        )
+        return f"{self.cost.trials} trials, {at_once}"
+
+    @property
     def cancels(self) -> bool:
         """Whether a job that may still run is cancelled."""
         state = self.now.state if self.now else self.previous_state
@@ -83,13 +94,13 @@ class JobChange:
 
 def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
     """All jobs of the plan by name, those that stay as they are included."""
-    steps = [step for step in plan.steps if step.type == JOB and step.op in ACTIONS]
+    steps = [step for step in plan.steps if step.type in JOBS and step.op in ACTIONS]
     found = [_job(step, observed) for step in steps]
     return sorted(found, key=lambda job: job.name)
 
 
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The CustomJob message among a job's inputs; empty if it is not known yet."""
+    """The message among a job's inputs; empty if it is not known yet."""
     try:
         message = json.loads(inputs.get("request", "{}"))
     except (TypeError, json.JSONDecodeError):
@@ -97,10 +108,15 @@ def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
+def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The jobSpec of a job's message, or the trialJobSpec of a tuning job's; empty without one."""
+    return message.get(kind_of_fields(message).spec, {})
+
+
 def _job(step: Step, observed: Observations) -> JobChange:
     inputs = step.inputs
     message = request(inputs)
-    spec = message.get("jobSpec", {})
+    spec = job_spec(message)
     region = str(_submission(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     return JobChange(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any, Final
 
 from infra.catalog.costs import Rate
 from infra.errors import Problem
 from infra.plan.access import Access
 from vt.engine.fields import FieldDifference
-from vt.review.capacity import ReservationChange, ReservationCost
+from vt.review.capacity import ReservationChange, ReservationCost, ReturnedMachines
 from vt.review.grants import IamBinding
 from vt.review.headline.answers import answers
+from vt.review.images.changes import ImageChange, RunningImage
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
 from vt.review.report import DestructiveChange, ResourceChange, ReviewReport
@@ -32,12 +34,9 @@ def document(report: ReviewReport) -> dict[str, Any]:
     return {
         **_summary(report),
         "jobs": [_job(job) for job in report.jobs],
-        "unseenImages": list(report.unseen_images),
-        "images": [
-            {**dataclasses.asdict(change), "origin": report.origins.get(change.uri)}
-            for change in report.images
-        ],
+        **_images(report),
         "reservations": [_reservation(each) for each in report.reservations],
+        "returnedMachines": [_returned(each) for each in report.returned],
         "rights": {
             "gained": [_binding(binding) for binding in report.gained],
             "lost": [_binding(binding) for binding in report.lost],
@@ -49,18 +48,32 @@ def document(report: ReviewReport) -> dict[str, Any]:
         "reachability": [_reachability(change) for change in report.reachability],
         "destroyed": [_destructive_change(change) for change in report.destroyed],
         "dataLosses": [dataclasses.asdict(each) for each in report.losses],
+        "refusals": [dataclasses.asdict(each) for each in report.refusals],
+        "locks": [dataclasses.asdict(each) for each in report.locks],
         "raisedLimits": [_field(each) for each in report.raised],
         "openedToEverybody": list(report.public),
         "egressToAnywhere": list(report.egress),
         "unprotected": list(report.unprotected),
         "protected": list(report.protected),
         "policies": _policies(report),
+        "objects": [dataclasses.asdict(each) for each in report.folders],
         "changes": [_change(change) for change in report.changes],
         "unchanged": report.unchanged,
         "problems": [_problem(problem) for problem in report.problems],
         "errors": [error.message for error in report.errors],
         "notes": [note.message for note in report.notes],
         "warnings": [warning.message for warning in report.warnings],
+    }
+
+
+def _images(report: ReviewReport) -> dict[str, Any]:
+    def rows(images: Iterable[ImageChange | RunningImage]) -> list[dict[str, Any]]:
+        return [{**dataclasses.asdict(e), "origin": report.origins.get(e.uri)} for e in images]
+
+    return {
+        "unseenImages": list(report.unseen_images),
+        "images": rows(report.images),
+        "otherImages": rows(report.other_images),
     }
 
 
@@ -147,6 +160,7 @@ def _job(job: JobChange) -> dict[str, Any]:
         "timeoutSeconds": job.cost.timeout,
         "defaultTimeout": job.cost.default_timeout,
         "worstCaseUsd": job.cost.worst_case,
+        **_trials(job),
         "previousState": job.previous_state or None,
         "now": job.now
         and {
@@ -157,6 +171,23 @@ def _job(job: JobChange) -> dict[str, Any]:
             "checkpointSeconds": job.now.checkpoint.seconds if job.now.checkpoint else None,
         },
         "differences": [_field(each) for each in job.differences],
+    }
+
+
+def _trials(job: JobChange) -> dict[str, Any]:
+    """What a tuning job has beside other jobs: ``hourlyUsd`` is of all that run at once."""
+    if job.cost.trials is None:
+        return {}
+    return {"trials": {"max": job.cost.trials, "parallel": job.cost.parallel}}
+
+
+def _returned(machines: ReturnedMachines) -> dict[str, Any]:
+    return {
+        "name": machines.name,
+        "machineType": machines.machine_type,
+        "zone": machines.zone,
+        "machines": machines.machines or None,
+        "replaced": machines.replaced,
     }
 
 

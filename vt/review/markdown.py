@@ -20,7 +20,7 @@ from vt.review.headline.answers import answers
 from vt.review.images import changes as image_changes
 from vt.review.jobs import JobChange
 from vt.review.report import ResourceChange, ReviewReport
-from vt.review.verdict import totals, verdict
+from vt.review.verdict import returned, totals, verdict
 
 #: Of a comment, with room for what a workflow puts around it.
 LIMIT: Final = 64_000
@@ -142,8 +142,8 @@ def _jobs(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     yield from _filled_in(changed, verbosity)
     yield from _observed(report, verbosity)
     if any(job.submits for job in changed):
-        yield f"<sub>{cells.prices(report)} {costs.NOT_INCLUDED}</sub>"
-        yield ""
+        lines = [f"{cells.prices(report)} {costs.NOT_INCLUDED}"]
+        yield from _folded(cells.PRICES, lines)
     for job in changed:
         if job.differences and verbosity.fields:
             summary = f"What differs in job {code(job.name)}"
@@ -179,17 +179,22 @@ def _images(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
         text = "; ".join(_some(report.unseen_images, verbosity))
         yield f"Images of submitted jobs were not looked up: {code(text, 400)}"
         yield ""
-    if not report.images:
-        return
-    yield "### Images"
-    yield ""
-    shown = report.images[: verbosity.items]
-    rows = (map(code, image_changes.cells(change, report.origins)) for change in shown)
-    yield from _table(image_changes.COLUMNS, (tuple(row) for row in rows))
-    if rest := len(report.images) - len(shown):
+    if report.images:
+        yield "### Images"
         yield ""
-        yield f"And {rest} more."
-    yield ""
+        shown = report.images[: verbosity.items]
+        rows = (map(code, image_changes.cells(change, report.origins)) for change in shown)
+        yield from _table(image_changes.COLUMNS, (tuple(row) for row in rows))
+        if rest := len(report.images) - len(shown):
+            yield ""
+            yield f"And {rest} more."
+        yield ""
+    others = report.other_images[: verbosity.items]
+    if others:
+        rows_of = (tuple(map(code, image_changes.line(each, report.origins))) for each in others)
+        lines = [f"- {name}: {origin} ({jobs})" for name, origin, jobs in rows_of]
+        lines += _more(report.other_images, verbosity)
+        yield from _folded(f"Other images that jobs run: {len(report.other_images)}", lines)
 
 
 def _cells(job: JobChange) -> tuple[str, ...]:
@@ -252,12 +257,16 @@ def _reachability(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _losses(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    found = (report.destroyed, report.losses, report.raised, report.unprotected)
+    kept_less = (report.losses, report.returned, report.raised)
+    found = (report.refusals, report.destroyed, *kept_less, report.unprotected)
     if not any(found):
         yield from _protected(report, verbosity)
         return
     yield "### Destroyed and protected"
     yield ""
+    for refusal in report.refusals[: verbosity.items]:
+        yield f"- not possible like this: {code(refusal.name)} {refusal.what}"
+    yield from _more(report.refusals, verbosity)
     yield from _less_kept(report, verbosity)
     for each in report.destroyed[: verbosity.items]:
         verb, takes = cells.destruction(each)
@@ -282,6 +291,9 @@ def _less_kept(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
     for each in report.losses[: verbosity.items]:
         yield f"- data of {code(each.name)}, {each.what}: {each.old} → {each.new}"
     yield from _more(report.losses, verbosity)
+    for machines in returned(report, code)[: verbosity.items]:
+        yield f"- machines given back, and may not be had again: {machines}"
+    yield from _more(report.returned, verbosity)
     for limit in report.raised[: verbosity.items]:
         yield f"- limit {code(limit.path)}: {code(limit.old or '')} → {code(limit.new or '')}"
     yield from _more(report.raised, verbosity)
@@ -305,9 +317,12 @@ def _policies(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _rest(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
-    if not (report.changes or report.unchanged):
+    if not (report.changes or report.folders or report.unchanged):
         return
     lines: list[str] = []
+    for folder in report.folders[: verbosity.others]:
+        lines.append(f"- objects below {code(folder.name)}: {folder.counts}")
+    lines += _more(report.folders[verbosity.others :], verbosity)
     for change in report.changes[: verbosity.others]:
         lines += _change(change, verbosity)
     if (left := len(report.changes) - verbosity.others) > 0:
@@ -325,9 +340,12 @@ def _change(change: ResourceChange, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _notes(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:
+    """Folded: they are the same in report after report. The first words of each are not."""
     lines = [line for note in report.notes for line in note.message.splitlines()]
     if lines:
-        yield from ("### To know", "", block("\n".join(_some(lines, verbosity))), "")
+        begins = _some([code(words) for words in cells.beginnings(report)], verbosity)
+        summary = f"To know: {'; '.join(begins)}"
+        yield from _folded(summary, [block("\n".join(_some(lines, verbosity)))])
 
 
 def _warnings(report: ReviewReport, verbosity: Verbosity) -> Iterator[str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vt.engine.fields import FieldDifference, diff_fields
-from vt.engine.plan import JOB, Plan, Step
+from vt.engine.plan import JOBS, Plan, Step
 from vt.engine.values import UNKNOWN
 from vt.review import grants
-from vt.review.jobs import job_name, request
+from vt.review.jobs import job_name, job_spec, request
 
 Inputs = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ def is_network(step: Step) -> bool:
 def _changes(step: Step) -> list[ReachabilityChange]:
     if step.type in _DESCRIPTIONS:
         return [_network_change(step)]
-    if step.type == JOB:
+    if step.type in JOBS:
         return _job_changes(step)
     if grants.is_iam(step):
         return _public_binding_changes(step)
@@ -94,7 +94,7 @@ def _job_changes(step: Step) -> list[ReachabilityChange]:
     """What a job opens or closes: a network, or a shell into its machines."""
 
     def openings(inputs: Inputs | None) -> set[str]:
-        spec = request(inputs).get("jobSpec", {}) if inputs else {}
+        spec = job_spec(request(inputs)) if inputs else {}
         job, found = job_name(step), set[str]()
         if network := spec.get("network"):
             found.add(f"network {network} to job {job}")

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from infra.plan.access import Access
 from vt import read_errors
 from vt.engine.fields import FieldDifference, added_fields, diff_fields
 from vt.engine.plan import (
-    JOB,
+    JOBS,
     NOTHING_OBSERVED,
     Diagnostic,
     Observations,
@@ -23,16 +24,18 @@ from vt.engine.plan import (
     Step,
 )
 from vt.review import capacity, digest, grants, jobs, reachability
-from vt.review.capacity import ReservationChange
+from vt.review.capacity import ReservationChange, ReturnedMachines
 from vt.review.grants import IamBinding
-from vt.review.images.changes import ImageChange, image_changes
+from vt.review.images.changes import ImageChange, RunningImage, image_changes, other_images
 from vt.review.jobs import JobChange
 from vt.review.reachability import ReachabilityChange
-from vt.review.risks import exposure
+from vt.review.risks import exposure, renames
 from vt.review.risks.access import access_changes
 from vt.review.risks.levels import lowered_levels, policy_levels
 from vt.review.risks.limits import raised_limits
-from vt.review.risks.losses import DataLoss, data_losses
+from vt.review.risks.losses import DataLoss, RetentionLock, data_losses, retention_locks
+from vt.review.risks.objects import FolderChange, folder_changes
+from vt.review.risks.refusals import Refusal, refusals
 
 #: Deleting one of these deletes what people put into it.
 HOLDS_DATA: Final = {
@@ -117,6 +120,8 @@ class ReviewReport:
     jobs: tuple[JobChange, ...]
     reservations: tuple[ReservationChange, ...]
     """Reservations of which machines, place or number change."""
+    returned: tuple[ReturnedMachines, ...]
+    """Machines of reservations that are given back, and may not be had again."""
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
     access_gained: tuple[Access, ...]
@@ -129,6 +134,10 @@ class ReviewReport:
     """Firewall rules that newly let machines reach any address."""
     losses: tuple[DataLoss, ...]
     """Data that is lost, or may be from now on, though its resource stays."""
+    locks: tuple[RetentionLock, ...]
+    """Retentions that are locked, which is never undone."""
+    refusals: tuple[Refusal, ...]
+    """What Google refuses half-way, or what has no effect, with the way to do it."""
     raised: tuple[FieldDifference, ...]
     """Limits of the deployed stack that are raised or removed."""
     lowered: tuple[FieldDifference, ...]
@@ -144,6 +153,8 @@ class ReviewReport:
     packs: tuple[str, ...]
     policies: int
     """How many policies checked the plan."""
+    folders: tuple[FolderChange, ...]
+    """Folders of which several objects change; none of these is in ``changes``."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     not_observed: str
@@ -159,6 +170,11 @@ class ReviewReport:
     def images(self) -> tuple[ImageChange, ...]:
         """Images of which jobs get another digest."""
         return image_changes(self.jobs)
+
+    @property
+    def other_images(self) -> tuple[RunningImage, ...]:
+        """Images by digest that jobs run all the same."""
+        return other_images(self.jobs)
 
     def count(self, *actions: str) -> int:
         """How many jobs have one of these actions."""
@@ -188,8 +204,9 @@ class ReviewReport:
     def risky(self) -> bool:
         """Whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
-        lost = self.losses or self.destroyed or self.unprotected
-        return bool(self.gained or lost or self.raised or self.lowered or opened)
+        lost = (self.losses, self.locks, self.returned, self.destroyed, self.unprotected)
+        bad = any(lost) or self.refusals
+        return bool(self.gained or bad or self.raised or self.lowered or opened)
 
     @property
     def nothing(self) -> bool:
@@ -203,6 +220,8 @@ class ReviewReport:
             self.unprotected,
             self.raised,
             self.lowered,
+            self.refusals,
+            self.folders,
         )
         return not any(parts) and all(job.action == "keep" for job in self.jobs)
 
@@ -231,7 +250,7 @@ def build(
         expected=expected,
         problems=problems,
         errors=_errors(plan, problems),
-        warnings=tuple(d for d in plan.diagnostics if d.severity == "warning"),
+        warnings=(*plan.warnings, *renames.unknown_first_names(plan)),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
         not_observed=observed.not_observed,
@@ -271,17 +290,23 @@ def with_images(
 
 def _resources(plan: Plan) -> dict[str, Any]:
     """What becomes of resources that no other part of the report has."""
+    folders = folder_changes(plan)
+    grouped = {name for folder in folders for name in folder.names}
     return {
         "public": exposure.opened_to_everybody(plan),
         "egress": exposure.opened_egress(plan),
         "losses": data_losses(plan),
+        "locks": retention_locks(plan),
+        "returned": tuple(capacity.returned_machines(plan)),
+        "refusals": refusals(plan, datetime.now(tz=UTC)),
         "raised": raised_limits(plan),
         "lowered": lowered_levels(plan),
         "levels": policy_levels(plan),
-        "destroyed": tuple(_destroyed(plan)),
+        "destroyed": tuple(each for each in _destroyed(plan) if each.name not in grouped),
         "unprotected": tuple(_protection(plan, lost=True)),
         "protected": tuple(_protection(plan, lost=False)),
-        "changes": tuple(_changes(plan)),
+        "folders": folders,
+        "changes": tuple(each for each in _changes(plan) if each.name not in grouped),
         "unchanged": sum(step.custom and not step.changes for step in plan.steps),
     }
 
@@ -333,7 +358,7 @@ def _is_protected(step: Step) -> bool:
 
 
 def _is_destructive(step: Step) -> bool:
-    if step.type == JOB or grants.is_iam(step):
+    if step.type in JOBS or grants.is_iam(step):
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.
@@ -361,7 +386,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
-    elsewhere = step.type == JOB or grants.is_iam(step) or reachability.is_network(step)
+    elsewhere = step.type in JOBS or grants.is_iam(step) or reachability.is_network(step)
     return elsewhere or step.op in DELETIONS
 
 

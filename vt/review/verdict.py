@@ -60,6 +60,9 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     )
     parts = {
         "data is lost": lost_data(report, quote),
+        "machines given back, and may not be had again": returned(report, quote),
+        "not possible like this": [quote(each.name) for each in report.refusals],
+        "locked for good": locked(report, quote),
         "refused, it is protected": [quote(e.name) for e in report.destroyed if e.refused],
         "protection removed": [quote(name) for name in report.unprotected],
         "limits raised": raised,
@@ -79,6 +82,23 @@ def lost_data(report: ReviewReport, quote: Quote) -> list[str]:
     ]
     kept = (f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses)
     return [*found, *kept]
+
+
+def locked(report: ReviewReport, quote: Quote) -> list[str]:
+    """Retentions that nothing ever shortens again."""
+    return [
+        f"{quote(each.name)} (nothing in it can be deleted for {each.days:g} days; never undone)"
+        for each in report.locks
+    ]
+
+
+def returned(report: ReviewReport, quote: Quote) -> list[str]:
+    """Machines of reservations that others may take."""
+    return [
+        f"{quote(each.name)} ({each.machines or 'an unknown number'} x {quote(each.machine_type)}"
+        f" in {quote(each.zone)}{', made anew' if each.replaced else ''})"
+        for each in report.returned
+    ]
 
 
 def limit(change: FieldDifference, quote: Quote) -> str:
@@ -171,6 +191,10 @@ def _count(number: int, noun: str) -> str:
 def totals(report: ReviewReport) -> str:
     """How many of everything else are created, updated, …"""
     counts = Counter(change.op for change in report.changes)
+    for folder in report.folders:
+        for op, names in (("create", folder.added), ("replace", folder.changed)):
+            counts.update({op: len(names)} if names else {})
+        counts.update({"delete": len(folder.removed)} if folder.removed else {})
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
     order = [*words, *sorted(set(counts) - set(words))]
     parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]

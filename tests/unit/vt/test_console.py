@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
+from rich.console import Console
 
 from vt.console import console, show_facts, table
 
@@ -27,3 +30,23 @@ def test_a_long_value_stays_in_one_piece(
     show_facts(console(), ("JOB", "x"), [("artifacts", LONG), ("", "and more")])
     told = capsys.readouterr().out
     assert f"artifacts  {LONG}\n{' ' * 11}and more\n" in told
+
+
+def test_a_narrow_terminal_cuts_no_id_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    row = ("flash-attn-crypto-training", "SUCCEEDED", "2026-11-22 23:58:21", "6820685496128202158")
+    out = StringIO()
+    Console(width=60, file=out).print(table("JOB", "STATE", "CREATED", "ID", rows=[row]))
+    assert row[3] in out.getvalue()
+    assert row[1] in out.getvalue()
+    assert max(map(len, out.getvalue().splitlines())) <= 60
+
+
+def test_a_terminal_too_narrow_for_an_id_folds_it_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    out = StringIO()
+    Console(width=20, file=out).print(table("JOB", "ID", rows=[("titanic", "6820685496128202158")]))
+    parts = [line[9:].strip() for line in out.getvalue().splitlines()[1:]]
+    assert "".join(parts) == "6820685496128202158"

@@ -4,6 +4,7 @@
 ``engine``          the contract: a build, and what an engine does with it
 ``commands``        docker, podman and buildah by their command lines
 ``processes``       runs a program with a deadline, line by line
+``work_folders``    folders that a build works in, and what killed builds left
 ``cloud_build``     Cloud Build: starts, joins, follows and cancels a build
 ``build_request``   what is asked of Cloud Build for an image
 ``build_service``   its calls by the official client, and what refusals mean

@@ -71,7 +71,13 @@ class CloudBuildEngine:
 
     def _names(self, build: Build) -> Names:
         """Names of the stack in whose repository the image lies."""
-        _, _, repository, _ = build.image.split("/", 3)
+        _, project, repository, _ = build.image.split("/", 3)
+        if project != self.project or stack_of_repository(repository) == repository:
+            raise ImageBuildError(
+                f"repository {repository} is none that a stack made: Cloud Build has no account "
+                "that may push there.",
+                hint="build with an engine of this machine: --engine docker, podman or buildah.",
+            )
         return Names(self.project, "", self.region, stack_of_repository(repository))
 
 

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import tarfile
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from infra.images.identity import PLATFORM
 from vt.images import registry
 from vt.images.engines import processes, stand_in_bases
 from vt.images.engines.engine import Build
+from vt.images.engines.work_folders import work_folder
 
 #: Seconds within which a daemon must answer.
 DAEMON_TIMEOUT: Final = 10
@@ -53,22 +53,22 @@ class CommandEngine:
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
         at, path = registry.registry_of(build.image)
-        with tempfile.TemporaryDirectory(prefix="vt-image-") as folder:
-            context = Path(folder) / "context"
+        with work_folder() as folder:
+            context = folder / "context"
             _unpack(build, context)
             log = processes.LastLines(write_log)
             local = f"{at.address}/{path}:{build.tag}"
             deadline = processes.Deadline(build.timeout)
-            bases = self._stand_ins(context / build.dockerfile, at)
-            for name in bases:
-                log.write(stand_in_bases.notice(name))
+            bases = self._stand_ins(context / build.dockerfile, at, build.build_args)
+            for line in stand_in_bases.notices(bases):
+                log.write(line)
             command = [*self._build(build, local, context), *stand_in_bases.options(bases)]
             self._run("build", [*command, str(context)], log, deadline, build)
             if winner := at.digest_of(path, build.tag):
                 write_log(f"{build.reference} was pushed by another build in between: taken.")
                 return winner
             try:
-                pushed = self._push(build, local, Path(folder), at, log, deadline)
+                pushed = self._push(build, local, folder, at, log, deadline)
             except ImageBuildError:
                 # With immutable tags the push of the second of two builds is refused.
                 if winner := at.digest_of(path, build.tag):
@@ -79,8 +79,8 @@ class CommandEngine:
     def _build(self, build: Build, local: str, context: Path) -> list[str]:
         own = {
             "docker": [],
-            "podman": ["--layers"],
-            "buildah": ["--layers", "--network=host", f"--isolation={_isolation()}"],
+            "podman": ["--layers", "--force-rm"],
+            "buildah": ["--layers", "--force-rm", "--network=host", f"--isolation={_isolation()}"],
         }
         file, labels = context / build.dockerfile, _each("--label", build.labels)
         if self.name != "docker" and (labelled := _with_labels(build, file, context.parent)):
@@ -93,11 +93,13 @@ class CommandEngine:
         ]
         return [self.program, "build", *own[self.name], *options]
 
-    def _stand_ins(self, dockerfile: Path, at: registry.Registry) -> Mapping[str, str]:
+    def _stand_ins(
+        self, dockerfile: Path, at: registry.Registry, build_args: Mapping[str, str]
+    ) -> Mapping[str, str]:
         """Base images that are stood in for: never those of an image for Google's registry."""
         if self.name == "docker" or not at.is_local:
             return {}
-        return stand_in_bases.stand_ins(dockerfile)
+        return stand_in_bases.stand_ins(dockerfile, build_args)
 
     def _push(
         self, build: Build, local: str, folder: Path, at: registry.Registry,

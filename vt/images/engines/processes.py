@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import collections
+import io
 import os
-import queue
 import signal
 import subprocess
-import threading
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Final
+from pathlib import Path
+from typing import Final
 
 #: How many lines of a log an error carries.
 KEPT: Final = 20
@@ -19,6 +21,9 @@ KEPT: Final = 20
 MAX_LINE: Final = 2_000
 #: Seconds between SIGTERM and SIGKILL.
 GRACE: Final = 5.0
+#: Seconds between two looks at the output.
+_POLL: Final = 0.05
+_BLOCK: Final = 1 << 16
 
 
 class LastLines:
@@ -54,51 +59,87 @@ class Deadline:
 def run(command: Sequence[str], env: Mapping[str, str], log: LastLines, deadline: Deadline) -> int:
     """Run ``command`` to its end, and return its exit code.
 
+    Its output goes through a file: should this process be killed, a program that wrote into a pipe
+    would be ended by the next line, with its mounts and containers left as they are.
+
     Raises:
         TimeoutError: the deadline passed; the program and its children were ended.
         OSError: it cannot be started.
     """
-    process = subprocess.Popen(
-        command,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the group
-    )
-    assert process.stdout is not None
-    lines: queue.Queue[str | None] = queue.Queue()
-    threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
-    try:
-        while (line := lines.get(timeout=deadline.seconds_left)) is not None:
-            log.write(line.rstrip("\r\n"))
-        return process.wait(deadline.seconds_left)
-    except (queue.Empty, subprocess.TimeoutExpired):
-        raise TimeoutError from None
-    finally:
-        _end(process)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the group
+        )
+        lines = _Lines(output.fileno(), log)
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(min(_POLL, deadline.seconds_left))
+                    lines.write_new(final=True)
+                    return code
+                lines.write_new()
+                if not deadline.seconds_left:
+                    raise TimeoutError
+        finally:
+            _end(process)
 
 
-def _read(stream: IO[str], lines: queue.Queue[str | None]) -> None:
-    with suppress(ValueError, OSError):  # closed at the end of a cancelled run
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
+class _Lines:
+    """Lines that a program writes into a file."""
+
+    def __init__(self, file: int, log: LastLines) -> None:
+        self._file, self._log = file, log
+        self._read, self._open = 0, ""
+        utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
+
+    def write_new(self, *, final: bool = False) -> None:
+        """Pass on what is new; with ``final`` also a line without an end."""
+        while new := os.pread(self._file, _BLOCK, self._read):
+            self._read += len(new)
+            *lines, self._open = (self._open + self._decoder.decode(new)).split("\n")
+            for line in lines:
+                self._log.write(line)
+            self._open = self._open[:MAX_LINE]
+        if final and (last := self._open + self._decoder.decode(b"", final=True)):
+            self._log.write(last)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """End what is left of the program's group."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the program's group: what it started first.
+
+    buildah undoes its mounts and containers if an instruction ends, not if it is ended itself.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None and (started := _started_by(process.pid)):
+            for each in started:
+                _signal(os.kill, each, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE)
     if process.poll() is None:
-        _signal(process, signal.SIGTERM)
+        _signal(os.killpg, process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
-    _signal(process, signal.SIGKILL)
+    _signal(os.killpg, process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
         process.wait(GRACE)
 
 
-def _signal(process: subprocess.Popen[str], number: int) -> None:
+def _started_by(leader: int) -> list[int]:
+    """Processes of a group but for its leader; none where the system does not list them."""
+    found: list[int] = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            pid, group = int(file.parent.name), int(file.read_text().rpartition(")")[2].split()[2])
+            found += [pid] if group == leader != pid else []
+    return found
+
+
+def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        send(target, number)

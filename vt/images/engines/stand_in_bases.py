@@ -14,12 +14,15 @@ from typing import Final
 #: What takes the place of a name in FROM: buildah-build(1), podman-build(1).
 OPTION: Final = "--build-context"
 _FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+_ARG: Final = re.compile(r"^[ \t]*ARG[ \t]+(\w+)(?:=(\S*))?", re.IGNORECASE | re.MULTILINE)
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 #: Docker Hub's official images, however they are called.
 _HUB: Final = re.compile(r"(?:(?:index\.)?docker\.io/)?(?:library/)?(?P<name>[^/]+)\Z")
 
 
-def stand_ins(dockerfile: Path) -> Mapping[str, str]:
-    """Base images of a Dockerfile that have a digest -> the image that is taken for each.
+def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """Base images of a Dockerfile that have a digest and are stood in for: as it names them -> the
+    names in full, which differ where an ``ARG`` before the first ``FROM`` is part of one.
 
     Those without a digest need nothing: the mirror of the local cloud is asked for their tags.
     """
@@ -29,8 +32,20 @@ def stand_ins(dockerfile: Path) -> Mapping[str, str]:
         text = dockerfile.read_text("utf-8", errors="replace")
     except OSError:
         return {}
-    named = dict.fromkeys(name for name in _FROM.findall(text) if _is_base(name, mirror.BASE))
-    return dict.fromkeys(named, mirror.BASE) if named and mirror.has_stand_in() else {}
+    values = _arguments(text, build_args or {})
+    named = {
+        name: _VARIABLE.sub(lambda found: values.get(found[1] or found[2], ""), name)
+        for name in _FROM.findall(text)
+    }
+    stood = {name: full for name, full in named.items() if _is_base(full, mirror.BASE)}
+    return stood if stood and mirror.has_stand_in() else {}
+
+
+def _arguments(text: str, build_args: Mapping[str, str]) -> Mapping[str, str]:
+    """Values of the ``ARG``s before the first ``FROM``: given ones, else those of the file."""
+    first = _FROM.search(text)
+    declared = _ARG.findall(text[: first.start()] if first else "")
+    return {name: build_args.get(name, value.strip("\"'")) for name, value in declared}
 
 
 def _is_base(name: str, base: str) -> bool:
@@ -40,10 +55,14 @@ def _is_base(name: str, base: str) -> bool:
 
 
 def options(found: Mapping[str, str]) -> list[str]:
-    """What buildah and podman are called with."""
-    return [part for name, by in found.items() for part in (OPTION, f"{name}=docker-image://{by}")]
+    """What buildah and podman are called with. Some versions look for a name as it is written."""
+    from localcloud.containers import mirror
+
+    names = dict.fromkeys([*found, *found.values()])
+    return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]
 
 
-def notice(name: str) -> str:
-    """The line that says so."""
-    return f"{name} is stood in for by Debian's packages of the same release and Python"
+def notices(found: Mapping[str, str]) -> list[str]:
+    """The lines that say so."""
+    text = "is stood in for by Debian's packages of the same release and Python"
+    return [f"{name} {text}" for name in dict.fromkeys(found.values())]

@@ -15,7 +15,16 @@ from infra.customjob.protocol.waiting import format_duration
 from vt.review import cells
 from vt.review.jobs import JobChange
 from vt.review.report import ReviewOutcome, ReviewReport
-from vt.review.verdict import NAMED, Quote, cost, limit, lost_data, reservations
+from vt.review.verdict import (
+    NAMED,
+    Quote,
+    cost,
+    limit,
+    locked,
+    lost_data,
+    reservations,
+    returned,
+)
 
 #: Phrases of one answer; more are counted.
 SHOWN: Final = 12
@@ -74,6 +83,12 @@ def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _lost(report: ReviewReport, quote: Quote) -> Iterator[str]:
     yield from lost_data(report, quote)
+    yield from (f"locked for good: {each}" for each in locked(report, quote))
+    for machines in returned(report, quote):
+        yield f"given back, and may not be had again: {machines}"
+    for folder in report.folders:
+        if folder.removed:
+            yield f"{len(folder.removed)} objects below {quote(folder.name)}, files of the stack"
     for name in report.unprotected:
         yield f"{quote(name)} loses its protection"
     for change in report.destroyed:

@@ -11,6 +11,8 @@ from vt.review.jobs import JobChange
 
 #: Paths in a request of a job.
 _PATH: Final = re.compile(r"jobSpec\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z")
+#: Images whose labels a registry can be asked for.
+_PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
 #: Column heads of the table.
 COLUMNS: Final = ("image", "before", "after", "built from", "jobs")
 #: Where nobody looked: offline, or no registry could be asked.
@@ -43,6 +45,39 @@ def image_changes(jobs: Iterable[JobChange]) -> tuple[ImageChange, ...]:
         for (old, new), names in found.items()
     )
     return tuple(sorted(changes, key=lambda change: (change.name, change.old)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningImage:
+    """One image by digest that jobs run after the change, and that is no ``ImageChange``."""
+
+    name: str
+    version: str
+    uri: str
+    jobs: tuple[str, ...]
+
+
+def other_images(jobs: Iterable[JobChange]) -> tuple[RunningImage, ...]:
+    """Images in Artifact Registry, by digest, of jobs that stay or are new; by name."""
+    jobs = [job for job in jobs if job.action not in ("cancel", "forget")]
+    changed = {change.uri for change in image_changes(jobs)}
+    found: dict[str, list[str]] = {}
+    for job in jobs:
+        for uri in job.images:
+            if uri not in changed and _PINNED.match(uri):
+                found.setdefault(uri, []).append(job.name)
+    return tuple(
+        sorted(
+            (RunningImage(name_of(u), _version(u), u, tuple(n)) for u, n in found.items()),
+            key=lambda image: (image.name, image.uri),
+        )
+    )
+
+
+def line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
+    """Name with twelve digits, where it was built from, and its jobs."""
+    name = f"{image.name}@{_short(image.version)}"
+    return (name, origins.get(image.uri, NOT_LOOKED_AT), ", ".join(image.jobs))
 
 
 def cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:

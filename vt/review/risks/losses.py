@@ -6,12 +6,16 @@ lifecycle rule that deletes, a clean-up that takes images.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vt.engine.plan import Plan, Step
+from infra.images import cleanup
+from infra.images.cleanup import ImageVersion
+from vt.engine.plan import JOB, Plan, Step
 
 Inputs = Mapping[str, Any]
 BUCKET: Final = "gcp:storage/bucket:Bucket"
@@ -55,7 +59,51 @@ class _Safeguard:
 
 def data_losses(plan: Plan) -> tuple[DataLoss, ...]:
     """All of a plan, by resource. What is destroyed or loses its protection is reported apart."""
-    return tuple(sorted(loss for step in plan.changed for loss in _losses(step)))
+    found = [loss for step in plan.changed for loss in _losses(step)]
+    return tuple(sorted([*found, *_pinned_images(plan)]))
+
+
+def _pinned_images(plan: Plan) -> Iterator[DataLoss]:
+    """Images of jobs that a clean-up takes, or may take, and did not before."""
+    jobs = [step.new.inputs for step in plan.steps if step.type == JOB and step.new]
+    text = json.dumps(jobs, default=str)
+    for step in plan.changed:
+        if step.type != REPOSITORY or step.old is None or step.new is None:
+            continue
+        new = step.new.inputs
+        parts = (f"{new.get('location')}-docker.pkg.dev", new.get("project"))
+        prefix = re.escape("/".join(map(str, (*parts, new.get("repositoryId")))))
+        named = set(re.findall(rf"{prefix}/([a-z0-9._/-]{{1,200}})@(sha256:[0-9a-f]{{64}})", text))
+        versions = [ImageVersion(package, digest) for package, digest in sorted(named)]
+        before, after = (cleanup.parse(_policies(each.inputs)) for each in (step.old, step.new))
+        for lost in cleanup.endangered(before, after, versions):
+            name = f"{lost.package}@{lost.digest[: len('sha256:') + 12]}"
+            yield DataLoss(step.name, f"clean-up of {name}, which a job runs", "kept", "not kept")
+
+
+def _policies(inputs: Inputs) -> object:
+    return [] if inputs.get("cleanupPolicyDryRun") is True else inputs.get("cleanupPolicies")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RetentionLock:
+    """A retention that a plan locks: nothing ever shortens or removes it."""
+
+    name: str
+    """The bucket's name in the program."""
+    days: float
+
+
+def retention_locks(plan: Plan) -> tuple[RetentionLock, ...]:
+    """Locks that are new, and locked retentions that grow."""
+    found = list[RetentionLock]()
+    for step in plan.changed:
+        if step.type != BUCKET or step.new is None or not has_locked_retention(step.new.inputs):
+            continue
+        before = step.old.inputs if step.old and has_locked_retention(step.old.inputs) else {}
+        if (days := retention_days(step.new.inputs)) > retention_days(before):
+            found.append(RetentionLock(step.name, days))
+    return tuple(sorted(found))
 
 
 def _losses(step: Step) -> Iterator[DataLoss]:
@@ -78,11 +126,13 @@ def _versioning(inputs: Inputs) -> float:
     return float(_object(inputs.get("versioning")).get("enabled") is True)
 
 
-def _retention(inputs: Inputs) -> float:
+def retention_days(inputs: Inputs) -> float:
+    """Days within which nothing in a bucket can be deleted."""
     return _number(_object(inputs.get("retentionPolicy")).get("retentionPeriod")) / DAY
 
 
-def _retention_lock(inputs: Inputs) -> float:
+def has_locked_retention(inputs: Inputs) -> float:
+    """1 where a bucket's retention can never be shortened."""
     return float(_object(inputs.get("retentionPolicy")).get("isLocked") is True)
 
 
@@ -174,8 +224,8 @@ _SAFEGUARDS: Final[Mapping[str, tuple[_Safeguard, ...]]] = {
         _Safeguard("old versions of objects", _versioning),
         _Safeguard("old versions are deleted after", _old_versions, "days"),
         _Safeguard("objects are deleted after", _live_objects, "days"),
-        _Safeguard("nothing can be deleted for", _retention, "days"),
-        _Safeguard("lock of the retention", _retention_lock),
+        _Safeguard("nothing can be deleted for", retention_days, "days"),
+        _Safeguard("lock of the retention", has_locked_retention),
         _Safeguard("refusal to delete a bucket with objects", _bucket_kept),
     ),
     REPOSITORY: (

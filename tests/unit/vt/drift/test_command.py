@@ -30,7 +30,7 @@ CHANGED = {
 @pytest.fixture
 def drift(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Drift]:
     """Runs the command; what `pulumi preview` answers, and its exit code, are given."""
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, more=cloud.more)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
     monkeypatch.setenv("VT_LOCAL_HOME", str(cloud.home.root))
     (tmp_path / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from infra import naming
 from infra.errors import CommandError
+from localcloud import lifecycle
+from localcloud.home import REGISTRY
+from localcloud.server_info import ServerInfo
 from vt.engine import stacks
 from vt.engine.pulumi_cli import BACKEND
+from vt.images import connection
 
 
 @pytest.mark.parametrize(
@@ -52,3 +57,19 @@ def test_a_renamed_job_is_found_by_the_name_in_its_labels(tmp_path):
     )
     ref = stacks.StackRef(tmp_path, "p", "dev", "acme-ml-dev", "us-central1")
     assert [ref.first_key_of_job(key) for key in ("fit", "odd", "new")] == ["titanic", "odd", "new"]
+
+
+def test_clients_of_jobs_and_of_images_reach_the_same_local_cloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A review looks at jobs first: its look at images found no registry."""
+    info = ServerInfo(1, 1001, 1002, "now", 1003)
+    monkeypatch.setattr(lifecycle, "running", lambda _: info)
+    for name in (stacks.EMULATOR, stacks.STORAGE_EMULATOR, REGISTRY):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    ref = stacks.StackRef(tmp_path, "demo", "local", "local-training", "us-central1")
+    ref.connect_clients()
+    connection.connect(ref, lambda _: None, start=False)
+    assert os.environ[REGISTRY] == "127.0.0.1:1003"
+    assert os.environ[stacks.EMULATOR] == "127.0.0.1:1001"

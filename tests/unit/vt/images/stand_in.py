@@ -30,6 +30,7 @@ class Registry:
         self.refuse: dict[tuple[str, str], int] = {}
         self.requests: list[tuple[str, str]] = []
         self.immutable = False
+        self.lacks_repository = False
         self.mounts = True
         self.before: dict[str, object] = {}
         handler = type("Handler", (_Handler,), {"registry": self})
@@ -124,7 +125,11 @@ class _Handler(BaseHTTPRequestHandler):
             registry.put(path, reference, self.headers["Content-Type"], body)
             return self._answer(201, Docker_Content_Digest=digest(body))
         if found is None:
-            return self._answer(404)
+            text = "repository name not known to registry"
+            if registry.lacks_repository:
+                text = f"repository {path.split('/')[1]} of project local-one does not exist."
+            errors = {"errors": [{"code": "NAME_UNKNOWN", "message": text}]}
+            return self._answer(404, json.dumps(errors).encode())
         kind, content = found
         return self._answer(200, content, Content_Type=kind, Docker_Content_Digest=digest(content))
 

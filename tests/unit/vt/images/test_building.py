@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.unit.vt.images.conftest import write_stack
+from vt.images import documents
 
 ROOT = Path(__file__).resolve().parents[4]
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
@@ -389,3 +390,29 @@ def test_the_stack_file_of_a_branch_is_no_link(vt, root, tmp_path, programs):
     assert result.exit_code == 1
     assert "Pulumi.one.yaml is a link" in result.output
     assert not (programs / "calls").exists()
+
+
+def test_without_a_repository_nothing_is_built(vt, root, registry, programs):
+    registry.lacks_repository = True
+    before = (root / "Pulumi.one.yaml").read_bytes()
+    result = vt(*BUILD)
+    assert result.exit_code == 1
+    assert "there is no repository local-one/training-one to push to" in result.output
+    assert "vt up --stack one" in result.output
+    assert calls(programs) == []
+    assert (root / "Pulumi.one.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "lacks"),
+    [
+        (b'{"errors":[{"code":"NAME_UNKNOWN","message":"Repository \'a\' not found"}]}', True),
+        (b'{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known"}]}', False),
+        (b'{"errors":[{"code":"MANIFEST_UNKNOWN","message":"repository not found"}]}', False),
+        (b"<html>not found</html>", False),
+        (b'{"errors": {"code": 1}}', False),
+        (b"[" * 100_000, False),
+    ],
+)
+def test_an_image_that_was_never_pushed_is_no_missing_repository(body, lacks):
+    assert documents.lacks_repository(body) is lacks

@@ -106,7 +106,10 @@ def test_a_gcloud_file_becomes_a_job_file_an_account_buckets_and_an_entry(projec
     assert runner == {"reads": ["acme-in"], "writes": ["acme-out"], "secrets": ["hf-token"]}
     assert config["vertex-training:jobs"] == {"vertex-config": {"file": "jobs/vertex-config.yaml"}}
     assert "copy what the job reads" in done.stderr
-    assert CliRunner().invoke(app, ["check", "--stack", "local"]).exit_code == 0
+    checked = CliRunner().invoke(app, ["check", "--stack", "local"]).output
+    assert "1 error" in checked
+    assert "cannot run here: the local cloud runs images of local projects alone" in checked
+    assert "warning" in done.stderr  # the same: no mistake of the job
 
 
 def test_without_being_asked_it_writes_nothing_and_shows_everything(project, vt, tmp_path):
@@ -279,3 +282,109 @@ def test_a_name_is_one_that_a_stack_file_takes(project, vt, tmp_path):
     assert "Hint: write big-job" in vt(tmp_path / "x.yaml", "--name", "Big Job", code=2).stderr
     vt(tmp_path / "x.yaml", "--name", "big-job", "--write")
     assert imported(project, "big-job")
+
+
+READS = """
+from google.cloud import aiplatform
+command = ["python3", "/gcs/acme-in/scripts/train.py", "--data", "/gcs/acme-in/data/rows.bin"]
+pool = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1,
+        "container_spec": {"image_uri": "us-docker.pkg.dev/acme-ml/images/x:1", "command": command}}
+aiplatform.CustomJob(display_name="reads", worker_pool_specs=[pool]).submit()
+"""
+
+
+def test_what_a_job_reads_is_taken_from_beside_the_source(project, vt, tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "train.py").write_text("print('trained')")
+    (tmp_path / "rows.bin").write_bytes(b"\xff\x00rows")
+    (tmp_path / "reads.py").write_text(READS)
+    done = vt(tmp_path / "reads.py", "--write")
+    assert "a copy of 6 bytes" in done.stdout
+    assert (project / "jobs/data/acme-in/data/rows.bin").read_bytes() == b"\xff\x00rows"
+    config = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
+    assert config["vertex-training:buckets"]["acme-in"]["objects"] == {
+        "scripts/train.py": "jobs/data/acme-in/scripts/train.py",
+        "data/rows.bin": "jobs/data/acme-in/data/rows.bin",
+    }
+
+
+def test_a_file_of_the_checkout_is_named_and_not_copied(project, vt):
+    (project / "legacy" / "scripts").mkdir(parents=True)
+    (project / "legacy" / "scripts" / "train.py").write_text("print('trained')")
+    (project / "legacy" / "reads.py").write_text(READS)
+    vt(project / "legacy" / "reads.py", "--write")
+    text = (project / "Pulumi.local.yaml").read_text()
+    assert "scripts/train.py: legacy/scripts/train.py" in text
+    assert not (project / "jobs" / "data").exists()
+
+
+def test_what_is_not_beside_the_source_is_told_by_its_name(project, vt, tmp_path):
+    (tmp_path / "reads.py").write_text(READS)
+    told = vt(tmp_path / "reads.py").stderr
+    assert "it reads scripts/train.py in bucket 'acme-in'" in told
+    assert "it reads data/rows.bin in bucket 'acme-in'" in told
+
+
+def test_no_file_from_outside_of_the_source_is_taken(project, vt, tmp_path):
+    (tmp_path / "private.py").write_text("secret = 1")
+    source = tmp_path / "source"
+    (source / "scripts").mkdir(parents=True)
+    (source / "scripts" / "train.py").symlink_to(tmp_path / "private.py")
+    (source / "reads.py").write_text(READS.replace("data/rows.bin", "../../private.py"))
+    vt(source / "reads.py", "--write")
+    assert not (project / "jobs" / "data").exists()
+    assert "objects" not in (project / "Pulumi.local.yaml").read_text()
+
+
+def test_a_variable_that_names_a_bucket_becomes_its_name(project, vt, tmp_path):
+    env = "env: [{name: BUCKET_NAME, value: <YOUR_BUCKET_NAME>}, {name: TEAM, value: acme}]"
+    script = "args: ['cp out gs://$BUCKET_NAME/runs']"
+    text = YAML.replace("env: [{name: HF_TOKEN, value: <YOUR_HF_TOKEN>}]", env)
+    text = text.replace("args: [--train=gs://acme-in/a, --output-dir, /gcs/acme-out/b]", script)
+    (tmp_path / "x.yaml").write_text(text)
+    vt(tmp_path / "x.yaml", "--write")
+    [variable, team] = imported(project, "x")["workerPoolSpecs"]["containerSpec"]["env"]
+    assert variable == {"name": "BUCKET_NAME", "value": "${buckets.bucket-name.name}"}
+    assert team["value"] == "acme"
+    config = yaml.safe_load((project / "Pulumi.local.yaml").read_text())["config"]
+    assert "bucket-name" in config["vertex-training:serviceAccounts"]["runner"]["writes"]
+
+
+def test_pools_with_a_number_in_their_names_are_one_job(project, vt, tmp_path):
+    pool = "{'machine_spec': {'machine_type': 'n1-standard-4'}, 'replica_count': %d,"
+    pool += " 'container_spec': {'image_uri': 'us-docker.pkg.dev/acme-ml/images/x:1'}}\n"
+    code = f"worker_pool_1 = {pool % 3}worker_pool_0 = {pool % 1}"
+    (tmp_path / "pools.py").write_text(code)
+    vt(tmp_path / "pools.py", "--write")
+    pools = imported(project, "pools")["workerPoolSpecs"]
+    assert [each["replicaCount"] for each in pools] == [1, 3]
+    (tmp_path / "part.py").write_text(f"worker_pool_2 = {pool % 1}")
+    assert "pool 0, 1 is not in the source" in vt(tmp_path / "part.py").stderr
+
+
+def test_a_job_runs_at_once_in_the_local_cloud_only(project, vt, tmp_path):
+    (project / "Pulumi.dev.yaml").write_text(STACK.replace("local-demo", "acme-demo"))
+    (tmp_path / "x.yaml").write_text(YAML)
+    before = files(project)
+    told = vt(tmp_path / "x.yaml", "--stack", "dev", "--up", code=2).stderr
+    assert "dev is not one" in told
+    assert files(project) == before
+
+
+def test_a_job_with_mistakes_is_neither_written_nor_run_by_up(project, vt, tmp_path):
+    (tmp_path / "x.yaml").write_text(YAML.replace("replicaCount: 1", "replicaCount: 4"))
+    before = files(project)
+    assert "The mistakes come first" in vt(tmp_path / "x.yaml", "--up", code=1).stderr
+    assert files(project) == before
+
+
+def test_what_is_certainly_meant_is_mended_if_that_is_asked_for(project, vt, tmp_path):
+    text = YAML.replace(
+        "n1-standard-4}", "g2-standard-4, acceleratorType: L4, accelerator_count: 1}"
+    )
+    (tmp_path / "x.yaml").write_text(text)
+    assert "acceleratorType: L4" in vt(tmp_path / "x.yaml", code=1).stdout
+    done = vt(tmp_path / "x.yaml", "--fix", "--write")
+    assert "1 of the source's mistakes were mended" in done.stderr
+    machine = imported(project, "x")["workerPoolSpecs"]["machineSpec"]
+    assert machine["acceleratorType"] == "NVIDIA_L4"

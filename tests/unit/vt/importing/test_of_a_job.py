@@ -5,16 +5,13 @@ import yaml
 from typer.testing import CliRunner
 
 from infra.naming import local_project_number
-from localcloud.vertex.grpc_front import serve
-from localcloud.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, command_job
 from vt.cli import app
 
 
 @pytest.fixture
 def project(cloud, tmp_path, monkeypatch):
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{cloud.port}")
     root = tmp_path / "checkout"
     (root / "jobs").mkdir(parents=True)
     (root / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
@@ -24,8 +21,7 @@ def project(cloud, tmp_path, monkeypatch):
         "  vertex-training:serviceAccounts: {trainer: {}}\n"
     )
     monkeypatch.chdir(root)
-    yield root
-    server.stop(None).wait()
+    return root
 
 
 def test_a_job_that_ran_is_imported_by_its_id(project, cloud):

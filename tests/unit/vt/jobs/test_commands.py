@@ -31,7 +31,8 @@ def vt(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     """`vt jobs …` in a project whose stack `local` lives in the cloud of this process."""
     cloud.store.put(SERVICE, f"{PROJECT}/logging.googleapis.com", PROJECT, {}, {})
     logs = handler(LogService(cloud.home, cloud.store, cloud.jobs))
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, also=[logs])
+    service = JobService(cloud.store, cloud.jobs, cloud.scheduler)
+    server, port = serve(service, 0, also=[logs], more=cloud.more)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
     monkeypatch.delenv("PULUMI_STACK", raising=False)
     folder = tmp_path / "checkout"

@@ -70,3 +70,17 @@ def test_a_worker_pool_is_a_count_of_machines(accelerator: dict[str, Any], text:
         view.facts(job(job_spec={"worker_pool_specs": pools}), "p", "us-central1", CREATED)
     )
     assert facts["worker pool"] == text
+
+
+def test_submissions_of_one_run_are_counted() -> None:
+    def submission(number: int, run: str) -> CustomJob:
+        name = f"projects/1/locations/us-central1/customJobs/{number}"
+        labels = {"vt-request-id": "x", "vt-job": "titanic", "vt-run": run}
+        return CustomJob(name=name, create_time=CREATED + timedelta(hours=number), labels=labels)
+
+    jobs = [submission(4, "2"), submission(3, "1"), submission(2, "1"), submission(1, "1")]
+    assert list(view.run_texts(jobs).values()) == ["1", "1 #2", "1 #3", "2"]
+
+
+def test_jobs_of_others_have_no_run_to_count() -> None:
+    assert list(view.run_texts([job(display_name="x")]).values()) == [""]

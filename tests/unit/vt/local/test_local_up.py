@@ -12,8 +12,8 @@ def asked(monkeypatch):
     """What the flow is started with; its exit code is 3."""
     calls = []
 
-    def run(home, stack, *, wait, report):
-        calls.append((stack, wait))
+    def run(home, stack, *, wait, images, report):
+        calls.append((stack, wait, images))
         return 3
 
     monkeypatch.setattr("vt.local.up.run", run)
@@ -23,9 +23,10 @@ def asked(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], ("local", True)),
-        (["--no-wait"], ("local", False)),
-        (["--stack", "other"], ("other", True)),
+        ([], ("local", True, False)),
+        (["--no-wait"], ("local", False, False)),
+        (["--stack", "other"], ("other", True, False)),
+        (["--images"], ("local", True, True)),
     ],
 )
 def test_the_options_reach_the_flow_and_its_exit_code_is_ours(asked, words, expected):

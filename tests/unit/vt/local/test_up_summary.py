@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import pytest
 from localcloud import lifecycle
 from localcloud.home import Home
 from localcloud.server_info import ServerInfo
+from localcloud.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import free_port
 from vt.engine.pulumi_cli import PulumiCli
@@ -128,6 +130,36 @@ def test_a_job_whose_record_was_deleted_is_named_and_is_no_failure(
 
     summary = capsys.readouterr().out.partition("RESOURCES")[2]
     assert "its record was deleted" in summary.partition("job-2")[0].partition("job-1")[2]
+
+
+def test_a_tuning_job_shows_its_trials_and_the_best_one(
+    run: Up, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = [{"metricId": "loss", "goal": "MINIMIZE"}]
+    spec = {"baseOutputDirectory": {"outputUriPrefix": "gs://out/search/"}}
+    request = {"maxTrialCount": 3, "studySpec": {"metrics": metrics}, "trialJobSpec": spec}
+    values = {**vars(_record("1", JobState.SUCCEEDED)), "request": request}
+    table = TuningTable(home.database)
+    table.insert(TuningRecord(**values))
+    JobTable(home.database).list()  # makes its table
+    for number, loss in enumerate((0.5, 0.25, None), 1):
+        state = TrialState.INFEASIBLE if loss is None else TrialState.SUCCEEDED
+        job = _record(f"1{number}", JobState.SUCCEEDED)
+        trial = TrialRecord("1", number, job.job_id, "", {"rate": number / 100}, state)
+        table.add_trial(trial, job)
+        if loss is not None:
+            with sqlite3.connect(home.database) as db:
+                text = json.dumps({"step": 1, "metrics": {"loss": loss}})
+                db.execute("UPDATE trials SET measurement=? WHERE number=?", (text, number))
+    assert run(None) == 0
+
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    facts = shown[shown.index(["JOB", "job-1"]) :]
+    assert facts[:8] == [
+        ["JOB", "job-1"], ["state", "SUCCEEDED"], ["id", "1"], ["trials", "3", "of", "3"],
+        ["best", "trial", "2"], ["loss", "0.25"], ["rate", "0.02"],
+        ["artifacts", "gs://out/search/2/"],
+    ]  # fmt: skip
 
 
 def _record(job_id: str, state: JobState) -> JobRecord:

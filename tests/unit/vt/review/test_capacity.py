@@ -106,6 +106,41 @@ def test_reservations_without_a_price_are_counted_not_free() -> None:
     assert f"+{price} a month and 1 reservation without a price (" in told
 
 
+BACK = "machines given back, and may not be had again"
+
+
+def test_a_reservation_made_anew_gives_its_machines_back_though_its_price_stays() -> None:
+    gpus = [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 1}]
+    ssds = {"guestAccelerators": gpus, "localSsds": [{"interface": "NVME"}]}
+    scsi = {"guestAccelerators": gpus, "localSsds": [{"interface": "SCSI"}]}
+    old, new = (kept("t4", "n1-standard-8", 3, **disks) for disks in (ssds, scsi))
+    found = review(plans.step("replace", RESERVATION, "t4", old=old, new=new))
+    assert found.reservations == ()
+    assert f"; {BACK}: t4 (3 x n1-standard-8 in us-east4-a, made anew)." in verdict(found)
+    assert found.risky
+    assert f"- {BACK}: `t4` (3 x" in markdown.render(found)
+    assert "machines given back</strong>, and may not be had again: t4 (3 x" in html.render(found)
+    [returned] = json.loads(json_report.render(found))["returnedMachines"]
+    assert (returned["machineType"], returned["machines"]) == ("n1-standard-8", 3)
+
+
+def test_a_reservation_that_shrinks_or_goes_gives_machines_back() -> None:
+    less = plans.step("update", RESERVATION, "h100", old=kept(count=5), new=kept(count=3))
+    assert f"{BACK}: h100 (2 x {MEGA} in us-east4-a)" in verdict(review(less))
+    assert review(less).risky
+    gone = plans.step("delete", RESERVATION, "h100", old=kept(count=UNKNOWN))
+    assert f"{BACK}: h100 (an unknown number x {MEGA}" in verdict(review(gone))
+
+
+def test_nothing_is_given_back_by_what_grows_or_is_protected() -> None:
+    more = plans.step("update", RESERVATION, "a", old=kept(count=2), new=kept(count=5))
+    unknown = plans.step("update", RESERVATION, "b", old=kept(count=2), new=kept(count=UNKNOWN))
+    held = {"old": kept(count=2), "new": kept(count=2, machine="a3-highgpu-8g")}
+    refused = plans.step("replace", RESERVATION, "c", **held, protect=(True, True))
+    kept_on = plans.step("delete", RESERVATION, "d", old=kept(), protect=(True, False))
+    assert BACK not in verdict(review(made("new"), more, unknown, refused, kept_on))
+
+
 def test_every_format_says_it() -> None:
     found = review(made())
     words = f"+{costs.usd(5 * hourly(MEGA) * 730)} a month"

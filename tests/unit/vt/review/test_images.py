@@ -92,3 +92,35 @@ def test_an_image_that_nobody_could_look_up_is_said_and_stands_against_nothing()
     assert "Images of submitted jobs were not looked up: " in markdown.render(told)
     assert "<b>403" not in html.render(told)
     assert json.loads(json_report.render(told))["unseenImages"] == ["train: <b>403</b> `x` |"]
+
+
+def test_images_that_stay_or_are_new_are_listed_with_what_they_were_built_from() -> None:
+    other = OLD.replace("/train@", "/check@")
+    new = plans.step("create", plans.JOB, "training-c", new=job("c", other))
+    gone = plans.step("delete", plans.JOB, "training-d", old=job("d", OLD.replace("/t", "/gone")))
+    prebuilt = change(
+        "e", ("us-docker.pkg.dev/vertex-ai/x:1",), ("us-docker.pkg.dev/vertex-ai/x:1",)
+    )
+    told = built(
+        change("a", (OLD,), (NEW,)), change("b", (other,), (other,)), new, gone, prebuilt,
+        origins={other: "jobs/check at commit 0123456789ab"},
+    )  # fmt: skip
+    [found] = told.other_images
+    assert (found.name, found.jobs) == ("check", ("b", "c"))
+    text = markdown.render(told)
+    assert "Other images that jobs run: 1" in text
+    assert "- `check@sha256:aaaaaaaaaaaa`: `jobs/check at commit 0123456789ab` (`b, c`)" in text
+    assert "jobs/check at commit 0123456789ab" in html.render(told)
+    assert json.loads(json_report.render(told))["otherImages"] == [
+        {
+            "name": "check", "version": f"sha256:{'a' * 64}", "uri": other, "jobs": ["b", "c"],
+            "origin": "jobs/check at commit 0123456789ab",
+        }
+    ]  # fmt: skip
+
+
+def test_an_image_that_was_removed_while_its_job_runs_is_said() -> None:
+    told = built(change("a", (OLD,), (OLD,)), origins={OLD: "the registry has no such image"})
+    assert "- `train@sha256:aaaaaaaaaaaa`: `the registry has no such image` (`a`)" in (
+        markdown.render(told)
+    )

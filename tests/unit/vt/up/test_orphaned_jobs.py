@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from infra.customjob.google.vertex_api import CustomJob
+from infra.customjob.kinds import TUNING_JOB
+from infra.customjob.protocol.ports import JOB_LABEL, REQUEST_ID_LABEL, RUN_LABEL, STACK_LABEL
 from localcloud.vertex.grpc_front import serve
 from localcloud.vertex.records import JobRecord
 from localcloud.vertex.service import JobService
-from tests.unit.localcloud.conftest import PROJECT, Cloud
+from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
+from tests.unit.localcloud.tuning import studies
 from tests.unit.vt.jobs.submitting import done, submit, until_running
 from vt.engine.stacks import StackRef
 from vt.jobs.service import Jobs
@@ -24,7 +27,7 @@ Told = Callable[..., list[str]]
 @pytest.fixture
 def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
     """What is told of stack `local` whose state holds the resources with these ids."""
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, more=cloud.more)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
 
     def tell(*ids: str) -> list[str]:
@@ -90,3 +93,20 @@ def test_a_service_that_does_not_answer_is_told_and_no_failure(
     [line] = told()
     assert line.startswith("it is not known whether jobs run that stack local does not know: ")
     assert "the local cloud does not run" in line
+
+
+def test_a_tuning_job_is_orphaned_and_its_trials_are_not(told: Told, cloud: Cloud) -> None:
+    """Trials carry the labels of their tuning job here: they must not be taken for jobs."""
+    labels = {STACK_LABEL: "local", JOB_LABEL: "tune", RUN_LABEL: "1", REQUEST_ID_LABEL: "x"}
+    made = studies.tuning(
+        studies.python("import time; time.sleep(600)"),
+        labels=TUNING_JOB.sent_labels(labels), study={"algorithm": "RANDOM_SEARCH"},
+    )  # fmt: skip
+    name = studies.submit(cloud, made)
+    wait_until(lambda: bool(studies.get(cloud, name).trials))
+    [said] = told()
+    assert "job tune (run 1) is " in said
+    assert name in said
+    assert told(name) == []
+    cloud.client.cancel_hyperparameter_tuning_job(name=name)
+    studies.wait(cloud, name)

@@ -56,7 +56,7 @@ def checkout(tmp_path: Path) -> Path:
 def up(
     checkout: Path, tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Up]:
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0)
+    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, more=cloud.more)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
     monkeypatch.setenv("VT_LOCAL_HOME", str(cloud.home.root))
     monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path}")

@@ -55,6 +55,28 @@ def test_other_bases_are_left_alone(tmp_path, made, base):
     assert stand_in_bases.stand_ins(write(tmp_path, f"FROM {base}\nRUN echo FROM {BASE}\n")) == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (f"# syntax=docker/dockerfile:1\nARG BASE={BASE}\nFROM $BASE\n", {}),
+        (f'ARG BASE="{BASE}"\nFROM ${{BASE}} AS one\n', {}),
+        (f"ARG DIGEST={DIGEST}\nFROM python:3.11-slim-bookworm@${{DIGEST}}\n", {}),
+        ("ARG BASE=scratch\nFROM $BASE\n", {"BASE": BASE}),
+        ("ARG BASE\nFROM $BASE\n", {"BASE": BASE}),
+    ],
+)
+def test_a_base_that_an_argument_names_is_stood_in_for(tmp_path, made, text, given):
+    found = stand_in_bases.stand_ins(write(tmp_path, text), given)
+    assert list(found.values()) == [BASE]
+    told = stand_in_bases.options(found)[1::2]
+    assert [each.partition("=docker-image://")[0] for each in told] == [*found, BASE]
+
+
+def test_an_argument_after_the_first_base_names_none(tmp_path, made):
+    text = f"FROM scratch\nARG BASE={BASE}\nFROM $BASE\n"
+    assert stand_in_bases.stand_ins(write(tmp_path, text)) == {}
+
+
 def test_without_a_stand_in_or_a_dockerfile_nothing_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(mirror, "has_stand_in", lambda: False)
     assert stand_in_bases.stand_ins(write(tmp_path, f"FROM {BASE}\n")) == {}
@@ -77,7 +99,7 @@ def test_an_image_for_googles_registry_is_never_built_on_a_stand_in(
     monkeypatch.setattr("google.auth.default", lambda scopes: (AnonymousCredentials(), None))
     file = write(tmp_path, f"FROM {BASE}\n")
     at, _ = registry_of(f"us-central1-docker.pkg.dev/{project}/training-one/train")
-    found = CommandEngine(engine, f"/bin/{engine}")._stand_ins(file, at)
+    found = CommandEngine(engine, f"/bin/{engine}")._stand_ins(file, at, {})
     assert bool(found) is replaced
 
 

@@ -128,3 +128,39 @@ def test_egress_to_anywhere_and_a_public_member_are_named_in_the_headline():
     found = verdict(report.build(plan, source="here"))
     assert "machines reach any address: out" in found
     assert "opened to everybody: bucket acme-data" in found
+
+
+PINNED = f"us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train@sha256:{'b' * 64}"
+PLACE = {"location": "us-central1", "project": "acme-ml-dev", "repositoryId": "training-dev"}
+
+
+def repository(*more):
+    keep = {"id": "keep-pinned", "action": "KEEP"}
+    digests = [{**keep, "condition": {"versionNamePrefixes": [each]}} for each in more]
+    return {**PLACE, "cleanupPolicies": [*clean_up(10, 30), *digests]}
+
+
+def of_pins(old, new, image=PINNED):
+    pool = {**plans.pool(), "containerSpec": {"imageUri": image}}
+    job = plans.job("train", pool)
+    told = [
+        plans.step("same", plans.JOB, "training-train", old=job, new=job, outputs={"state": ""}),
+        plans.step("update", REPOSITORY, "registry-docker", old=old, new=new),
+    ]
+    return [loss for loss in data_losses(plans.plan(*told)) if "which a job runs" in loss.what]
+
+
+def test_a_clean_up_that_no_longer_keeps_an_image_of_a_job_is_a_loss():
+    digest = PINNED.partition("@")[2]
+    [found] = of_pins(repository(digest), repository())
+    assert found.what == "clean-up of train@sha256:bbbbbbbbbbbb, which a job runs"
+    assert of_pins(repository(), repository(digest)) == []
+    assert of_pins(repository(digest), repository(digest, "sha256:" + "c" * 64)) == []
+
+
+def test_a_clean_up_of_everything_takes_the_image_of_a_job():
+    everything = {**PLACE, "cleanupPolicies": [{"action": "DELETE", "condition": {}}]}
+    assert len(of_pins(repository(), everything)) == 1
+    assert of_pins(repository(), {**everything, "cleanupPolicyDryRun": True}) == []
+    elsewhere = PINNED.replace("training-dev", "training-other")
+    assert of_pins(repository(), everything, elsewhere) == []

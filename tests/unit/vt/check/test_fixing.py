@@ -1,0 +1,141 @@
+"""`vt check --fix` mends what is certain, shows it, and leaves the rest as it was written."""
+
+import os
+
+import pytest
+
+WRONG = """\
+# how it is trained
+serviceAccount: trainer@acme-ml.iam.gserviceaccount.com
+schedulling: {timeout: 24h, strategy: spot}  # by night
+enableWebAccess:
+workerPoolSpecs:
+  - machineSpec:
+      machineTyp: g2-standard-8
+      acceleratorType: nvidia_l4
+      acceleratorCount: 1.0
+    replicaCount: 1
+    diskSpec: {bootDiskSize_gb: 200}
+    containerSpec:
+      imageURI: us-docker.pkg.dev/acme-ml/images/x@sha256:%s
+      env: [{name: SEED, value: 7}]
+""" % ("a" * 64)
+RIGHT = """\
+# how it is trained
+serviceAccount: trainer@acme-ml.iam.gserviceaccount.com
+scheduling: {timeout: 86400s, strategy: SPOT}  # by night
+workerPoolSpecs:
+  - machineSpec:
+      machineType: g2-standard-8
+      acceleratorType: NVIDIA_L4
+      acceleratorCount: 1
+    replicaCount: 1
+    diskSpec: {bootDiskSizeGb: 200}
+    containerSpec:
+      imageUri: us-docker.pkg.dev/acme-ml/images/x@sha256:%s
+      env: [{name: SEED, value: "7"}]
+""" % ("a" * 64)
+
+
+def test_what_is_certain_is_mended_and_comments_and_order_stay(project, vt):
+    (project / "wrong.yaml").write_text(WRONG)
+    done = vt("check", "wrong.yaml", "--fix")
+    assert (project / "wrong.yaml").read_text() == RIGHT
+    assert "-schedulling: {timeout: 24h, strategy: spot}  # by night" in done.stdout
+    assert "+scheduling: {timeout: 86400s, strategy: SPOT}  # by night" in done.stdout
+    assert done.exit_code == 0, done.stdout
+
+
+def test_a_second_time_there_is_nothing_to_mend(project, vt):
+    (project / "right.yaml").write_text(RIGHT)
+    before = (project / "right.yaml").stat()
+    assert "@@" not in vt("check", "right.yaml", "--fix").stdout
+    assert (project / "right.yaml").stat() == before
+
+
+def test_a_dry_run_shows_the_same_and_writes_nothing(project, vt):
+    (project / "wrong.yaml").write_text(WRONG)
+    done = vt("check", "wrong.yaml", "--fix", "--dry-run")
+    assert "+scheduling: {timeout: 86400s, strategy: SPOT}  # by night" in done.stdout
+    assert (project / "wrong.yaml").read_text() == WRONG
+    assert done.exit_code == 1
+    assert "Nothing is written" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("acceleratorType: NVIDIA_L40", "a neighbour of a value is no certain one"),
+        ("acceleratorType: NVIDIA_A100", "the machine has the other A100"),
+        ("replicas: 1", "no field is near enough"),
+        ("network: x", "it belongs elsewhere"),
+    ],
+)
+def test_what_is_not_certain_is_left(project, vt, wrong, why):
+    text = RIGHT.replace("machineType: g2-standard-8", "machineType: a2-ultragpu-1g")
+    text = text.replace("acceleratorType: NVIDIA_L4", wrong)
+    (project / "wrong.yaml").write_text(text)
+    assert vt("check", "wrong.yaml", "--fix").exit_code == 1, why
+    assert (project / "wrong.yaml").read_text() == text, why
+
+
+def test_a_value_that_people_often_write_is_mended_where_it_fits(project, vt):
+    text = RIGHT.replace("g2-standard-8", "a2-highgpu-1g").replace("NVIDIA_L4", "NVIDIA_A100")
+    (project / "wrong.yaml").write_text(text)
+    vt("check", "wrong.yaml", "--fix")
+    assert "acceleratorType: NVIDIA_TESLA_A100" in (project / "wrong.yaml").read_text()
+
+
+def test_a_link_stays_a_link_and_rights_stay(project, vt):
+    (project / "real.yaml").write_text(WRONG)
+    (project / "real.yaml").chmod(0o640)
+    (project / "link.yaml").symlink_to("real.yaml")
+    vt("check", "link.yaml", "--fix")
+    assert (project / "link.yaml").is_symlink()
+    assert (project / "real.yaml").read_text() == RIGHT
+    assert (project / "real.yaml").stat().st_mode & 0o777 == 0o640
+    assert sorted(path.name for path in project.glob("*.yaml"))[-2:] == ["link.yaml", "real.yaml"]
+
+
+def test_line_ends_and_a_byte_order_mark_stay(project, vt):
+    data = b"\xef\xbb\xbf" + WRONG.replace("\n", "\r\n").encode()
+    (project / "wrong.yaml").write_bytes(data)
+    vt("check", "wrong.yaml", "--fix")
+    expected = b"\xef\xbb\xbf" + RIGHT.replace("\n", "\r\n").encode()
+    assert (project / "wrong.yaml").read_bytes() == expected
+
+
+def test_what_no_parser_reads_is_left_and_told(project, vt):
+    for data in (b"\xff\xfe", b"a: [", b"", b"- 1\n"):
+        (project / "wrong.yaml").write_bytes(data)
+        assert vt("check", "wrong.yaml", "--fix").exit_code == 1
+        assert (project / "wrong.yaml").read_bytes() == data
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes to every file")
+def test_a_file_that_cannot_be_written_is_told(project, vt):
+    (project / "closed").mkdir()
+    (project / "closed" / "wrong.yaml").write_text(WRONG)
+    (project / "closed").chmod(0o500)
+    done = vt("check", "closed/wrong.yaml", "--fix")
+    assert done.exit_code == 2
+    assert "Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-", "--fix"), ("--fix", "--format", "json"), ("--dry-run",), ("--fix", "--watch")],
+)
+def test_what_cannot_be_combined_is_told(project, vt, arguments):
+    done = vt("check", *arguments, input="")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("vt check: ")
+
+
+def test_jobs_of_a_stack_are_mended_too(project, vt):
+    file = project / "jobs" / "train.yaml"
+    right = file.read_text()
+    file.write_text(right.replace("replicaCount", "replicacount"))
+    done = vt("check", "--stack", "dev", "--fix")
+    assert file.read_text() == right
+    assert "+++ jobs/train.yaml" in done.stdout

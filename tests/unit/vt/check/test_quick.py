@@ -1,0 +1,70 @@
+"""`vt check FILES` starts without the parser of the command line, and does the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from vt.check import quick
+
+VT = "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vt.cli import app; app()"
+
+
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("check a.yaml", ["a.yaml"]),
+        ("check a.yaml jobs -", ["a.yaml", "jobs", "-"]),
+        ("check", None),
+        ("check --all a.yaml", None),
+        ("check a.yaml -f json", None),
+        ("check -- a.yaml", None),
+        ("render a", None),
+        ("", None),
+    ],
+)
+def test_only_a_line_without_options_is_taken(line, files):
+    assert quick.files_of(line.split()) == files
+
+
+def vt(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-c", VT, *arguments], capture_output=True, check=False, **options
+    )
+
+
+@pytest.mark.parametrize("file", ["jobs/train.yaml", "bad.yaml", "gone.yaml", "-", "jobs"])
+def test_it_says_what_the_parser_lets_say(project, file):
+    (project / "bad.yaml").write_text("useSpot: yes\n")
+    given = b"useSpot: true\n"
+    one, other = vt("check", file, input=given), vt("check", "--", file, input=given)
+    assert (one.returncode, one.stdout, one.stderr) == (
+        other.returncode,
+        other.stdout,
+        other.stderr,
+    )
+
+
+def test_it_loads_no_pydantic(project):
+    code = VT.removesuffix("app()") + (
+        "\ntry:\n    app()\nexcept SystemExit:\n    print('pydantic' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", "jobs/train.yaml"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_who_reads_may_stop_reading(project):
+    (project / "bad.yaml").write_text("".join(f"x{n}: 1\n" for n in range(40)))
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-c", VT, "check", "bad.yaml"],
+        stdout=write, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,61 @@
+"""Every command explains itself in a narrow terminal, with examples that its parser takes."""
+
+import re
+import shlex
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from vt.cli import app
+from vt.help.examples import EXAMPLES
+
+ROOT = typer.main.get_command(app)
+FRAME = re.compile("[─╭╮╰╯│]")
+
+
+def commands(command=ROOT, path=()):
+    yield " ".join(path), command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+
+
+ALL = dict(commands())
+
+
+def shown(path, width):
+    done = CliRunner().invoke(app, [*path.split(), "--help"], env={"COLUMNS": str(width)})
+    assert done.exit_code == 0
+    return FRAME.sub(" ", done.output)
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_a_help_is_whole_in_sixty_columns(path):
+    narrow, wide = shown(path, 60), shown(path, 400)
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert set(narrow.split()) - set(wide.split()) == set(), "words are cut"
+    assert "…" not in narrow
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_help_has_examples_of_its_own(path):
+    for line in EXAMPLES[path]:
+        assert len(line) <= 56
+        assert " ".join(line.split()) in " ".join(shown(path, 60).split())
+        assert f"vt {path}".strip() in line
+
+
+def test_no_example_is_of_a_command_that_is_gone():
+    assert set(EXAMPLES) == set(ALL)
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
+def test_an_example_is_one_that_the_parser_takes(line):
+    words = shlex.split(line.partition(" < ")[0])
+    words = words[words.index("vt") + 1 :]
+    command, path = ROOT, ""
+    while words and words[0] in getattr(command, "commands", {}):
+        path = f"{path} {words[0]}".strip()
+        command = command.commands[words.pop(0)]
+    assert not hasattr(command, "commands"), f"{line}: no such command"
+    assert command.make_context(path, words)

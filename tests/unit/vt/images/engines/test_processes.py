@@ -1,0 +1,72 @@
+"""A program of an engine: its lines as they come, its end, and what it started."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from vt.images.engines import processes
+
+
+def run(code, seconds=30.0):
+    lines = []
+    log = processes.LastLines(lines.append)
+    command = [sys.executable, "-c", code]
+    result = processes.run(command, dict(os.environ), log, processes.Deadline(seconds))
+    return result, lines
+
+
+def test_lines_come_whole_and_in_order_whatever_ends_them():
+    code = "import os; os.write(1, b'one\\ntwo\\r\\nthr\\rfour\\n\\xff'); raise SystemExit(7)"
+    assert run(code) == (7, ["one", "two", "thr", "four", "\ufffd"])
+
+
+def test_a_line_is_passed_on_while_the_program_goes_on():
+    seen = []
+
+    def note(_line):
+        seen.append(time.monotonic())
+
+    code = "import time; print('first', flush=True); time.sleep(2); print('last')"
+    command = [sys.executable, "-c", code]
+    processes.run(command, dict(os.environ), processes.LastLines(note), processes.Deadline(60))
+    assert seen[1] - seen[0] > 1
+
+
+def test_a_line_without_an_end_is_bounded():
+    code = "import os\nfor _ in range(100): os.write(1, b'x' * 100_000)"
+    _, [line] = run(code)
+    assert len(line) == processes.MAX_LINE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="groups of processes are read in /proc")
+def test_what_the_program_started_is_ended_before_it_so_that_it_can_clean_up(tmp_path):
+    note = tmp_path / "cleaned"
+    code = (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(note)!r}, 'w').close()"
+    )
+    with pytest.raises(TimeoutError):
+        run(code, seconds=3)
+    assert note.exists()
+
+
+def test_a_program_goes_on_after_its_caller_was_killed(tmp_path):
+    note = tmp_path / "done"
+    inner = f"print('a', flush=True); print('b' * 100000, flush=True); open({str(note)!r}, 'w')"
+    code = (
+        "import os, sys\n"
+        "from vt.images.engines import processes\n"
+        f"log = processes.LastLines(lambda line: os.kill(os.getpid(), 9))\n"
+        f"command = [sys.executable, '-c', 'import time; ' + {inner!r}]\n"
+        "command[2] = command[2].replace(\"print('b'\", \"time.sleep(1); print('b'\")\n"
+        "processes.run(command, dict(os.environ), log, processes.Deadline(60))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    end = time.monotonic() + 30
+    while not note.exists():
+        assert time.monotonic() < end, "the program was ended with its caller"
+        time.sleep(0.05)

@@ -1,0 +1,50 @@
+"""Folders of builds: removed at the end, and after a kill by the next build."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from vt.images.engines import work_folders
+from vt.images.engines.work_folders import remove_abandoned, work_folder
+
+
+@pytest.fixture
+def tmp(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_folder_is_for_this_user_alone_and_goes_at_the_end(tmp):
+    with work_folder() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "file").write_text("x")
+    assert list(tmp.iterdir()) == []
+
+
+def test_what_is_in_use_stays_and_what_a_killed_process_left_goes(tmp):
+    code = (
+        "import os\nfrom vt.images.engines.work_folders import work_folder\n"
+        "with work_folder() as folder:\n"
+        "    (folder / 'context').mkdir()\n"
+        "    os.kill(os.getpid(), 9)"
+    )
+    env = {**os.environ, "TMPDIR": str(tmp)}
+    assert subprocess.run([sys.executable, "-c", code], env=env, check=False).returncode == -9
+    assert len(list(tmp.iterdir())) == 1
+    with work_folder() as mine:
+        remove_abandoned()
+        assert list(tmp.iterdir()) == [mine]
+
+
+def test_links_and_files_of_that_name_are_not_followed(tmp):
+    outside = tmp / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    (tmp / f"{work_folders.PREFIX}link").symlink_to(outside)
+    (tmp / f"{work_folders.PREFIX}file").write_text("x")
+    remove_abandoned()
+    assert (outside / "kept").exists()
+    assert len(list(tmp.iterdir())) == 3

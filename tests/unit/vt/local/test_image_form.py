@@ -1,0 +1,233 @@
+"""Which stack `vt local up --images` brings up, and what it says of it."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infra.errors import CommandError, ImageBuildError
+from localcloud import lifecycle
+from localcloud.containers import host
+from localcloud.containers import registry as registry_program
+from localcloud.containers.requests import REPOSITORY
+from localcloud.inventory.store import Store
+from localcloud.server_info import ServerInfo
+from tests.unit.vt.images import stand_in
+from vt.images import building
+from vt.local import image_form
+
+STACK = """\
+config:
+  gcp:project: local-training
+  gcp:region: us-central1
+  vertex-training:projectNumber: "971240389164"
+  vertex-training:buckets: {artifacts: {}}
+  vertex-training:packages: {train: {path: jobs/train}}
+  vertex-training:jobs:
+    train: {file: jobs/train.yaml}
+"""
+POOL = "workerPoolSpecs: [{containerSpec: {imageUri: %s}}]\n"
+PATH = "local-training/training-local-image/train"
+
+
+@pytest.fixture
+def project(home):
+    """A home whose checkout has a job in both forms."""
+    root = home.root / "checkout"
+    (root / "jobs" / "train").mkdir(parents=True)
+    (root / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (root / "Pulumi.local.yaml").write_text(STACK)
+    (root / "jobs" / "train.yaml").write_text("args: ['${packages.train}']\n")
+    (root / "jobs" / "train-image.yaml").write_text(POOL % "${images.train}")
+    (root / "jobs" / "train" / "Dockerfile").write_text("FROM scratch\n")
+    return replace(home, repo=root)
+
+
+@pytest.fixture
+def machine(project, monkeypatch, tmp_path):
+    """A machine with a registry and an engine."""
+    registry = stand_in.Registry()
+    monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", registry.address)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")
+    monkeypatch.setattr(lifecycle, "start", lambda *_: ServerInfo(1, 2, 3, "now"))
+    monkeypatch.setattr(registry_program, "find_program", lambda: "/bin/registry")
+    monkeypatch.setattr(host, "find_engine", lambda _: object())
+    monkeypatch.setattr(image_form.sys, "platform", "linux")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    stand_in.install_buildah(programs)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("VT_CACHE_DIR", str(tmp_path / "cache"))
+    yield registry
+    registry.stop()
+
+
+class Ups:
+    """`pulumi up`: what each stack's file had when it was brought up."""
+
+    def __init__(self, home, code=0):
+        self.home, self.code, self.seen = home, code, []
+
+    def __call__(self, stack):
+        self.seen.append((stack, config(self.home, stack)))
+        repository = {"repositoryId": f"training-{stack}"}
+        Store(self.home.database).put(REPOSITORY, stack, "local-training", repository, {})
+        return self.code
+
+
+def config(home, stack="local-image"):
+    return yaml.safe_load((home.repo / f"Pulumi.{stack}.yaml").read_text())["config"]
+
+
+def choose(home, ups=None):
+    lines = []
+    stack = image_form.choose(home, "local", ups or Ups(home), lines.append)
+    return stack, "\n".join(lines)
+
+
+def test_the_repository_comes_first_and_then_a_job_with_a_digest(project, machine):
+    ups = Ups(project)
+    stack, told = choose(project, ups)
+    [(first, without_jobs)] = ups.seen
+    assert (stack, first) == ("local-image", "local-image")
+    assert "vertex-training:jobs" not in without_jobs
+    made = config(project)
+    pin = made["vertex-training:images"]["train"]
+    assert machine.manifests[PATH, pin["builtFrom"]] == machine.manifests[PATH, pin["digest"]]
+    assert made["vertex-training:jobs"]["train"]["file"] == "jobs/train-image.yaml"
+    assert made["vertex-training:packages"] == {}
+    assert "train as an image: stack local-image" in told
+    assert (project.repo / "Pulumi.local.yaml").read_text() == STACK
+
+
+def test_an_image_that_is_there_is_neither_built_nor_brought_up_first(project, machine):
+    choose(project)
+    before = (project.repo / "Pulumi.local-image.yaml").read_bytes()
+    ups = Ups(project)
+    assert choose(project, ups)[0] == "local-image"
+    assert ups.seen == []
+    assert (project.repo / "Pulumi.local-image.yaml").read_bytes() == before
+
+
+def test_an_edit_of_the_stack_reaches_the_one_with_images(project, machine):
+    choose(project)
+    file = project.repo / "Pulumi.local.yaml"
+    file.write_text(STACK.replace("artifacts: {}", "artifacts: {}, more: {}"))
+    choose(project)
+    assert "more" in config(project)["vertex-training:buckets"]
+    assert "digest" in config(project)["vertex-training:images"]["train"]
+
+
+def test_after_the_local_cloud_was_removed_the_repository_comes_first_again(project, machine):
+    choose(project)
+    machine.manifests.clear()
+    project.database.unlink()
+    project.create()
+    ups = Ups(project)
+    assert choose(project, ups)[0] == "local-image"
+    assert [stack for stack, _ in ups.seen] == ["local-image"]
+    assert (PATH, config(project)["vertex-training:images"]["train"]["digest"]) in machine.manifests
+
+
+@pytest.mark.parametrize(
+    ("lacking", "line"),
+    [
+        ("registry", "train as a package: there is no container registry"),
+        ("builder", "train as a package: no engine builds images here"),
+        ("runner", "train as a package: nothing runs containers here"),
+        ("linux", "train as a package: containers have the network of this machine on Linux"),
+    ],
+)
+def test_what_the_machine_lacks_is_one_line_and_the_job_is_a_package(
+    project, machine, monkeypatch, lacking, line
+):
+    if lacking == "registry":
+        monkeypatch.setattr(registry_program, "find_program", lambda: None)
+    elif lacking == "linux":
+        monkeypatch.setattr(image_form.sys, "platform", "darwin")
+    elif lacking == "builder":
+        monkeypatch.setenv("PATH", "/nowhere")
+    else:
+        monkeypatch.setattr(host, "find_engine", lambda _: None)
+    stack, told = choose(project)
+    assert stack == "local"
+    assert told.startswith(line)
+    assert "\n" not in told
+    assert not (project.repo / "Pulumi.local-image.yaml").exists()
+
+
+def test_an_index_that_does_not_answer_is_found_before_anything_is_made(
+    project, machine, monkeypatch
+):
+    file = project.repo / "jobs" / "train" / "Dockerfile"
+    file.write_text("FROM scratch\nRUN uv pip install --torch-backend cpu torch\n")
+    monkeypatch.setattr(image_form, "_reaches_cpu_wheels", lambda: False)
+    ups = Ups(project)
+    stack, told = choose(project, ups)
+    assert (stack, ups.seen) == ("local", [])
+    assert "PyTorch's index of CPU wheels" in told
+    assert not (project.repo / "Pulumi.local-image.yaml").exists()
+
+
+def test_uv_that_asks_an_index_in_vain_is_no_answer(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("no_proxy", "")
+    assert image_form._reaches_cpu_wheels() is False
+
+
+def test_a_build_that_fails_shows_its_end_and_the_job_is_a_package(project, machine, monkeypatch):
+    def fail(*_):
+        raise ImageBuildError("train: it ended with exit code 9.", ["RUN pip", "no such package"])
+
+    monkeypatch.setattr(building, "build_image", fail)
+    stack, told = choose(project)
+    assert stack == "local"
+    assert "  | no such package" in told
+    assert told.endswith("train as a package: train: it ended with exit code 9.")
+
+
+def test_a_stack_that_cannot_be_brought_up_is_a_failure_and_no_package(project, machine):
+    with pytest.raises(CommandError, match="local-image: pulumi up ended with exit code 255"):
+        choose(project, Ups(project, code=255))
+
+
+def test_a_stack_file_of_somebody_else_is_not_overwritten(project, machine):
+    file = project.repo / "Pulumi.local-image.yaml"
+    file.write_text("# mine\n")
+    with pytest.raises(CommandError, match="was not written by this command"):
+        choose(project)
+    assert file.read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize("broken", ["", "config: [", f"{image_form.MARK}local.yaml\n"])
+def test_a_broken_file_of_an_earlier_run_is_written_anew(project, machine, broken):
+    (project.repo / "Pulumi.local-image.yaml").write_text(f"{image_form.MARK}\n{broken}")
+    assert choose(project)[0] == "local-image"
+    assert "digest" in config(project)["vertex-training:images"]["train"]
+
+
+@pytest.mark.parametrize(
+    "without", ["jobs/train-image.yaml", "jobs/train/Dockerfile", "jobs/train.yaml"]
+)
+def test_a_job_without_an_image_form_stays_a_package(project, machine, without):
+    (project.repo / without).unlink()
+    form = image_form.find_form(project.repo, "local")
+    assert (form is None) == (without != "jobs/train.yaml")
+
+
+def test_the_local_stack_of_this_checkout_has_an_image_form(tmp_path):
+    root = Path(__file__).resolve().parents[4]
+    copied = shutil.copy(root / "Pulumi.local.yaml", tmp_path)
+    shutil.copytree(root / "jobs", tmp_path / "jobs")
+    form = image_form.find_form(Path(copied).parent, "local")
+    assert form
+    assert (form.jobs, form.images) == (("titanic",), {"titanic": "jobs/titanic"})
+
+
+def test_a_stack_of_google_is_never_written_anew(project, machine):
+    text = STACK.replace("local-training", "acme-training")
+    (project.repo / "Pulumi.local.yaml").write_text(text)
+    assert choose(project) == ("local", "")
