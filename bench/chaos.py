@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import statistics
 import sys
 import tempfile
@@ -22,11 +23,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from infra.customjob.kinds import TUNING_JOB
+from localcloud.containers import mirror
+from localcloud.containers.registry import find_program
 from tests.chaos import campaign, matrix, points, races, trial
 from tests.chaos.arena import Arena
 from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
 from tests.chaos.ways import WAYS
+from tests.containers import build_kills
 
 ARENAS: Final = 2
 QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider", "F7": "kill CLI",
@@ -41,11 +46,13 @@ class Size:
     kills: int
     steps: int
     runners: tuple[int, ...]
+    tuning_kills: int
+    tuning_steps: int
     quick: bool
 
 
-FULL: Final = Size(1000, 100_000, (2, 3, 4, 6, 8), quick=False)
-QUICK: Final = Size(12, 5_000, (2,), quick=True)
+FULL: Final = Size(1000, 100_000, (2, 3, 4, 6, 8), 120, 60_000, quick=False)
+QUICK: Final = Size(12, 5_000, (2,), 4, 2_000, quick=True)
 
 
 @dataclass
@@ -84,6 +91,8 @@ def main() -> int:
     _add_faults(report, [met for share in found for met in share["faults"]])
     _add_races(report, [race for share in found for race in share["races"]])
     _add_kills(report, [share["kills"] for share in found])
+    _add_kills(report, [share["tuning"] for share in found], "kills with tuning jobs")
+    _add_builds(report, size)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -103,6 +112,9 @@ def _in_memory(report: Report, size: Size) -> None:
     walked = run_machine(size.steps, report.seed)
     figure = f"{walked.steps:,} in {walked.examples:,} examples"
     report.add("state machine steps", figure, walked.violations, asdict(walked))
+    walked = run_machine(size.tuning_steps, report.seed, TUNING_JOB)
+    figure = f"{walked.steps:,} in {walked.examples:,} examples"
+    report.add("  of tuning jobs", figure, walked.violations, asdict(walked))
     results = run_mutants(names=sample(6, report.seed) if size.quick else ())
     alive = [result.name for result in results if not result.killed]
     figure = f"{len(results) - len(alive)}/{len(results)} killed"
@@ -129,11 +141,14 @@ def _with_cli(share: tuple[Path, int, int, Size]) -> dict[str, Any]:
         ]
         raced = [races.race(arena, n, f"c{number}x{n}:1:1") for n in mine(size.runners)]
         kills = campaign.run(arena, size.kills // ARENAS, seed + number, _progress(number))
+    with Arena(folder / f"tuning-{number}", TUNING_JOB) as arena:
+        tuning = campaign.run(arena, size.tuning_kills // ARENAS, seed + number, _progress(number))
     return {
         "points": [asdict(outcome) for outcome in outcomes],
         "faults": [asdict(fault) for fault in met],
         "races": [asdict(race) for race in raced],
         "kills": asdict(kills),
+        "tuning": asdict(tuning),
     }
 
 
@@ -172,18 +187,35 @@ def _add_races(report: Report, found: list[dict[str, Any]]) -> None:
     report.add("ups at once", f"{sizes}: one job each, {len(bad)} problems", bad, found)
 
 
-def _add_kills(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_kills(report: Report, found: list[dict[str, Any]], what: str = "random kills") -> None:
     kills, jobs = (sum(tally[key] for tally in found) for key in ("kills", "jobs"))
     twice = [text for tally in found for text in tally["duplicates"]]
     lost = [text for tally in found for text in tally["lost"]]
     # Rule of three: nothing in n trials bounds the rate at 3/n with 95 % confidence.
+    cancelled = [text for tally in found for text in tally["cancelled"]]
     bound = f"; rate below {3 / kills:.2%} (95 %)" if kills and not twice and not lost else ""
     figure = f"{kills}, {jobs} jobs: {len(twice)} submitted twice, {len(lost)} lost{bound}"
-    report.add("random kills", figure, [*twice, *lost], found)
+    if what != "random kills":
+        figure += f"; {len(cancelled)} trials cancelled"
+    report.add(what, figure, [*twice, *lost, *cancelled], found)
     times = [seconds for tally in found for seconds in tally["recoveries"]]
     if times:
         figure = f"p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
         report.add("  recovery", figure, (), None)
+
+
+def _add_builds(report: Report, size: Size) -> None:
+    """Kills of builds of images, where a builder, a registry and a base image are there."""
+    program = find_program()
+    if not (program and shutil.which("buildah") and os.geteuid() == 0 and mirror.has_stand_in()):
+        report.add("builds of images killed", "not run: see `make containers`", (), None)
+        return
+    chosen = build_kills.SAMPLE if size.quick else build_kills.POINTS
+    with build_kills.builds(program, mirror.layout()) as builds:
+        found = {str(point): builds.trial(point) for point in chosen}
+    bad = [f"{point}: {problem}" for point, problem in found.items() if problem]
+    figure = f"{len(found) - len(bad)}/{len(found)}: one digest, nothing left"
+    report.add("builds of images killed", figure, bad, found)
 
 
 def _p95(values: list[float]) -> float:

@@ -144,3 +144,80 @@ def test_curl_submits_a_job(shell: Shell, curl: str) -> None:
     done = shell.run(f'{submit} && {submit} && curl -sS "{url}?pageSize=1"')
     assert '"state": "JOB_STATE_QUEUED"' in done.stdout
     assert '"nextPageToken"' in done.stdout
+
+
+TUNING_CONFIG = """\
+maxTrialCount: 4
+parallelTrialCount: 2
+studySpec:
+  algorithm: GRID_SEARCH
+  metrics: [{metricId: score, goal: MAXIMIZE}]
+  parameters:
+    - parameterId: units  # not n, which YAML 1.1 takes for false
+      discreteValueSpec: {values: [1, 2, 3, 4]}
+trialJobSpec:
+  workerPoolSpecs:
+    - machineSpec: {machineType: n1-standard-4}
+      replicaCount: 1
+      containerSpec:
+        imageUri: python:3.11
+        command: [sh, -c, 'echo trial $CLOUD_ML_TRIAL_ID: $*; \
+echo "{\\"score\\": $2, \\"global_step\\": 1}" > $CLOUD_ML_HP_METRIC_FILE', trial]
+"""
+#: A tuning job as Google's page on the SDK has it.
+TUNE = f"""\
+import os
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import aiplatform
+from google.cloud.aiplatform import hyperparameter_tuning as hpt
+
+aiplatform.init(project="{PROJECT}", location="us-central1", credentials=AnonymousCredentials(),
+                api_endpoint="http://" + os.environ["VERTEX_EMULATOR_HOST"], api_transport="rest")
+code = '''
+import json, os, sys
+with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
+    print(json.dumps({{"loss": float(sys.argv[2]), "global_step": 1}}), file=file)
+'''
+job = aiplatform.CustomJob(display_name="sdk", staging_bucket="gs://trained", worker_pool_specs=[{{
+    "replica_count": 1,
+    "machine_spec": {{"machine_type": "n1-standard-4"}},
+    "container_spec": {{"image_uri": "python:3.11", "command": ["python3", "-c", code]}},
+}}])
+tuning = aiplatform.HyperparameterTuningJob(
+    display_name="sdk-tuning", custom_job=job, metric_spec={{"loss": "minimize"}},
+    parameter_spec={{"lr": hpt.DoubleParameterSpec(min=0.001, max=0.1, scale="log")}},
+    max_trial_count=3, parallel_trial_count=2, search_algorithm="random")
+tuning.run()
+print(tuning.state.name)
+best = min(tuning.trials, key=lambda trial: trial.final_measurement.metrics[0].value)
+print(best.parameters[0].value == best.final_measurement.metrics[0].value, len(tuning.trials))
+"""
+
+
+def test_gcloud_creates_finds_describes_streams_and_cancels_a_tuning_job(
+    shell: Shell, gcloud: str
+) -> None:
+    (shell.folder / "tuning.yaml").write_text(TUNING_CONFIG)
+    done = shell.run(
+        "REGION=us-central1; CALL='gcloud ai hp-tuning-jobs';"
+        "$CALL create --region=$REGION --display-name=tuned --config=tuning.yaml"
+        "    --max-trial-count=4 --parallel-trial-count=2 &&"
+        'ID=$($CALL list --region=$REGION --filter="displayName=tuned"'
+        '    --format="value(name.scope(hyperparameterTuningJobs))") &&'
+        "$CALL stream-logs $ID --region=$REGION --polling-interval=1 &&"
+        "$CALL describe $ID --region=$REGION --format=json &&"
+        "$CALL cancel $ID --region=$REGION"
+    )
+    assert "submitted successfully" in done.stderr
+    lines = {line.split("\t")[-1] for line in done.stdout.splitlines()}
+    assert {f"trial {n}: --units {n}" for n in range(1, 5)} <= lines
+    described = json.loads(re.search(r"^\{.*^\}", done.stdout, re.DOTALL | re.MULTILINE)[0])  # pyright: ignore[reportOptionalSubscript]
+    assert described["state"] == "JOB_STATE_SUCCEEDED"
+    values = [each["finalMeasurement"]["metrics"][0]["value"] for each in described["trials"]]
+    assert values == [1, 2, 3, 4]
+
+
+def test_the_sdk_runs_a_tuning_job_and_reads_its_trials(shell: Shell) -> None:
+    (shell.folder / "tune.py").write_text(TUNE)
+    lines = shell.run("python tune.py").stdout.splitlines()
+    assert lines[-2:] == ["JOB_STATE_SUCCEEDED", "True 3"]

@@ -53,6 +53,10 @@ if what == "show":
     }}))
     open("/gcs/data-of-tests/out.txt", "w").write("from the container")
     sys.exit(7)
+if what == "trial":
+    with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
+        print(json.dumps({{"score": sys.argv[-1], "global_step": 1}}), file=file)
+    sys.exit(0)
 def end(*_):
     open("/gcs/data-of-tests/ended.txt", "w").write("in peace")
     sys.exit(0)
@@ -218,6 +222,32 @@ def test_a_cancelled_container_may_finish_and_leaves_nothing(cloud: Cloud):
     ended = cloud.storage.bucket("data-of-tests").blob("ended.txt").download_as_bytes()
     assert ended == b"in peace"
     assert left_behind(cloud.home) == []
+    assert containers(cloud.home) == []
+
+
+def test_a_trial_in_a_container_reports_as_another_user(cloud: Cloud):
+    container = {"image_uri": cloud.image, "args": ["trial"]}
+    pool = {"machine_spec": {"machine_type": "n1-standard-4"}, "replica_count": 1}
+    job = vertex.HyperparameterTuningJob(
+        display_name="probe",
+        max_trial_count=2,
+        parallel_trial_count=2,
+        study_spec={
+            "algorithm": "GRID_SEARCH",
+            "metrics": [{"metric_id": "score", "goal": "MAXIMIZE"}],
+            "parameters": [{"parameter_id": "x", "discrete_value_spec": {"values": [0.5, 2]}}],
+        },
+        trial_job_spec={"worker_pool_specs": [{**pool, "container_spec": container}]},
+    )
+    request = {"parent": PARENT, "hyperparameter_tuning_job": job}
+    name = cloud.client.create_hyperparameter_tuning_job(request=request).name
+    deadline = time.monotonic() + 120
+    while not (done := cloud.client.get_hyperparameter_tuning_job(name=name)).end_time:
+        assert time.monotonic() < deadline, done
+        time.sleep(0.1)
+    assert done.state.name == "JOB_STATE_SUCCEEDED", done.error.message
+    measured = [trial.final_measurement.metrics[0].value for trial in done.trials]
+    assert measured == [0.5, 2]
     assert containers(cloud.home) == []
 
 

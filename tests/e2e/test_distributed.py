@@ -1,7 +1,8 @@
 """Machines train as one, and lose any of them at the worst moment: real processes and sockets.
 
 One stack with three jobs over the same global batches: on three replicas; on one; and on two that
-are killed between two files of a checkpoint, killed before a checkpoint is whole, and preempted.
+are killed between two files of a checkpoint, killed before a checkpoint is whole, and preempted. A
+fourth job shards its optimizer over two replicas with DeepSpeed, and loses one of them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from localcloud.faults import control
 from localcloud.faults.model import Fault
@@ -32,6 +35,9 @@ STEPS, EVERY = 60, 10
 TOLERANCE = 1e-12
 #: Files of checkpoints whose writing stops until the fault of that moment has happened.
 HELD = ("step-000000020/optimizer.pt", "step-000000040/manifest.json", "step-000000050/model.pt")
+#: Of the sharded job: its second checkpoint is never whole.
+SHARDED_STEPS, SHARDED_EVERY = 60, 20
+SHARDED_HELD = "step-000000040/manifest.json"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 TASK = ["--", "-m", "ddp.task", f"--steps={STEPS}", f"--checkpoint-every={EVERY}"]
 
@@ -55,20 +61,38 @@ def job(workers: int, **scheduling: Any) -> dict[str, Any]:
     return {"displayName": "digits", "jobSpec": spec}
 
 
+def sharded_job(checkout: Path) -> dict[str, Any]:
+    """The job file of the repository, with fewer steps."""
+    spec = yaml.safe_load((checkout / "jobs/arr-coc-cpu.yaml").read_text("utf-8"))
+    for pool in spec["workerPoolSpecs"]:
+        args = pool["pythonPackageSpec"]["args"]
+        steps = [f"--steps={SHARDED_STEPS}", f"--checkpoint-every={SHARDED_EVERY}"]
+        pool["pythonPackageSpec"]["args"] = [*args[:4], *steps]
+    spec["baseOutputDirectory"]["outputUriPrefix"] = "${buckets.artifacts}/${job.name}"
+    return spec
+
+
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallStack]:
     with running_checkout(tmp_path_factory.mktemp("distributed")) as copy:
         made = SmallStack(copy, "distributed")
         spot = {"strategy": "SPOT", "restartJobOnWorkerRestart": True}
         made.write(
-            {"three": job(2), "alone": job(0), "disturbed": job(1, **spot)},
+            {
+                "three": job(2),
+                "alone": job(0),
+                "disturbed": job(1, **spot),
+                "sharded": sharded_job(copy.path),
+            },
             packages={
+                "arr-coc": {"path": "jobs/arr_coc"},
                 "ddp": {"path": "jobs/ddp"},
                 "vertex-job": {"path": "jobs/lib/vertex_job"},
             },
         )
         for file in HELD:
             hold(made, f"disturbed/checkpoints/{file}")
+        hold(made, f"sharded/checkpoints/{SHARDED_HELD}")
         made.up()
         yield made
 
@@ -133,7 +157,8 @@ def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
         ({"kind": "kill", "replica": "workerpool1-0"}, "workerpool1-0 was killed"),
         ({"kind": "preempt", "replica": "workerpool1-0"}, "workerpool1-0 lost its machine"),
     ]
-    for attempt, (held, (fault, noted)) in enumerate(zip(table.entries(), events, strict=True), 2):
+    holds = [each for each in table.entries() if "disturbed/" in each.fault.match]
+    for attempt, (held, (fault, noted)) in enumerate(zip(holds, events, strict=True), 2):
         table.wait_held(held.id, SECONDS)
         number = named(stack, "disturbed").job_id
         added = add(stack, service="jobs", match=number, **fault)
@@ -149,6 +174,31 @@ def test_a_job_that_loses_every_replica_once_ends_as_if_nothing_had_happened(
     assert 40 <= fourth <= EVERY + 50  # at SIGTERM all save together
     assert finished(stack, "alone").state is JobState.SUCCEEDED, log(stack, "alone")
     assert_equal_weights(stack, "disturbed", "alone")
+
+
+def test_an_optimizer_that_is_sharded_is_saved_by_all_and_resumed_by_all(
+    stack: SmallStack,
+) -> None:
+    table = FaultTable(home(stack).faults)
+    [held] = [each for each in table.entries() if "sharded/" in each.fault.match]
+    table.wait_held(held.id, SECONDS)
+    number = named(stack, "sharded").job_id
+    add(stack, service="jobs", kind="kill", replica="workerpool1-0", match=number)
+    wait_until(lambda: "workerpool1-0 was killed" in log(stack, "sharded"), SECONDS)
+    table.clear(held.id)
+    assert finished(stack, "sharded").state is JobState.SUCCEEDED, log(stack, "sharded")
+    # The primary lives, and may still finish the checkpoint that it is saving.
+    first, second = starts(stack, "sharded")
+    assert first == 0
+    assert second in (20, 40)
+    prefix = str(named(stack, "sharded").output_prefix).removeprefix("gs://")
+    saved = home(stack).storage / prefix / f"checkpoints/step-{SHARDED_STEPS:09d}"
+    parts = {f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for rank in (0, 1)}
+    files = json.loads((saved / "manifest.json").read_bytes())["files"]
+    assert set(files) == {"mp_rank_00_model_states.pt", *parts}
+    metrics = json.loads(model(stack, "sharded", "metrics.json"))
+    assert metrics["steps"] == SHARDED_STEPS
+    assert metrics["test_accuracy"] >= 0.3  # after 60 steps; one class in ten by chance
 
 
 def test_three_workers_end_with_the_weights_of_one_process(stack: SmallStack) -> None:

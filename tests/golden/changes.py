@@ -226,6 +226,7 @@ RECORDED: Final[Mapping[str, Change]] = {
     "job-edited": Change(job=(("--epochs=10", "--epochs=20"), ("3600s", "7200s"))),
     "job-removed": Change(stack=(("    check: {file: jobs/check.yaml, run: 2}\n", ""),)),
     "job-reverted": Change(stack=((", run: 2", ""),)),
+    "region-moved": Change(stack=(("us-central1", "europe-west4"),), exit_code=1),
     "network-mode-changed": Change(
         stack=(
             (

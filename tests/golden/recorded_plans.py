@@ -19,6 +19,13 @@ from vt.engine.plan import JOB
 from vt.engine.plan_file import PlanFile
 
 FOLDER: Final = Path(__file__).parent / "recorded"
+#: Outputs that are other ones in every local cloud.
+GIVEN_ANEW: Final = frozenset(
+    {
+        *("etag", "creationTimestamp", "timeCreated", "updated", "createTime", "updateTime"),
+        *("effectiveTime", "uniqueId", "networkId", "numericId", "subnetworkId", "fingerprint"),
+    }
+)
 PROGRAM: Final = Path("infra/components/storage.py")
 
 
@@ -41,7 +48,8 @@ def job_ids() -> list[str]:
 
 
 def keep(name: str, plan: Mapping[str, Any]) -> None:
-    """Write what a plan has else than the base."""
+    """Write what a plan has else than the base, in an order and with ids that stay."""
+    plan = _with_own_ids(plan)
     text = {key: value for key, value in plan.items() if key != "steps"}
     if name == "base":
         found = [*plan["steps"]]
@@ -54,6 +62,23 @@ def keep(name: str, plan: Mapping[str, Any]) -> None:
     FOLDER.mkdir(exist_ok=True)
     document = {**text, "gone": gone, "steps": found}
     (FOLDER / f"{name}.json").write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def _with_own_ids(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan by URN, without times and tags of the service, with 1 and 2 for the ids of jobs."""
+    steps = sorted(plan["steps"], key=lambda step: step["urn"])
+    text = json.dumps(_without_times({**plan, "steps": steps}))
+    jobs = [step["old"]["id"] for step in steps if step["type"] == JOB and step["old"]]
+    for number, job in enumerate(jobs, start=1):
+        text = text.replace(job.rpartition("/")[2], f"{number:019}")
+    return json.loads(text)
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if key not in GIVEN_ANEW}
+        return {key: _without_times(each) for key, each in kept.items()}
+    return [_without_times(each) for each in value] if isinstance(value, list) else value
 
 
 @contextmanager

@@ -8,13 +8,16 @@ the next step. Decisions are made from the policies that ``bootstrap/`` register
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from tests.security.iam_evaluator import Binding, Cloud, Target
 from tests.unit.bootstrap.recorder import registered
 
+ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECT, NUMBER, OTHER = "acme-ml-prod", "109876543210", "acme-ml-dev"
 STATE: Final = f"{PROJECT}-pulumi-state"
 COMPUTE: Final = f"{NUMBER}-compute@developer.gserviceaccount.com"
@@ -397,3 +400,15 @@ def test_a_pull_request_reads_state_of_dev_and_no_other_object(
     cloud = Cloud(registered("dev"))
     done = [Use(step.permission, step.target, preview).done(cloud) for step in steps]
     assert done == [not refused]
+
+
+@pytest.mark.parametrize("stack", ["dev", "prod"])
+def test_accounts_of_plans_and_pull_requests_read_images_of_their_stack_and_push_none(
+    stack: str,
+) -> None:
+    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
+    given = config["vertex-training:registry"]["members"]
+    assert list(given) == ["roles/artifactregistry.reader"]
+    end = f"-{stack}@acme-ml-{stack}.iam.gserviceaccount.com"
+    names = ("plan", "preview") if stack == "dev" else ("plan",)
+    assert given["roles/artifactregistry.reader"] == [f"serviceAccount:ci-{n}{end}" for n in names]

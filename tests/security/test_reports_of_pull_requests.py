@@ -41,6 +41,7 @@ EVIL: Final = (
     f"#{MARK} ![{MARK}](x)\n\n# {MARK}\n<!-- vt:approval {{}} --> ~~~ ``` \u202e{MARK}\u200b"
 )
 JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+TUNING: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
 MEMBER: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
 
 
@@ -122,6 +123,12 @@ REFUSED: Final[dict[str, str | bytes]] = {
     "a job whose request is a list of texts": steps(
         step(JOB, "j", request=json.dumps({"jobSpec": {"workerPoolSpecs": ["x"]}}))
     ),
+    "a tuning job with trials that are no number": steps(
+        step(TUNING, "j", request=json.dumps({"trialJobSpec": {}, "maxTrialCount": []}))
+    ),
+    "a tuning job whose spec is a text": steps(
+        step(TUNING, "j", request=json.dumps({"trialJobSpec": EVIL, "maxTrialCount": 1}))
+    ),
     "a submission that is a list": steps(step(JOB, "j", submission=[1], request="{}")),
     "a job on a number of machines without end": steps(step(JOB, "j", request=json.dumps(
         {"jobSpec": {"workerPoolSpecs": [{"replicaCount": [], "machineSpec": EVIL}]}}
@@ -202,6 +209,8 @@ def outside_of_code(body: str) -> str:
         for token in [block] if block.children is None else block.children:
             if token.type == "html_inline" and token.content in ("<code>", "</code>"):
                 in_code += 1 if token.content == "<code>" else -1
+            elif token.type == "html_block":  # as it stands: no text in it becomes markup
+                found += re.sub(r"<code>[^<]*</code>", "", token.content)
             elif token.type not in ("code_inline", "fence", "code_block") and not in_code:
                 found += token.content + str(token.attrs or "")
     return found

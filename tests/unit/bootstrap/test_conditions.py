@@ -37,7 +37,8 @@ def test_every_grant_is_limited_to_the_roles_that_stacks_grant_on_that_type(
         for resource in inventory["resources"].values():
             need = permissions.needs().get(resource["type"])
             if need and need.grant and need.where == "project":
-                granted.setdefault(need.grant[0], set()).add(resource["role"])
+                [permission] = need.permissions("grant")
+                granted.setdefault(permission, set()).add(resource["role"])
     assert granted
     by_permission = {part.permissions[0]: part for name, part in parts.items() if "grant" in name}
     for permission, roles in granted.items():

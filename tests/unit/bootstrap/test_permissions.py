@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -13,17 +14,25 @@ from foundation import permissions
 from localcloud.gcp import schema
 
 ROOT = Path(__file__).parents[3]
-CUSTOM_JOB = "pulumi-python:dynamic/vertex:CustomJob"
+#: Types whose calls the dynamic provider makes.
+JOBS = {
+    "pulumi-python:dynamic/vertex:CustomJob",
+    "pulumi-python:dynamic/vertex:HyperparameterTuningJob",
+}
 LOOKING = {"get", "list", "getIamPolicy"}
 
 
 def declared_types() -> set[str]:
     """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
+    return JOBS | declared_below(ROOT / "infra" / "components")
+
+
+def declared_below(folder: Path) -> set[str]:
     tokens = {
         tuple(re.split(r"[:/]", token)[i] for i in (1, 3)): token for token in schema.tokens()
     }
-    found = {CUSTOM_JOB}
-    for file in (ROOT / "infra" / "components").glob("*.py"):
+    found = set()
+    for file in folder.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.Call):
                 continue
@@ -42,7 +51,10 @@ def previewed_types() -> set[str]:
 
 def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -> None:
     assert previewed_types() <= declared_types()
-    assert declared_types() == set(permissions.needs())
+    made_by_bootstrap = declared_below(ROOT / "bootstrap" / "foundation") - declared_types()
+    own = {need.type for need in permissions.needs().values() if need.where == "bootstrap"}
+    assert own == made_by_bootstrap
+    assert declared_types() == set(permissions.needs()) - own
 
 
 def test_every_permission_of_deploy_is_needed_by_a_type_and_none_is_missing() -> None:
@@ -52,7 +64,7 @@ def test_every_permission_of_deploy_is_needed_by_a_type_and_none_is_missing() ->
     for type_ in previewed_types() | declared_types():
         need = permissions.needs()[type_]
         if need.where == "project":
-            wanted |= {*need.read, *need.content, *need.write, *need.grant}
+            wanted |= need.permissions("read", "content", "write", "grant")
     assert deploy | granting == wanted
     assert not deploy & granting
 
@@ -102,8 +114,9 @@ def test_nobody_gets_what_no_deployment_needs(permission: str) -> None:
 
 def test_deploy_can_submit_and_withdraw_jobs_and_plan_cannot() -> None:
     types = permissions.needs()
-    for verb in ("create", "cancel", "delete"):
-        permission = f"aiplatform.customJobs.{verb}"
+    collections = ("customJobs", "hyperparameterTuningJobs")
+    for verb, collection in itertools.product(("create", "cancel", "delete"), collections):
+        permission = f"aiplatform.{collection}.{verb}"
         assert permission in permissions.of_deploy(types)
         assert permission not in permissions.of_plan(types)
 
@@ -111,5 +124,46 @@ def test_deploy_can_submit_and_withdraw_jobs_and_plan_cannot() -> None:
 def test_every_row_has_a_source_and_asks_for_something() -> None:
     for need in permissions.needs().values():
         assert need.source.startswith("https://docs.cloud.google.com/")
-        assert need.read or need.content
         assert need.write or need.grant
+
+
+def test_every_row_names_where_its_calls_are_made() -> None:
+    for need in permissions.needs().values():
+        if need.type in JOBS:
+            assert (ROOT / need.plugin).is_dir()
+        else:
+            assert all(re.fullmatch(r"[a-z0-9]+/[a-z_]+\.go", name) for name in files(need.plugin))
+
+
+def files(plugin: str) -> list[str]:
+    """The files of a row; all but the first may lack the folder that they share with it."""
+    first, *rest = plugin.split(" + ")
+    return [first, *(name if "/" in name else f"{first.partition('/')[0]}/{name}" for name in rest)]
+
+
+@pytest.mark.parametrize(
+    ("type_", "method", "permission"),
+    [
+        # Each of these was missing once: a resource is made and then reported as failed, or stays.
+        ("gcp:compute/reservation:Reservation", "compute.reservationBlocks.list",
+         "compute.reservationBlocks.list"),
+        ("gcp:projects/service:Service", "serviceusage.operations.get",
+         "serviceusage.operations.get"),
+        ("gcp:storage/bucket:Bucket", "storage.anywhereCaches.list", "storage.anywhereCaches.list"),
+        ("gcp:servicenetworking/connection:Connection", "cloudresourcemanager.projects.get",
+         "resourcemanager.projects.get"),
+    ],
+)  # fmt: skip
+def test_calls_beside_those_on_the_resource_itself_are_in_the_table(
+    type_: str, method: str, permission: str
+) -> None:
+    need = permissions.needs()[type_]
+    assert (need.read | need.write)[method] == (permission,)
+    assert permission in permissions.of_deploy([type_])
+
+
+def test_what_waits_for_an_operation_may_poll_it() -> None:
+    for need in permissions.needs().values():
+        if need.type.startswith("gcp:compute/") and need.write:
+            polled = [method for method in need.write if method.endswith("Operations.get")]
+            assert polled, need.type

@@ -126,6 +126,27 @@ def test_the_roles_hold_what_was_derived(prod: dict[str, dict[str, Any]]) -> Non
     assert sorted(held) == sorted([*permissions.of_deploy(types), *permissions.of_grant(types)])
 
 
+def held_by(resources: dict[str, dict[str, Any]], account: str) -> set[str]:
+    """Permissions of the custom roles that an account has."""
+    roles = (name for name in resources if name.startswith(account) and name.endswith("-role"))
+    return {each for name in roles for each in resources[name]["permissions"]}
+
+
+@pytest.mark.parametrize("stack", ["prod", "dev"])
+def test_each_call_of_the_plugin_is_covered_by_the_roles_that_bootstrap_grants(
+    stack: str, prod: dict[str, dict[str, Any]], dev: dict[str, dict[str, Any]]
+) -> None:
+    resources = {"prod": prod, "dev": dev}[stack]
+    deploy, plan = held_by(resources, "deploy"), held_by(resources, "plan")
+    for need in permissions.needs().values():
+        if need.where != "project":
+            continue
+        for method, asked in (need.read | need.content | need.write | need.grant).items():
+            assert set(asked) <= deploy, f"{need.type}: {method}"
+        for method, asked in need.read.items():
+            assert set(asked) <= plan, f"{need.type}: {method}"
+
+
 def test_nothing_that_plan_has_writes_submits_or_acts_as_anyone(
     prod: dict[str, dict[str, Any]],
 ) -> None:

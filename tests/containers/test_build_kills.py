@@ -1,0 +1,50 @@
+"""A build of an image that is killed leaves nothing in the way of the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from localcloud.containers import mirror
+from tests.containers.build_kills import BASE, POINTS, SAMPLE, Builds, Point, builds
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def made(registry_program: str, buildah: str, base_image: str) -> Iterator[Builds]:
+    with builds(registry_program, mirror.layout()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("point", SAMPLE, ids=str)
+def test_killed_at_a_step_the_next_build_pins_one_digest_and_nothing_is_left(
+    made: Builds, point: Point
+) -> None:
+    assert made.trial(point) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "line"),
+    [
+        ("exit 3", (), "ended with exit code 3"),
+        ("sleep 4711", ("--timeout", "10s"), "took longer than 10 s; cancelled"),
+    ],
+)
+def test_a_build_that_fails_or_takes_too_long_leaves_no_container_and_no_mount(
+    made: Builds, command: str, options: tuple[str, ...], line: str
+) -> None:
+    file = made.source.with_name("Dockerfile")
+    good = file.read_text()
+    file.write_text(f"FROM {BASE}\nRUN {command}\n")
+    try:
+        assert line in made.build(*options)
+    finally:
+        file.write_text(good)
+    assert made.left() == []
+
+
+def test_the_points_have_names_of_their_own_and_the_sample_is_of_them() -> None:
+    assert len(SAMPLE) == 4
+    assert len({str(point) for point in POINTS}) == len(POINTS) == 28

@@ -1,0 +1,157 @@
+"""Two stacks that share a file, a bucket and a key: who makes what, and what an undo leaves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import yaml
+
+from localcloud.inventory.store import Store
+from localcloud.vertex.records import JobState
+from tests.conftest import running_checkout
+from tests.e2e.only_jobs import ROOT
+from tests.e2e.small_stacks import REGION, SmallStack, job_file
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+CORPUS = "acme-corpus-of-owner"
+RING = f"projects/local-owner/locations/{REGION}/keyRings/ml"
+KEY = f"{RING}/cryptoKeys/training"
+READ, ANALYSTS = "roles/storage.objectViewer", "group:analysts@example.com"
+SHARED = {
+    "serviceAccounts": {"trainer": {"reads": ["corpus"], "writes": ["artifacts"]}},
+    "buckets": {"artifacts": {"forceDestroy": True}},
+}
+
+
+@dataclass(frozen=True)
+class TeamStack(SmallStack):
+    """A stack of one of two teams in one project."""
+
+    @property
+    def project(self) -> str:
+        return "local-owner"
+
+    def share(self, corpus: dict[str, object], **sections: object) -> None:
+        """Write the stack with a bucket of its own, and the file that both teams include."""
+        jobs = {"busy": job_file()} if self.name == "owner" else {}
+        given = {"buckets": {"corpus": corpus}, "serviceAccounts": {}, "include": ["shared.yaml"]}
+        self.write(jobs, **{**given, **sections})
+        config = {f"vertex-training:{key}": value for key, value in SHARED.items()}
+        text = yaml.safe_dump({"config": config})
+        (self.checkout.path / "shared.yaml").write_text(text, encoding="utf-8")
+
+    def trainer(self) -> str:
+        return f"serviceAccount:trainer-{self.name}@local-owner.iam.gserviceaccount.com"
+
+
+OWNED = {"name": CORPUS, "forceDestroy": True, "members": {READ: [ANALYSTS]}}
+ENCRYPTION = {"encryption": {"key": KEY}}
+
+
+@pytest.fixture(scope="module")
+def teams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TeamStack, TeamStack]]:
+    """The team that owns the bucket and the key, and its guest; both deployed."""
+    with running_checkout(tmp_path_factory.mktemp("shared")) as copy:
+        owner, guest = TeamStack(copy, "owner"), TeamStack(copy, "guest")
+        # A key is there before the stacks, as another team has made it.
+        for kind, id_ in (("keyRing:KeyRing", RING), ("cryptoKey:CryptoKey", KEY)):
+            owner.store.put(f"gcp:kms/{kind}", id_, "local-owner", {}, {})
+        owner.share(OWNED, **ENCRYPTION)
+        owner.up()
+        guest.share({"existing": CORPUS})
+        guest.up()
+        yield owner, guest
+
+
+def on_corpus(store: Store) -> set[tuple[str, str]]:
+    """(role, member) of all grants on the shared bucket."""
+    bindings = store.policy(f"b/{CORPUS}").bindings
+    return {(each.role, member) for each in bindings for member in each.members}
+
+
+def test_exactly_the_agents_that_encrypt_use_the_key(teams: tuple[TeamStack, TeamStack]) -> None:
+    owner, _ = teams
+    users = {
+        (each.role.rpartition(".")[2], member.partition("@")[2].partition(".")[0])
+        for each in owner.store.policy(KEY).bindings
+        for member in each.members
+    }
+    agents = {"gs-project-accounts", "gcp-sa-artifactregistry", "gcp-sa-aiplatform"}
+    assert users == {("cryptoKeyEncrypterDecrypter", agent) for agent in agents}
+    assert owner.states() == [JobState.RUNNING]
+    made = owner.store.get("gcp:storage/bucket:Bucket", CORPUS)
+    assert made is not None
+    assert made.outputs["encryption"]["defaultKmsKeyName"] == KEY
+
+
+def test_a_guest_is_granted_on_the_bucket_and_makes_none(
+    teams: tuple[TeamStack, TeamStack],
+) -> None:
+    owner, guest = teams
+    assert on_corpus(owner.store) == {
+        (READ, owner.trainer()),
+        (READ, guest.trainer()),
+        (READ, ANALYSTS),
+    }
+    assert "storage-corpus" not in guest.pulumi("stack --show-urns")
+    guest.pulumi("preview --expect-no-changes")
+
+
+def test_what_is_taken_out_of_the_shared_file_and_written_into_the_stacks_changes_nothing(
+    teams: tuple[TeamStack, TeamStack],
+) -> None:
+    owner, _ = teams
+    alone = {
+        "include": [],
+        "serviceAccounts": SHARED["serviceAccounts"],
+        "buckets": {"corpus": OWNED, **SHARED["buckets"]},
+    }
+    owner.share(OWNED, **ENCRYPTION, **alone)
+    assert owner.plan() == []
+    owner.share(OWNED, **ENCRYPTION)
+
+
+def test_a_guest_that_goes_takes_its_grant_and_nothing_of_the_owner(
+    teams: tuple[TeamStack, TeamStack],
+) -> None:
+    owner, guest = teams
+    guest.pulumi("destroy -y --skip-preview")
+    assert on_corpus(owner.store) == {(READ, owner.trainer()), (READ, ANALYSTS)}
+    owner.pulumi("preview --expect-no-changes")
+
+
+def test_the_page_on_imports_is_followed_and_the_bucket_is_the_stacks_from_then_on(
+    teams: tuple[TeamStack, TeamStack],
+) -> None:
+    """`docs/resources.md`, word by word but for the URN that it says to put in."""
+    _, guest = teams
+    guest.share({"name": "acme-corpus", "forceDestroy": True})
+    guest.up()
+    [urn] = re.findall(r"urn:\S+::storage-corpus\b", guest.pulumi("stack --show-urns"))
+    # Made, and of no stack: as if somebody had made it by hand.
+    guest.pulumi(f"state delete --yes --target-dependents '{urn}'")
+    guest.share({"name": "acme-corpus"})
+
+    [block] = re.findall(r"```sh\n(pulumi stack .*?)```", _page(), re.DOTALL)
+    show, rest = block.split("\n", 1)
+    found = guest.checkout.shell(f"export PULUMI_STACK=guest\n{show}").stdout
+    [parent] = re.findall(r"urn:\S+::storage\b", found)
+    # Without a terminal nobody is asked: the person has read the preview, and says yes.
+    said_yes = "export PULUMI_STACK=guest PULUMI_SKIP_CONFIRMATIONS=true"
+    shown = guest.checkout.shell(f"set -e\n{said_yes}\n{rest.replace('URN', parent)}").stdout
+    assert re.search(r"^ *~ gcp:storage/bucket:Bucket: \(update\)", shown, re.MULTILINE), shown
+    assert "+ gcp:storage/bucket:Bucket" not in shown
+
+    # From then on it is the stack's: who takes it out of the file loses it, and the review says so.
+    guest.up()
+    guest.write({}, buckets={}, serviceAccounts={"trainer": {}})
+    told = guest.checkout.run("vt", "review", "--stack", "guest").stdout
+    assert "data is lost: `storage-artifacts` (destroyed), `storage-corpus` (destroyed)" in told
+
+
+def _page() -> str:
+    return (ROOT / "docs" / "resources.md").read_text(encoding="utf-8")
