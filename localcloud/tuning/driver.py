@@ -37,7 +37,7 @@ from localcloud.tuning.records import (
     Value,
 )
 from localcloud.vertex.records import JobRecord, JobState, JobTable, now
-from localcloud.vertex.service import CANCELLABLE, Scheduler, new_id
+from localcloud.vertex.service import CANCELLABLE, Scheduler
 
 _POLL_SECONDS: Final = 0.2
 _PRIMARY: Final = "workerpool0-0"
@@ -294,20 +294,4 @@ def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) 
     for key in ("labels", "encryptionSpec"):
         if key in tuning.request:
             request[key] = tuning.request[key]
-    time = now()
-    return JobRecord(
-        job_id=new_id(),
-        project=tuning.project,
-        number=tuning.number,
-        region=tuning.region,
-        display_name=name,
-        labels=tuning.labels,
-        request=request,
-        state=JobState.QUEUED,
-        create_time=time,
-        start_time=None,
-        end_time=None,
-        update_time=time,
-        error_code=None,
-        error_message=None,
-    )
+    return JobRecord.new(tuning.project, tuning.region, request, JobState.QUEUED)

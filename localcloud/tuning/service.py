@@ -13,19 +13,17 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2, json_format
 
 from infra.customjob.google import vertex_api
-from localcloud.inventory.store import project_number
 from localcloud.tuning.checks import field_errors
 from localcloud.tuning.records import Measurement, TrialRecord, TuningRecord, TuningTable
 from localcloud.vertex.api_errors import failed_precondition, invalid_argument, not_found
 from localcloud.vertex.checks import check_custom_job, resolve_parent
-from localcloud.vertex.records import JobState, now
+from localcloud.vertex.records import JobState
 from localcloud.vertex.service import (
     CANCELLABLE,
     OUTPUT_ONLY,
     JobService,
     list_page,
     message_body,
-    new_id,
 )
 
 KIND: Final = "HyperparameterTuningJob"
@@ -57,23 +55,7 @@ class TuningService:
             if key not in (*OUTPUT_ONLY, "trials")
         }
         self._check(body, project, region)
-        time = now()
-        record = TuningRecord(
-            job_id=new_id(),
-            project=project,
-            number=project_number(project),
-            region=region,
-            display_name=body["displayName"],
-            labels=body.get("labels", {}),
-            request=body,
-            state=JobState.PENDING,
-            create_time=time,
-            start_time=None,
-            end_time=None,
-            update_time=time,
-            error_code=None,
-            error_message=None,
-        )
+        record = TuningRecord.new(project, region, body, JobState.PENDING)
         self._table.insert(record)
         self._driver.wake()
         return to_message(record, [])
