@@ -80,16 +80,9 @@ class JobRun:
         self.folders = environment.Folders(
             work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
         )
-        self.buckets = JobBuckets(
-            self.folders.gcs,
-            storage=home.storage,
-            store=store,
-            access=access_of(store, record),
-            url=storage_url,
-            report=lambda text: self.log.append(text),
-        )
         #: Of the primary replica; what concerns all replicas is in it too.
         self.log = JobLog(log_path(home, record.job_id, "workerpool0-0"))
+        self.buckets = self._job_buckets()
 
     def execute(self) -> bool:
         """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
@@ -169,6 +162,16 @@ class JobRun:
                 timeout_seconds=_timeout(self.record.spec),
             )
             return gang.run()
+
+    def _job_buckets(self) -> JobBuckets:
+        return JobBuckets(
+            self.folders.gcs,
+            storage=self.home.storage,
+            store=self.store,
+            access=access_of(self.store, self.record),
+            url=self.storage_url,
+            report=self.log.append,
+        )
 
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
         """A replica's own folders, made; buckets are one folder for all."""
