@@ -137,6 +137,7 @@ class JobRun:
             self.record,
             folder=self.folder,
             tmp=first.tmp,
+            wheels=self.home.wheels,
             log=self.log,
             storage_url=self.storage_url,
             containers=self.containers,

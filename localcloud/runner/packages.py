@@ -11,18 +11,16 @@ nor the package index of the user, whose address may hold a password.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from localcloud.environment import installer_environment
 from localcloud.errors import PackageError
 from localcloud.runner.gcsfuse import storage_client
-from localcloud.runner.joblog import JobLog
 
-_PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+_COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Install = Callable[[list[str], Mapping[str, str]], int]
@@ -62,28 +60,31 @@ def layer(executor: Path, folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def install(python: Path, files: list[Path], tmp: Path, log: JobLog, run: Install) -> None:
-    """Build the packages without network, then install them with pip.
+def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
+    """Build the packages without network; the wheels are then in ``target``.
 
     Raises PackageError if pip refuses.
     """
-    names = ", ".join(file.name for file in files)
-    log.append(f"installing {names}")
-    wheels = tmp / "wheels"
-    shutil.rmtree(wheels, ignore_errors=True)  # of a server that was killed
-    wheels.mkdir(parents=True)
     # Not isolated: the executor has setuptools, and an isolated build would fetch its own.
-    common = [*_PIP, "--no-cache-dir"]
-    build = [*common, "wheel", "--no-index", "--no-deps", "--no-build-isolation"]
-    command = [str(python), *build, "--wheel-dir", str(wheels), *map(str, files)]
-    if code := run(command, _build_environment(python, tmp)):
+    options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
+    command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
+    _check(run(command, _build_environment(python, tmp)), files)
+
+
+def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
+    """Install wheels with pip, and what they require.
+
+    Raises PackageError if pip refuses.
+    """
+    options = ["install", "--no-build-isolation", "--no-warn-script-location"]
+    command = [str(python), *_COMMON, *options, *map(str, wheels)]
+    _check(run(command, {**installer_environment(), "TMPDIR": str(tmp)}), wheels)
+
+
+def _check(code: int, files: Sequence[Path]) -> None:
+    if code:
+        names = ", ".join(file.name for file in files)
         raise PackageError(f"Installing {names} failed: pip exited with status {code}.")
-    made = sorted(map(str, wheels.glob("*.whl")))
-    options = ["--no-build-isolation", "--no-warn-script-location"]
-    command = [str(python), *common, "install", *options, *made]
-    if code := run(command, {**installer_environment(), "TMPDIR": str(tmp)}):
-        raise PackageError(f"Installing {names} failed: pip exited with status {code}.")
-    shutil.rmtree(wheels)
 
 
 def _build_environment(python: Path, tmp: Path) -> dict[str, str]:

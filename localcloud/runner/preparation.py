@@ -20,11 +20,15 @@ from localcloud.runner.environment import Folders
 from localcloud.runner.gang.cluster import Replica
 from localcloud.runner.joblog import JobLog
 from localcloud.runner.programs import ContainerProgram, HostProgram, Program
+from localcloud.runner.wheels import WheelStore
 from localcloud.vertex.records import JobRecord
 
 
 class Preparation:
-    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica."""
+    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica.
+
+    ``wheels``: the folder of what was built of packages, of all jobs.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class Preparation:
         *,
         folder: Path,
         tmp: Path,
+        wheels: Path,
         log: JobLog,
         storage_url: str,
         containers: ContainerHost,
@@ -39,6 +44,7 @@ class Preparation:
         cancelled: threading.Event,
     ) -> None:
         self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
+        self.wheels = wheels
         self.storage_url, self.containers, self.notes = storage_url, containers, notes
         self.cancelled = cancelled
         self._pythons: dict[tuple[str, ...], Path] = {}
@@ -73,9 +79,20 @@ class Preparation:
         number = f"-{len(self._pythons)}" if self._pythons else ""
         files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
         python = packages.layer(base, self.folder / f"venv{number}")
-        packages.install(python, files, self.tmp, self.log, self._run)
+        self._install(python, files, base.name)
         self._pythons[(image, *uris)] = python
         return python
+
+    def _install(self, python: Path, files: list[Path], executor: str) -> None:
+        names = ", ".join(file.name for file in files)
+
+        def build(target: Path) -> None:
+            self.log.append(f"building {names}")
+            packages.build(python, files, target, self.tmp, self._run)
+
+        wheels = WheelStore(self.wheels).built(executor, files, build, self.cancelled)
+        self.log.append(f"installing {names}")
+        packages.install(python, wheels, self.tmp, self._run)
 
     def _image(self, container: Mapping[str, Any], name: str, folders: Folders) -> Program:
         if text := self.containers.refusal(self.record.spec):
