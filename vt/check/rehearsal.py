@@ -26,7 +26,7 @@ def problems(data: bytes, shown: str, result: JobFileResult) -> Iterator[Problem
     free = psutil.virtual_memory().available
     for found in refusals(result.request.trial, _engine_missing, free):
         location = _location(data, shown, found.path)
-        yield Problem(found.what, "", found.hint, (), location, RULE, found.level)
+        yield Problem(found.what.removesuffix("."), "", found.hint, (), location, RULE, found.level)
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
