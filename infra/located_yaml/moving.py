@@ -1,6 +1,6 @@
 """Moves an entry to another mapping, and makes two items of one with a count.
 
-The text is edited at the places that the parser reports; :mod:`infra.located_yaml.mending` proves it.
+The text is edited where the parser finds it; :mod:`infra.located_yaml.mending` proves the edit.
 """
 
 from __future__ import annotations

@@ -30,10 +30,12 @@ TIMESTAMP: Final = re.compile(
 IN_ENV: Final = "env"
 #: Optional text fields: empty text is what protobuf sends for a field that is not set.
 UNSET_IF_EMPTY: Final = frozenset(
-    ("persistentResourceId", "serviceAccount", "network", "protectedArtifactLocationId")
-    + ("tensorboard", "experiment", "experimentRun", "gpuPartitionSize", "tpuTopology")
-    + ("bootDiskType", "outputUriPrefix", "kmsKeyName")
-)
+    {
+        "bootDiskType", "experiment", "experimentRun", "gpuPartitionSize", "kmsKeyName", "network",
+        "outputUriPrefix", "persistentResourceId", "protectedArtifactLocationId", "serviceAccount",
+        "tensorboard", "tpuTopology",
+    }
+)  # fmt: skip
 #: Messages of a single field of these: without it nothing is left of them.
 UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
 #: Integer types and the first value that is out of range.

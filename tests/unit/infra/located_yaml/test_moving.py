@@ -1,4 +1,4 @@
-"""An entry moves to another mapping, an item with a count becomes two, and every other byte stays."""
+"""An entry moves to another mapping, an item becomes two, and every other byte stays."""
 
 import pytest
 
