@@ -28,6 +28,7 @@ class Preparation:
     """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica.
 
     ``wheels``: the folder of what was built of packages, of all jobs.
+    ``own_mount``: programs of this machine have a ``/gcs`` of their own.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Preparation:
         wheels: Path,
         log: JobLog,
         storage_url: str,
+        own_mount: bool,
         containers: ContainerHost,
         notes: Path,
         cancelled: threading.Event,
@@ -46,6 +48,7 @@ class Preparation:
         self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
         self.wheels = wheels
         self.storage_url, self.containers, self.notes = storage_url, containers, notes
+        self.own_mount = own_mount
         self.cancelled = cancelled
         self._pythons: dict[tuple[str, ...], Path] = {}
         self._said: set[str] = set()
@@ -64,7 +67,7 @@ class Preparation:
         python = self._python(package["executorImageUri"], tuple(package["packageUris"]))
         command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
         path = os.pathsep.join([str(python.parent), os.defpath])
-        return HostProgram(command, path, folders, self.storage_url)
+        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
         """The Python of an environment with these packages."""
@@ -121,7 +124,7 @@ class Preparation:
             path = os.pathsep.join([str(base / "bin"), path])
         self._say(f"no container: the command runs on this host in place of {image}")
         command = [*container["command"], *container.get("args", [])]
-        return HostProgram(command, path, folders, self.storage_url)
+        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
 
     def _say(self, text: str) -> None:
         """Log a line once a job, not once a replica."""
