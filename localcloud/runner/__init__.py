@@ -9,7 +9,6 @@
 ``executors``       cached environments that stand in for prebuilt images
 ``refusals``        what this machine does not run, known before a job is submitted
 ``packages``        the job's own packages on top of such an environment
-``wheels``          what was built of packages, kept for jobs with the same ones
 ``environment``     environment variables of a training container
 ``buckets``         which buckets a job has below ``/gcs``, and what it wrote beside them
 ``gcsfuse``         ``/gcs/BUCKET`` as a folder that is synchronised with the bucket

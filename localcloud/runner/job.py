@@ -132,12 +132,11 @@ class JobRun:
             self.record,
             folder=self.folder,
             tmp=first.tmp,
-            wheels=self.home.wheels,
             log=self.log,
             storage_url=self.storage_url,
             own_mount=self.buckets.view is not None,
             containers=self.containers,
-            notes=self.home.children,
+            home=self.home,
             cancelled=self.cancelled,
         )
         with ExitStack() as programs:

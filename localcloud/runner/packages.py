@@ -10,17 +10,24 @@ nor the package index of the user, whose address may hold a password.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import subprocess
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from localcloud.environment import installer_environment
-from localcloud.errors import PackageError
+from localcloud.errors import JobCancelledError, PackageError
 from localcloud.runner.gcsfuse import storage_client
 
 _COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
+
+#: Seconds between two looks at the cancel, while another job builds the same.
+_LOOK_SECONDS: Final = 0.1
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Install = Callable[[list[str], Mapping[str, str]], int]
@@ -96,3 +103,54 @@ def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PIP_CONFIG_FILE": os.devnull,
     }
+
+
+class WheelStore:
+    """Wheels that were built of packages, kept by content; one server at a time uses the folder.
+
+    Trials of a tuning job have the same packages. Building runs their code, which takes longer than
+    installing what came of it. A package is built anew when it, its name or the executor changes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def built(
+        self,
+        executor: str,
+        files: Sequence[Path],
+        build: Callable[[Path], None],
+        cancelled: threading.Event,
+    ) -> list[Path]:
+        """The wheels of these packages; ``build`` writes them into a folder, if they are not there.
+
+        Raises what ``build`` raises, and JobCancelledError while another job builds the same.
+        """
+        key = _digest(executor, files)
+        target = self._folder / key
+        lock = _locks[key]
+        while not lock.acquire(timeout=_LOOK_SECONDS):
+            if cancelled.is_set():
+                raise JobCancelledError
+        try:
+            if not target.is_dir():
+                partial = target.with_suffix(".partial")
+                shutil.rmtree(partial, ignore_errors=True)  # of a server that was killed
+                partial.mkdir(parents=True)
+                build(partial)
+                partial.rename(target)  # all or nothing
+        finally:
+            lock.release()
+        return sorted(target.glob("*.whl"))
+
+
+#: Of this process: a lock a digest.
+_locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
+
+
+def _digest(executor: str, files: Sequence[Path]) -> str:
+    found = hashlib.sha256(executor.encode())
+    for file in files:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        found.update(f"\0{file.name}\0{content}".encode())
+    return found.hexdigest()

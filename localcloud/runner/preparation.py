@@ -14,20 +14,19 @@ from typing import Any
 from localcloud.containers.host import ContainerHost
 from localcloud.containers.images import registry_path
 from localcloud.errors import JobCancelledError, StartRefusedError
+from localcloud.home import Home
 from localcloud.rpc_code import RpcCode
 from localcloud.runner import executors, packages, refusals, replica
 from localcloud.runner.environment import Folders
 from localcloud.runner.gang.cluster import Replica
 from localcloud.runner.joblog import JobLog
 from localcloud.runner.programs import ContainerProgram, HostProgram, Program
-from localcloud.runner.wheels import WheelStore
 from localcloud.vertex.records import JobRecord
 
 
 class Preparation:
     """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica.
 
-    ``wheels``: the folder of what was built of packages, of all jobs.
     ``own_mount``: programs of this machine have a ``/gcs`` of their own.
     """
 
@@ -37,17 +36,15 @@ class Preparation:
         *,
         folder: Path,
         tmp: Path,
-        wheels: Path,
         log: JobLog,
         storage_url: str,
         own_mount: bool,
         containers: ContainerHost,
-        notes: Path,
+        home: Home,
         cancelled: threading.Event,
     ) -> None:
         self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
-        self.wheels = wheels
-        self.storage_url, self.containers, self.notes = storage_url, containers, notes
+        self.storage_url, self.containers, self.home = storage_url, containers, home
         self.own_mount = own_mount
         self.cancelled = cancelled
         self._pythons: dict[tuple[str, ...], Path] = {}
@@ -93,7 +90,7 @@ class Preparation:
             self.log.append(f"building {names}")
             packages.build(python, files, target, self.tmp, self._run)
 
-        wheels = WheelStore(self.wheels).built(executor, files, build, self.cancelled)
+        wheels = packages.WheelStore(self.home.wheels).built(executor, files, build, self.cancelled)
         self.log.append(f"installing {names}")
         packages.install(python, wheels, self.tmp, self._run)
 
@@ -144,7 +141,7 @@ class Preparation:
             env=env,
             cwd=self.tmp,
             log=self.log,
-            notes=self.notes,
+            notes=self.home.children,
             cancelled=self.cancelled,
         )
         if outcome.ending is replica.Ending.CANCELLED:
