@@ -115,7 +115,5 @@ def _stacked(
     import textwrap
 
     width = max((len(row[-1]) for row in rows), default=0) or 1
-    stacked = [
-        ("\n".join((*textwrap.wrap(row[0], width), row[-1])), *row[1:-1]) for row in rows
-    ]
+    stacked = [("\n".join((*textwrap.wrap(row[0], width), row[-1])), *row[1:-1]) for row in rows]
     return (f"{columns[0]}, {columns[-1]}", *columns[1:-1]), stacked

@@ -85,7 +85,9 @@ def _table(found: list[Row], region: str) -> None:
 
 def _as_text(row: Row, region: str) -> str:
     """What the table says of a machine type, in lines that may be folded anywhere."""
-    name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(row, region)
+    name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
+        row, region
+    )
     parts = [f"{accelerator} ({counts})"] if accelerator != "-" else []
     parts += [counts] if accelerator == "-" != counts else []
     parts += [f"{vcpus} vCPU"] * (vcpus != "-") + [f"{memory} GB"] * (memory != "-")

@@ -73,7 +73,9 @@ class Proposal:
         """
         for file, before in self.shown.items():
             if _bytes_of(self.root / file) != before:
-                raise CommandError(f"{file} was changed meanwhile; nothing is written.", "try again")
+                raise CommandError(
+                    f"{file} was changed meanwhile; nothing is written.", "try again"
+                )
         write_below(self.root, self.files)
 
 
