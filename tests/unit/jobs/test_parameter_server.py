@@ -3,11 +3,10 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
-JOBS = Path(__file__).parents[3] / "jobs"
+from tests.fixture_project import SAMPLES as JOBS
 
 
 def free_port():
