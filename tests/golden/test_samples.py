@@ -39,7 +39,7 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
         pytest.skip(f"{SAMPLES[name]} was removed")
     with reading_samples():
         shutil.copy(ROOT / SAMPLES[name], checkout.path)
-    assert "no mistakes" in checkout.run("vt", "check", "--stack", name).stdout
+    checkout.run("vt", "check", "--stack", name)
     written = checkout.path / "review.json", checkout.path / "review.md"
     files = [word for file in written for word in ("-o", file.name)]
     checkout.run("vt", "review", "--stack", name, "--offline", *files)
