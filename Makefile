@@ -71,8 +71,9 @@ drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a work
 test: setup ## run all tests: unit, golden, policy, browser, containers, clients, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
-chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; SEED=N)
-	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(SEED),--seed $(SEED))
+chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=tuning; SEED=N)
+	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) \
+		$(if $(SEED),--seed $(SEED))
 
 mutants: setup ## change product code at random; tests must notice 95 % (COUNT=N, SEED=N, BASE=REV)
 	@$(BIN)/python -m bench.mutants --count $(or $(COUNT),200) --seed $(or $(SEED),20261122) \

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from infra.customjob.kinds import TUNING_JOB
+from infra.customjob.kinds import KINDS, TUNING_JOB
 from localcloud.containers import mirror
 from localcloud.containers.registry import find_program
 from tests.chaos import campaign, matrix, points, races, trial
@@ -40,19 +40,42 @@ QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider"
 
 
 @dataclass(frozen=True)
-class Size:
-    """The number of trials of each part."""
+class Share:
+    """How much of each part is done with one kind of job."""
 
     kills: int
     steps: int
     runners: tuple[int, ...]
-    tuning_kills: int
-    tuning_steps: int
-    quick: bool
+    points: tuple[tuple[points.Point, str], ...]
+    """Points with a way to die there."""
+    faults: int | None = None
+    """A sample of so many; None: all."""
 
 
-FULL: Final = Size(1000, 100_000, (2, 3, 4, 6, 8), 120, 60_000, quick=False)
-QUICK: Final = Size(12, 5_000, (2,), 4, 2_000, quick=True)
+def _some_ways(count: int) -> tuple[tuple[points.Point, str], ...]:
+    """Every point in ``count`` ways, each point in the next ones."""
+    ways = tuple(WAYS)
+    return tuple(
+        (point, ways[(place + turn) % len(ways)])
+        for place, point in enumerate(points.POINTS)
+        for turn in range(count)
+    )
+
+
+def _points_named(names: Iterable[str]) -> tuple[tuple[points.Point, str], ...]:
+    return tuple((p, QUICK_POINTS[p.name]) for p in points.POINTS if p.name in names)
+
+
+#: By the names of the parts. Tuning jobs go by the same protocol, with other labels and records.
+FULL: Final = {
+    "jobs": Share(1000, 100_000, (2, 3, 4, 6, 8), _some_ways(len(WAYS))),
+    "tuning": Share(120, 60_000, (2, 4), _some_ways(2)),
+}
+QUICK: Final = {
+    "jobs": Share(12, 5_000, (2,), _points_named(QUICK_POINTS), faults=10),
+    "tuning": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
+}
+KIND_OF: Final = {kind.section: kind for kind in KINDS}
 
 
 @dataclass
@@ -75,24 +98,18 @@ class Report:
 def main() -> int:
     """Run all parts. Exit codes: 0 no problem, 1 at least one."""
     options = _options()
-    size = QUICK if options.quick else FULL
+    shares = QUICK if options.quick else FULL
+    chosen = {name: share for name, share in shares.items() if options.part in ("", name)}
     report, began = Report(options.seed), time.monotonic()
     print(f"seed {report.seed}: repeat with SEED={report.seed}", flush=True)
-    _in_memory(report, size)
-    # Spawned, not forked: gRPC does not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    with (
-        tempfile.TemporaryDirectory(prefix="chaos-") as folder,
-        ProcessPoolExecutor(ARENAS, context) as pool,
-    ):
-        shares = [(Path(folder), number, report.seed, size) for number in range(ARENAS)]
-        found = list(pool.map(_with_cli, shares))
-    _add_points(report, [outcome for share in found for outcome in share["points"]])
-    _add_faults(report, [met for share in found for met in share["faults"]])
-    _add_races(report, [race for share in found for race in share["races"]])
-    _add_kills(report, [share["kills"] for share in found])
-    _add_kills(report, [share["tuning"] for share in found], "kills with tuning jobs")
-    _add_builds(report, size)
+    for name, share in chosen.items():
+        _walk(report, name, share)
+    if "jobs" in chosen:
+        _mutate(report, options.quick)
+    for name, share in chosen.items():
+        _with_cli(report, name, share)
+    if "jobs" in chosen:
+        _add_builds(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -103,59 +120,72 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
+    parser.add_argument("--part", choices=(*KIND_OF, ""), default="", help="one kind of job alone")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
     return parser.parse_args()
 
 
-def _in_memory(report: Report, size: Size) -> None:
-    walked = run_machine(size.steps, report.seed)
+def _walk(report: Report, name: str, share: Share) -> None:
+    """The state machine, in memory."""
+    walked = run_machine(share.steps, report.seed, KIND_OF[name])
     figure = f"{walked.steps:,} in {walked.examples:,} examples"
-    report.add("state machine steps", figure, walked.violations, asdict(walked))
-    walked = run_machine(size.tuning_steps, report.seed, TUNING_JOB)
-    figure = f"{walked.steps:,} in {walked.examples:,} examples"
-    report.add("  of tuning jobs", figure, walked.violations, asdict(walked))
-    results = run_mutants(names=sample(6, report.seed) if size.quick else ())
+    report.add(_row("state machine steps", name), figure, walked.violations, asdict(walked))
+
+
+def _mutate(report: Report, quick: bool) -> None:
+    results = run_mutants(names=sample(6, report.seed) if quick else ())
     alive = [result.name for result in results if not result.killed]
     figure = f"{len(results) - len(alive)}/{len(results)} killed"
     report.add("mutants of the protocol", figure, alive, [asdict(result) for result in results])
 
 
-def _with_cli(share: tuple[Path, int, int, Size]) -> dict[str, Any]:
-    """Every ARENAS-th trial of each kind, in a cloud of its own."""
-    folder, number, seed, size = share
+def _row(what: str, name: str) -> str:
+    return what if name == "jobs" else f"{what}, {name}"
+
+
+def _with_cli(report: Report, name: str, share: Share) -> None:
+    """The real CLI and the real clients, in clouds of their own."""
+    # Spawned, not forked: gRPC does not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory(prefix="chaos-") as folder,
+        ProcessPoolExecutor(ARENAS, context) as pool,
+    ):
+        arenas = [(Path(folder), name, number, report.seed, share) for number in range(ARENAS)]
+        found = list(pool.map(_in_arena, arenas))
+    _add_points(report, name, [outcome for each in found for outcome in each["points"]])
+    _add_faults(report, name, [met for each in found for met in each["faults"]])
+    _add_races(report, name, [race for each in found for race in each["races"]])
+    _add_kills(report, name, [each["kills"] for each in found])
+
+
+def _in_arena(given: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
+    """Every ARENAS-th trial of each part, in a cloud of its own."""
+    folder, name, number, seed, share = given
 
     def mine(of: Iterable[Any]) -> list[Any]:
         return list(of)[number::ARENAS]
 
-    with Arena(folder / f"arena-{number}") as arena:
+    with Arena(folder / f"arena-{number}", KIND_OF[name]) as arena:
         outcomes = [
             trial.run(arena, point, way, f"p{number}x{index}x:1:1")
-            for index, (point, way) in enumerate(mine(_trials(size)))
+            for index, (point, way) in enumerate(mine(share.points))
         ]
         faults = list(matrix.faults())
-        chosen = faults if not size.quick else random.Random(seed).sample(faults, 10)
+        chosen = random.Random(seed).sample(faults, share.faults or len(faults))
         met = [
-            matrix.meet(arena, given, f"m{number}x{index}")
-            for index, given in enumerate(mine(chosen))
+            matrix.meet(arena, fault, f"m{number}x{index}")
+            for index, fault in enumerate(mine(chosen))
         ]
-        raced = [races.race(arena, n, f"c{number}x{n}:1:1") for n in mine(size.runners)]
-        kills = campaign.run(arena, size.kills // ARENAS, seed + number, _progress(number))
-    with Arena(folder / f"tuning-{number}", TUNING_JOB) as arena:
-        tuning = campaign.run(arena, size.tuning_kills // ARENAS, seed + number, _progress(number))
+        raced = [races.race(arena, n, f"c{number}x{n}:1:1") for n in mine(share.runners)]
+        kills = campaign.run(arena, share.kills // ARENAS, seed + number, _progress(number))
     return {
         "points": [asdict(outcome) for outcome in outcomes],
         "faults": [asdict(fault) for fault in met],
         "races": [asdict(race) for race in raced],
         "kills": asdict(kills),
-        "tuning": asdict(tuning),
     }
-
-
-def _trials(size: Size) -> list[tuple[trial.Point, str]]:
-    if size.quick:
-        return [(p, QUICK_POINTS[p.name]) for p in points.POINTS if p.name in QUICK_POINTS]
-    return [(point, way) for point in points.POINTS for way in WAYS]
 
 
 def _progress(number: int) -> Callable[[campaign.Tally], None]:
@@ -166,28 +196,31 @@ def _progress(number: int) -> Callable[[campaign.Tally], None]:
     return report_progress
 
 
-def _add_points(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_points(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     bad = [f"{o['point']}, {o['way']}: {o['problem']}" for o in found if o["problem"]]
-    report.add("kill points survived", f"{len(found) - len(bad)}/{len(found)}", bad, found)
+    figure = f"{len(found) - len(bad)}/{len(found)}"
+    report.add(_row("kill points survived", name), figure, bad, found)
     for point in points.POINTS:
         times = [o["recovery_seconds"] for o in found if o["point"] == point.name]
         if times:
             figure = f"recovery p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
-            report.add(f"  {point.name}", f"{figure}: {point.what}", (), None)
+            report.add(_row(f"  {point.name}", name), f"{figure}: {point.what}", (), None)
 
 
-def _add_faults(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_faults(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     bad = [f"{met['fault']}: {met['problem']}" for met in found if met["problem"]]
-    report.add("faults met", f"{len(found) - len(bad)}/{len(found)}", bad, found)
+    figure = f"{len(found) - len(bad)}/{len(found)}"
+    report.add(_row("faults met", name), figure, bad, found)
 
 
-def _add_races(report: Report, found: list[dict[str, Any]]) -> None:
+def _add_races(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     bad = [f"{race['runners']} at once: {race['problem']}" for race in found if race["problem"]]
     sizes = ", ".join(str(race["runners"]) for race in found)
-    report.add("ups at once", f"{sizes}: one job each, {len(bad)} problems", bad, found)
+    figure = f"{sizes}: one job each, {len(bad)} problems"
+    report.add(_row("ups at once", name), figure, bad, found)
 
 
-def _add_kills(report: Report, found: list[dict[str, Any]], what: str = "random kills") -> None:
+def _add_kills(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     kills, jobs = (sum(tally[key] for tally in found) for key in ("kills", "jobs"))
     twice = [text for tally in found for text in tally["duplicates"]]
     lost = [text for tally in found for text in tally["lost"]]
@@ -195,22 +228,22 @@ def _add_kills(report: Report, found: list[dict[str, Any]], what: str = "random 
     cancelled = [text for tally in found for text in tally["cancelled"]]
     bound = f"; rate below {3 / kills:.2%} (95 %)" if kills and not twice and not lost else ""
     figure = f"{kills}, {jobs} jobs: {len(twice)} submitted twice, {len(lost)} lost{bound}"
-    if what != "random kills":
+    if KIND_OF[name] is TUNING_JOB:
         figure += f"; {len(cancelled)} trials cancelled"
-    report.add(what, figure, [*twice, *lost, *cancelled], found)
+    report.add(_row("random kills", name), figure, [*twice, *lost, *cancelled], found)
     times = [seconds for tally in found for seconds in tally["recoveries"]]
     if times:
         figure = f"p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
-        report.add("  recovery", figure, (), None)
+        report.add(_row("  recovery", name), figure, (), None)
 
 
-def _add_builds(report: Report, size: Size) -> None:
+def _add_builds(report: Report, quick: bool) -> None:
     """Kills of builds of images, where a builder, a registry and a base image are there."""
     program = find_program()
     if not (program and shutil.which("buildah") and os.geteuid() == 0 and mirror.has_stand_in()):
         report.add("builds of images killed", "not run: see `make containers`", (), None)
         return
-    chosen = build_kills.SAMPLE if size.quick else build_kills.POINTS
+    chosen = build_kills.SAMPLE if quick else build_kills.POINTS
     with build_kills.builds(program, mirror.layout()) as builds:
         found = {str(point): builds.trial(point) for point in chosen}
     bad = [f"{point}: {problem}" for point, problem in found.items() if problem]

@@ -10,8 +10,9 @@
 ``refusals``        what this machine does not run, known before a job is submitted
 ``packages``        the job's own packages on top of such an environment
 ``environment``     environment variables of a training container
+``buckets``         which buckets a job has below ``/gcs``, and what it wrote beside them
 ``gcsfuse``         ``/gcs/BUCKET`` as a folder that is synchronised with the bucket
-``stray_writes``    files that a job wrote below the machine's own ``/gcs``
+``stray_writes``    files that a job wrote below ``/gcs`` and into no bucket
 ``programs``        what a replica starts: a command of this machine, or a container
 ``replica``         one process of a job, as a group of its own
 ``joblog``          the log file of a replica, and when its lines were written

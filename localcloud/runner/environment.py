@@ -5,9 +5,8 @@ doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
 doc:training/distributed-training (CLUSTER_SPEC; "does not set TF_CONFIG for single-replica
 training jobs"). CLUSTER_SPEC of a single replica and its ``job`` string are as seen in the field.
 
-Two things differ on one machine: the host of a single replica is ``localhost``, and ``/gcs/…`` in
-command, args and env values becomes a folder, because nothing may be mounted at ``/gcs`` here. Code
-that has ``/gcs`` written in itself is served in a container only, which has the mount.
+Two things differ on one machine: the host of a single replica is ``localhost``, and where a process
+cannot have a ``/gcs`` of its own, ``/gcs/…`` in command, args and env values becomes a folder.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from typing import Any, Final
 import psutil
 
 from localcloud.containers.host import ContainerHost
-from localcloud.containers.images import registry_path
 from localcloud.errors import (
     CommandNotFoundError,
     JobCancelledError,
@@ -27,18 +26,17 @@ from localcloud.faults.jobs import JobFaults, stockout_message
 from localcloud.home import Home, make_private
 from localcloud.inventory.store import Store
 from localcloud.rpc_code import RpcCode
-from localcloud.runner import environment, machines, replica, stray_writes
+from localcloud.runner import environment, machines, replica
+from localcloud.runner.buckets import JobBuckets
 from localcloud.runner.environment import Placement
 from localcloud.runner.gang import cluster, hosts
 from localcloud.runner.gang.cluster import Replica
 from localcloud.runner.gang.hosts import Host
 from localcloud.runner.gang.life_cycle import Action, Decision, LifeCycle
 from localcloud.runner.gang.running import Gang, Member
-from localcloud.runner.gcsfuse import Mount
 from localcloud.runner.joblog import JobLog
 from localcloud.runner.preparation import Preparation
-from localcloud.runner.programs import ContainerProgram, Launch, Program
-from localcloud.runner.stray_writes import RootWatch
+from localcloud.runner.programs import ContainerProgram, HostProgram, Launch, Program
 from localcloud.vertex.admission import access_of, admit
 from localcloud.vertex.records import JobRecord, JobState, JobTable
 
@@ -82,9 +80,9 @@ class JobRun:
         self.folders = environment.Folders(
             work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
         )
-        self.mounts: list[Mount] = []
         #: Of the primary replica; what concerns all replicas is in it too.
         self.log = JobLog(log_path(home, record.job_id, "workerpool0-0"))
+        self.buckets = self._job_buckets()
 
     def execute(self) -> bool:
         """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
@@ -108,13 +106,11 @@ class JobRun:
             machines.wait_for_machines(self.record, self.faults, self.cancelled, self.log.append)
             if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
                 return False
-            watch = RootWatch()
             try:
                 decision = self._run(members)
             finally:  # also of a job that was cancelled: it may have saved on SIGTERM
-                for mount in self.mounts:
-                    mount.sync(final=True)
-            self._finish(decision, watch.written())
+                self.buckets.close()
+            self._finish(decision, self.buckets.lost())
         except StartRefusedError as error:
             self._end(JobState.FAILED, (error.code, error.message))
         except PreparationError as error:
@@ -128,8 +124,7 @@ class JobRun:
 
     def _run(self, members: Sequence[Replica]) -> Decision:
         """Run all replicas to the end of the job."""
-        self.folders.gcs.mkdir(parents=True, exist_ok=True)
-        self.mounts = self._mounts(members)
+        self.buckets.prepare(members, self.record.output_prefix)
         alone = len(members) == 1
         folders = {each.name: self._folders(each, alone=alone) for each in members}
         first = folders[members[0].name]
@@ -139,6 +134,7 @@ class JobRun:
             tmp=first.tmp,
             log=self.log,
             storage_url=self.storage_url,
+            own_mount=self.buckets.view is not None,
             containers=self.containers,
             notes=self.home.children,
             cancelled=self.cancelled,
@@ -167,6 +163,16 @@ class JobRun:
             )
             return gang.run()
 
+    def _job_buckets(self) -> JobBuckets:
+        return JobBuckets(
+            self.folders.gcs,
+            storage=self.home.storage,
+            store=self.store,
+            access=access_of(self.store, self.record),
+            url=self.storage_url,
+            report=self.log.append,
+        )
+
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
         """A replica's own folders, made; buckets are one folder for all."""
         base = self.folder if alone else self.folder / "replicas" / member.name
@@ -180,6 +186,7 @@ class JobRun:
 
     def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
         log = JobLog(log_path(self.home, self.record.job_id, each.name))
+        folders = self._folders(each, alone=placement.alone)
 
         def launch() -> Launch:
             service = environment.service_variables(
@@ -194,41 +201,24 @@ class JobRun:
             service |= environment.api_variables(self.api_url)
             user = environment.user_variables(each.task, service, program.gcs)
             made = program.launch(service, user)
+            buckets = self.buckets.view if isinstance(program, HostProgram) else None
+            work, hosts_file = folders.work, self._hosts_file()
             try:
-                argv = hosts.command_on(host, self._hosts_file(), made.argv, made.env)
+                argv = hosts.command_on(
+                    host, hosts_file, made.argv, made.env, work=work, buckets=buckets
+                )
             except CommandNotFoundError as error:
                 raise CommandNotFoundError(str(error), each.name) from None
             return replace(made, argv=argv)
 
         primary = each.pool == each.index == 0
-        folders = self._folders(each, alone=placement.alone)
         account = self.record.spec.get("serviceAccount", "")
         return Member(each.name, folders, self.log if primary else log, launch, account)
 
-    def _mounts(self, members: Sequence[Replica]) -> list[Mount]:
-        """The buckets that any replica names; all replicas find them in the same folder."""
-        access = access_of(self.store, self.record)
-        names: set[str] = set()
-        for each in members:
-            names.update(environment.mounted_buckets(each.task))
-            if registry_path(each.task.get("imageUri", "")):  # its code may name the mount itself
-                names.update(environment.named_buckets(each.task, self.record.output_prefix))
-        found: list[Mount] = []
-        for bucket in sorted(names):
-            if self.store.bucket(bucket) is None:
-                self.log.append(f"/gcs/{bucket}: there is no such bucket.")
-                continue
-            folder = self.folders.gcs / bucket
-            mount = Mount(folder, bucket, access, self.storage_url, self.log.append)
-            mount.fill(self.home.storage / bucket)
-            found.append(mount)
-        return found
-
-    def _finish(self, decision: Decision, lost: list[str]) -> None:
-        """Set the final state; ``lost`` are files that the job wrote into no bucket."""
+    def _finish(self, decision: Decision, lost: str) -> None:
+        """Set the final state; ``lost`` says which files the job wrote into no bucket."""
         if decision.action is Action.SUCCEED and lost:
-            text = stray_writes.explain(lost)
-            self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, text))
+            self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, lost))
         elif decision.action is Action.SUCCEED:
             self._end(JobState.SUCCEEDED)
         elif decision.stockout:
@@ -296,8 +286,7 @@ class _JobPorts:
         return self._job.faults.killed(self._job.record, name, ran_seconds)
 
     def tick(self) -> None:
-        for mount in self._job.mounts:
-            mount.sync(final=False)
+        self._job.buckets.sync()
 
 
 def log_path(home: Home, job_id: str, replica_name: str) -> Path:

@@ -24,7 +24,10 @@ from localcloud.vertex.records import JobRecord
 
 
 class Preparation:
-    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica."""
+    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica.
+
+    ``own_mount``: programs of this machine have a ``/gcs`` of their own.
+    """
 
     def __init__(
         self,
@@ -34,12 +37,14 @@ class Preparation:
         tmp: Path,
         log: JobLog,
         storage_url: str,
+        own_mount: bool,
         containers: ContainerHost,
         notes: Path,
         cancelled: threading.Event,
     ) -> None:
         self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
         self.storage_url, self.containers, self.notes = storage_url, containers, notes
+        self.own_mount = own_mount
         self.cancelled = cancelled
         self._pythons: dict[tuple[str, ...], Path] = {}
         self._said: set[str] = set()
@@ -58,7 +63,7 @@ class Preparation:
         python = self._python(package["executorImageUri"], tuple(package["packageUris"]))
         command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
         path = os.pathsep.join([str(python.parent), os.defpath])
-        return HostProgram(command, path, folders, self.storage_url)
+        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
         """The Python of an environment with these packages."""
@@ -104,7 +109,7 @@ class Preparation:
             path = os.pathsep.join([str(base / "bin"), path])
         self._say(f"no container: the command runs on this host in place of {image}")
         command = [*container["command"], *container.get("args", [])]
-        return HostProgram(command, path, folders, self.storage_url)
+        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
 
     def _say(self, text: str) -> None:
         """Log a line once a job, not once a replica."""

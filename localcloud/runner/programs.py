@@ -60,9 +60,18 @@ class Program(Protocol):
 class HostProgram:
     """A command of this machine."""
 
-    def __init__(self, argv: list[str], path: str, folders: Folders, storage_url: str) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        path: str,
+        folders: Folders,
+        storage_url: str,
+        *,
+        own_mount: bool = False,
+    ) -> None:
+        """``own_mount``: it has a ``/gcs`` of its own; else a folder stands for it in paths."""
         self.argv, self.path, self.folders, self.storage_url = argv, path, folders, storage_url
-        self.gcs = folders.gcs
+        self.gcs = Path(MOUNT) if own_mount else folders.gcs
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
         """The command with ``$(VAR)`` and ``/gcs`` replaced."""

@@ -1,13 +1,14 @@
-"""Files that a job wrote below the machine's own ``/gcs``: they are in no bucket.
+"""Files that a job wrote below ``/gcs`` and that are in no bucket: they fail it.
 
-``/gcs`` in a command, an argument or a variable becomes a folder of the job. A path that code makes
-while it runs does not: where the user may write to ``/``, such a file lies on this machine, and the
-job would end SUCCEEDED with its output lost. So what is new there fails the job.
+Else the job would end SUCCEEDED with its output lost. Where a job has no ``/gcs`` of its own, a
+path that code makes while it runs leads to this machine's: what is new there is the job's. Where it
+has one, it may write beside all buckets.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
@@ -33,15 +34,42 @@ class RootWatch:
         return sorted(path for path, stamp in now.items() if self._before.get(path) != stamp)
 
 
+def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
+    """Files in a folder that stands for ``/gcs`` and in none of its buckets, as the job names them.
+
+    Names that begin with a dot are no buckets: what the local cloud itself puts there.
+    """
+    found: list[str] = []
+    for entry in sorted(gcs.iterdir()):
+        if entry.name in buckets or entry.name.startswith("."):
+            continue
+        below = entry.rglob("*") if entry.is_dir() else [entry]
+        found += [f"/gcs/{x.relative_to(gcs)}" for x in below if x.is_symlink() or x.is_file()]
+    return sorted(found)
+
+
+def explain_outside(written: list[str]) -> str:
+    """Why a job with such files failed."""
+    return (
+        f"The job wrote {_some(written)}, which reached no bucket: the local cloud has none by "
+        "this name, the job's account may not use it, or a container does not name it. "
+        "Hint: correct the name, grant roles/storage.objectUser, or pass the path as an argument."
+    )
+
+
 def explain(written: list[str]) -> str:
     """Why a job with these files failed."""
-    more = f" and {len(written) - _NAMED} more" if len(written) > _NAMED else ""
     return (
-        f"The job wrote {', '.join(written[:_NAMED])}{more} on this machine, not into a bucket: "
+        f"The job wrote {_some(written)} on this machine, not into a bucket: "
         "the local cloud replaces /gcs in command, args and env, not in paths that code makes. "
         "Hint: take the path from an argument or a variable, such as AIP_MODEL_DIR, or run the job "
         "in a container."
     )
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{', '.join(paths[:_NAMED])}{more}"
 
 
 def _scan(root: Path) -> dict[str, tuple[int, int]] | None:

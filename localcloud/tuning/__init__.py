@@ -9,6 +9,7 @@
 ``driver``          starts trials, reads their measurements, ends tuning jobs
 ``progress``        what follows from the trials that ended
 ``results``         which trial is the best
+``stopping``        which trials are ended early
 ``parameters``      the search space; values as arguments
 ``exact``           GRID_SEARCH and RANDOM_SEARCH
 ``bayesian``        the default algorithm, stood in for by optuna

@@ -14,6 +14,8 @@ import threading
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -24,8 +26,8 @@ from localcloud.runner.environment import metrics_file
 from localcloud.runner.gang.cluster import REPLICA_BYTES
 from localcloud.runner.job import log_path
 from localcloud.runner.joblog import JobLog
-from localcloud.tuning import bayesian, exact, parameters, progress
-from localcloud.tuning.measurements import read_report
+from localcloud.tuning import bayesian, exact, parameters, progress, stopping
+from localcloud.tuning.measurements import Report, read_report
 from localcloud.tuning.parameters import Parameter
 from localcloud.tuning.records import (
     TrialRecord,
@@ -35,7 +37,7 @@ from localcloud.tuning.records import (
     Value,
 )
 from localcloud.vertex.records import JobRecord, JobState, JobTable, now
-from localcloud.vertex.service import CANCELLABLE, Scheduler, new_id
+from localcloud.vertex.service import CANCELLABLE, Scheduler
 
 _POLL_SECONDS: Final = 0.2
 _PRIMARY: Final = "workerpool0-0"
@@ -50,6 +52,8 @@ class TuningDriver:
         self, home: Home, table: TuningTable, jobs: JobTable, scheduler: Scheduler
     ) -> None:
         self.home, self.table, self.jobs, self.scheduler = home, table, jobs, scheduler
+        #: Last change and size of the metric file of each trial that runs.
+        self._seen: dict[str, tuple[int, int]] = {}
         self._changed = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="tuning", daemon=True)
@@ -113,6 +117,7 @@ class TuningDriver:
         if tuning.state is not JobState.RUNNING and any(trial.start_time for trial in trials):
             waiting = (JobState.QUEUED, JobState.PENDING)
             self.table.move(tuning.job_id, JobState.RUNNING, only_from=waiting)
+        self._stop_early(tuning, trials)
         space = parameters.search_space(tuning.study)
         grid = tuning.study.get("algorithm") == "GRID_SEARCH"
         points = exact.grid_size(space) if grid else None
@@ -136,22 +141,75 @@ class TuningDriver:
         elif job.start_time and trial.state is TrialState.REQUESTED:
             changed = replace(trial, state=TrialState.ACTIVE, start_time=job.start_time)
         else:
+            if trial.start_time and self._has_reported(trial):
+                self._read(tuning, trial)
             return trial
         self.table.change_trial(changed)
         return changed
 
+    def _has_reported(self, trial: TrialRecord) -> bool:
+        """Has the metric file changed since this was asked last?"""
+        try:
+            found = self._metrics_file(trial).lstat()
+        except OSError:
+            return False
+        seen = (found.st_mtime_ns, found.st_size)
+        if self._seen.get(trial.job_id) == seen:
+            return False
+        self._seen[trial.job_id] = seen
+        return True
+
+    def _metrics_file(self, trial: TrialRecord) -> Path:
+        return metrics_file(self.home.jobs / trial.job_id / "gcs", _PRIMARY)
+
+    def _read(self, tuning: TuningRecord, trial: TrialRecord) -> Report:
+        """What a trial that began has reported, which is written to the table."""
+        began = datetime.fromisoformat(trial.start_time or now()).timestamp()
+        report = read_report(
+            self._metrics_file(trial),
+            tuning.study["metrics"],
+            best=tuning.study.get("measurementSelectionType") == "BEST_MEASUREMENT",
+            began=began,
+            known=self.table.measurements(tuning.job_id).get(trial.number, ()),
+        )
+        self.table.put_measurements(trial, report.measurements)
+        return report
+
+    def _stop_early(self, tuning: TuningRecord, trials: list[TrialRecord]) -> None:
+        """End trials by the study's rule; one that is stopped has no reason to be infeasible."""
+        if stopping.MEDIAN not in tuning.study:
+            return
+        reported = self.table.measurements(tuning.job_id)
+        done = [trial.number for trial in trials if trial.state is TrialState.SUCCEEDED]
+        completed = [reported.get(number, []) for number in done]
+        for place, trial in enumerate(trials):
+            if trial.state is TrialState.ACTIVE and (
+                reason := stopping.reason_to_stop(
+                    tuning.study, reported.get(trial.number, ()), completed
+                )
+            ):
+                # Before the CustomJob is cancelled: after a kill the trial still counts as stopped.
+                trials[place] = replace(trial, state=TrialState.STOPPING)
+                self.table.change_trial(trials[place])
+                self._log(trial.job_id, f"trial {trial.number} is stopped early: {reason}")
+            if trials[place].state is TrialState.STOPPING:
+                self._cancel(trial)
+
     def _ended(
         self, tuning: TuningRecord, trial: TrialRecord, job: JobRecord | None
     ) -> TrialRecord:
-        start, end = (job.start_time, job.end_time) if job else (trial.start_time, None)
+        # A trial that began again after a preemption has run since its first start.
+        start = trial.start_time or (job.start_time if job else None)
+        end = job.end_time if job else None
         trial = replace(trial, start_time=start, end_time=end or now())
-        if job is None or job.state is not JobState.SUCCEEDED:
+        stopped = trial.state is TrialState.STOPPING and not trial.infeasible_reason
+        counts = (JobState.SUCCEEDED, *((JobState.CANCELLED,) if stopped else ()))
+        report = self._read(tuning, trial)
+        self._seen.pop(trial.job_id, None)
+        if job is None or job.state not in counts:
             said = job.error_message if job else "its CustomJob was deleted"
             reason = trial.infeasible_reason or said or "its CustomJob did not succeed"
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
-        file = metrics_file(self.home.jobs / job.job_id / "gcs", _PRIMARY)
-        best = tuning.study.get("measurementSelectionType") == "BEST_MEASUREMENT"
-        report = read_report(file, tuning.study["metrics"], best=best)
         if report.measurement is None:
             reason = trial.infeasible_reason or f"The trial is infeasible: {report.missing}."
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
@@ -160,13 +218,20 @@ class TuningDriver:
             trial, state=TrialState.SUCCEEDED, measurement=measured, infeasible_reason=None
         )
 
+    def _cancel(self, trial: TrialRecord) -> None:
+        """Ask its CustomJob to end; asking again changes nothing."""
+        if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
+            self.scheduler.cancel(trial.job_id)
+
+    def _log(self, job_id: str, text: str) -> None:
+        JobLog(log_path(self.home, job_id, _PRIMARY)).append(text)
+
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
         """Ask all trials that are not over to end; asking again changes nothing."""
         for trial in trials:
             if trial.state.over:
                 continue
-            if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
-                self.scheduler.cancel(trial.job_id)
+            self._cancel(trial)
             if trial.state is not TrialState.STOPPING:
                 changed = replace(trial, state=TrialState.STOPPING, infeasible_reason=reason)
                 self.table.change_trial(changed)
@@ -187,8 +252,8 @@ class TuningDriver:
         trial = TrialRecord(tuning.job_id, number, job.job_id, job.name, values)
         self.table.add_trial(trial, job)
         words = " ".join(parameters.arguments(values))
-        log = JobLog(log_path(self.home, job.job_id, _PRIMARY))
-        log.append(f"trial {number} of {tuning.display_name}: {words} ({_algorithm(tuning)})")
+        text = f"trial {number} of {tuning.display_name}: {words} ({_algorithm(tuning)})"
+        self._log(job.job_id, text)
         self.scheduler.submit(job.job_id)
         return trial
 
@@ -229,20 +294,4 @@ def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) 
     for key in ("labels", "encryptionSpec"):
         if key in tuning.request:
             request[key] = tuning.request[key]
-    time = now()
-    return JobRecord(
-        job_id=new_id(),
-        project=tuning.project,
-        number=tuning.number,
-        region=tuning.region,
-        display_name=name,
-        labels=tuning.labels,
-        request=request,
-        state=JobState.QUEUED,
-        create_time=time,
-        start_time=None,
-        end_time=None,
-        update_time=time,
-        error_code=None,
-        error_message=None,
-    )
+    return JobRecord.new(tuning.project, tuning.region, request, JobState.QUEUED)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -21,6 +22,19 @@ CREATE TABLE IF NOT EXISTS trials (
     PRIMARY KEY (tuning_id, number)
 ) WITHOUT ROWID
 """
+_MEASUREMENTS: Final = """
+CREATE TABLE IF NOT EXISTS measurements (
+    tuning_id TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL,
+    elapsed REAL NOT NULL, metrics TEXT NOT NULL,
+    PRIMARY KEY (tuning_id, number, step)
+) WITHOUT ROWID
+"""
+_SURPLUS: Final = (
+    "SELECT step FROM measurements WHERE tuning_id = ? AND number = ?"
+    " ORDER BY step DESC LIMIT -1 OFFSET ?"
+)
+#: Measurements that are kept of a trial: as many as the metric file has of one metric.
+MOST_MEASUREMENTS: Final = 100
 
 #: Value of a parameter: a number, or a category.
 Value = float | int | str
@@ -46,6 +60,8 @@ class Measurement:
 
     step: int
     metrics: dict[str, float]
+    elapsed: float = 0.0
+    """Seconds from the start of the trial."""
 
 
 @dataclass(frozen=True)
@@ -141,19 +157,48 @@ class TuningTable(RecordTable[TuningRecord]):
                 ),
             )
 
+    def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
+        """What the trials of a tuning job reported: by trial, each by its steps."""
+        query = "SELECT * FROM measurements WHERE tuning_id = ? ORDER BY number, step"
+        found: dict[int, list[Measurement]] = {}
+        with self._connect() as db:
+            for row in db.execute(query, (tuning_id,)):
+                measured = Measurement(row["step"], json.loads(row["metrics"]), row["elapsed"])
+                found.setdefault(row["number"], []).append(measured)
+        return found
+
+    def put_measurements(self, trial: TrialRecord, reported: Iterable[Measurement]) -> None:
+        """Add what a trial reported; a step that is there already is written anew.
+
+        Of more than ``MOST_MEASUREMENTS`` those with the highest steps are kept.
+        """
+        key = (trial.tuning_id, trial.number)
+        rows = [(*key, each.step, each.elapsed, json.dumps(each.metrics)) for each in reported]
+        of_trial = "tuning_id = ? AND number = ?"
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.executemany("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?)", rows)
+            db.execute(
+                f"DELETE FROM measurements WHERE {of_trial} AND step IN ({_SURPLUS})",
+                (*key, *key, MOST_MEASUREMENTS),
+            )
+            db.execute("COMMIT")
+
     def delete(self, job_id: str) -> bool:
         """Remove a tuning job, its trials and their CustomJobs; False if there was none."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
             db.execute(f"DELETE FROM {JobTable.table} WHERE job_id IN {known}", (job_id,))
-            db.execute("DELETE FROM trials WHERE tuning_id = ?", (job_id,))
+            for table in ("measurements", "trials"):
+                db.execute(f"DELETE FROM {table} WHERE tuning_id = ?", (job_id,))
             found = db.execute(f"DELETE FROM {self.table} WHERE job_id = ?", (job_id,)).rowcount
             db.execute("COMMIT")
         return found == 1
 
     def _create(self, db: sqlite3.Connection) -> None:
         db.execute(_TRIALS)
+        db.execute(_MEASUREMENTS)
 
 
 def _trial(row: sqlite3.Row) -> TrialRecord:

@@ -6,25 +6,24 @@ States move as a CustomJob's. Which trials there are is decided in ``localcloud.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2, json_format
 
 from infra.customjob.google import vertex_api
-from localcloud.inventory.store import project_number
 from localcloud.tuning.checks import field_errors
-from localcloud.tuning.records import TrialRecord, TuningRecord, TuningTable
+from localcloud.tuning.records import Measurement, TrialRecord, TuningRecord, TuningTable
 from localcloud.vertex.api_errors import failed_precondition, invalid_argument, not_found
 from localcloud.vertex.checks import check_custom_job, resolve_parent
-from localcloud.vertex.records import JobState, now
+from localcloud.vertex.records import JobState
 from localcloud.vertex.service import (
     CANCELLABLE,
     OUTPUT_ONLY,
     JobService,
     list_page,
     message_body,
-    new_id,
 )
 
 KIND: Final = "HyperparameterTuningJob"
@@ -56,23 +55,7 @@ class TuningService:
             if key not in (*OUTPUT_ONLY, "trials")
         }
         self._check(body, project, region)
-        time = now()
-        record = TuningRecord(
-            job_id=new_id(),
-            project=project,
-            number=project_number(project),
-            region=region,
-            display_name=body["displayName"],
-            labels=body.get("labels", {}),
-            request=body,
-            state=JobState.PENDING,
-            create_time=time,
-            start_time=None,
-            end_time=None,
-            update_time=time,
-            error_code=None,
-            error_message=None,
-        )
+        record = TuningRecord.new(project, region, body, JobState.PENDING)
         self._table.insert(record)
         self._driver.wake()
         return to_message(record, [])
@@ -96,7 +79,8 @@ class TuningService:
         self, request: vertex_api.GetHyperparameterTuningJobRequest
     ) -> vertex_api.HyperparameterTuningJob:
         record = self._find(request.name)
-        return to_message(record, self._table.trials(record.job_id))
+        trials = self._table.trials(record.job_id)
+        return to_message(record, trials, self._table.measurements(record.job_id))
 
     def list(
         self, request: vertex_api.ListHyperparameterTuningJobsRequest
@@ -137,16 +121,20 @@ class TuningService:
 
 
 def to_message(
-    record: TuningRecord, trials: list[TrialRecord]
+    record: TuningRecord,
+    trials: list[TrialRecord],
+    measurements: Mapping[int, Sequence[Measurement]] | None = None,
 ) -> vertex_api.HyperparameterTuningJob:
-    """The record as the API's HyperparameterTuningJob."""
+    """The record as the API's HyperparameterTuningJob; ``measurements`` by trial."""
     job = vertex_api.HyperparameterTuningJob()
-    body = {**message_body(record), "trials": [_trial_body(trial) for trial in trials]}
+    reported = measurements or {}
+    bodies = [_trial_body(trial, reported.get(trial.number, ())) for trial in trials]
+    body = {**message_body(record), "trials": bodies}
     json_format.ParseDict(body, vertex_api.HyperparameterTuningJob.pb(job))
     return job
 
 
-def _trial_body(trial: TrialRecord) -> dict[str, Any]:
+def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str, Any]:
     """A trial in the API's JSON form."""
     body: dict[str, Any] = {
         "id": str(trial.number),
@@ -160,9 +148,16 @@ def _trial_body(trial: TrialRecord) -> dict[str, Any]:
     body |= {"endTime": trial.end_time} if trial.end_time else {}
     body |= {"infeasibleReason": trial.infeasible_reason} if trial.infeasible_reason else {}
     if trial.measurement:
-        metrics = trial.measurement.metrics.items()
-        body["finalMeasurement"] = {
-            "stepCount": str(trial.measurement.step),
-            "metrics": [{"metricId": name, "value": value} for name, value in metrics],
-        }
+        body["finalMeasurement"] = _measurement_body(trial.measurement)
+    body["measurements"] = [_measurement_body(each) for each in reported]
     return body
+
+
+def _measurement_body(measurement: Measurement) -> dict[str, Any]:
+    return {
+        "stepCount": str(measurement.step),
+        "elapsedDuration": f"{measurement.elapsed:.6f}s",
+        "metrics": [
+            {"metricId": name, "value": value} for name, value in measurement.metrics.items()
+        ],
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
 
 from localcloud.home import touch_private
-from localcloud.inventory.store import BUSY_SECONDS
+from localcloud.inventory.store import BUSY_SECONDS, project_number
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS {table} (
@@ -90,6 +91,27 @@ class JobRecord:
     update_time: str
     error_code: int | None
     error_message: str | None
+
+    @classmethod
+    def new(cls, project: str, region: str, request: dict[str, Any], state: JobState) -> Self:
+        """A job that begins now, under an id of its own; ``request`` is in the API's JSON form."""
+        time = now()
+        return cls(
+            job_id=new_id(),
+            project=project,
+            number=project_number(project),
+            region=region,
+            display_name=request["displayName"],
+            labels=request.get("labels", {}),
+            request=request,
+            state=state,
+            create_time=time,
+            start_time=None,
+            end_time=None,
+            update_time=time,
+            error_code=None,
+            error_message=None,
+        )
 
     @property
     def name(self) -> str:
@@ -265,3 +287,8 @@ def _used(db: sqlite3.Connection, reservation: str) -> int:
 def now() -> str:
     """The time as records hold it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def new_id() -> str:
+    """An id as the service gives them."""
+    return str(10**18 + secrets.randbelow(8 * 10**18))

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import re
-import secrets
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
@@ -32,7 +31,7 @@ from localcloud.vertex.records import (
     JobState,
     JobTable,
     RecordTable,
-    now,
+    new_id,
 )
 
 _JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)$")
@@ -78,23 +77,7 @@ class JobService:
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
-        time = now()
-        record = JobRecord(
-            job_id=new_id(),
-            project=project,
-            number=project_number(project),
-            region=region,
-            display_name=body["displayName"],
-            labels=body.get("labels", {}),
-            request=body,
-            state=JobState.QUEUED,
-            create_time=time,
-            start_time=None,
-            end_time=None,
-            update_time=time,
-            error_code=None,
-            error_message=None,
-        )
+        record = JobRecord.new(project, region, body, JobState.QUEUED)
         self.jobs.insert(record)
         self.scheduler.submit(record.job_id)
         return to_message(record)
@@ -163,11 +146,6 @@ class JobService:
         if job is None or (job.project, job.region) != (project, region):
             raise not_found(name)
         return job
-
-
-def new_id() -> str:
-    """An id as the service gives them."""
-    return str(10**18 + secrets.randbelow(8 * 10**18))
 
 
 class ListRequest(Protocol):

@@ -93,6 +93,8 @@ def virtual_provider() -> Iterator[None]:
         replaced = {
             "_service": lambda props: PortOfKind(CURRENT.process, module._kind(props)),
             "_intents": lambda props: CURRENT.process,
+            # Reads ahead in a thread of its own, which is no process here and has no turn.
+            "_refusal": lambda news, replaced: "",
             "ProcessEnvironment": lambda **kwargs: CURRENT.process.environment(**kwargs),
             "is_engine_alive": lambda: not CURRENT.process.engine_gone,
             "withdraw": withdraw,

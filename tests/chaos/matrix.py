@@ -11,16 +11,13 @@ from infra.customjob.google import intent_store
 from infra.customjob.google import job_service as client
 from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, SubmissionRequest
 from infra.customjob.protocol.submission import submit
+from infra.customjob.request.job_file import canonical
 from infra.errors import OperatorError
 from localcloud.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
+from tests.chaos.messages import smallest
 
-BODY: Final = (
-    '{"displayName": "x", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'
-    ' "machineSpec": {"machineType": "n1-standard-4"},'
-    ' "containerSpec": {"imageUri": "python:3.11", "command": ["true"]}}]}}'
-)
 DIGEST: Final = "d" * 64
 TRIES: Final = 3
 #: Deadline of a create here, where an answer that is dropped is waited for.
@@ -71,12 +68,14 @@ def faults() -> Iterator[dict[str, Any]]:
 
 def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     """Submit until it succeeds; once more to see that it is adopted."""
+    kind = arena.kind
     arena.no_faults()
     fault = arena.fault(**given)
     labels = {REQUEST_ID_LABEL: job, DIGEST_LABEL: DIGEST[:20]}
     parent = f"projects/{PROJECT}/locations/{REGION}"
-    request = SubmissionRequest(parent, STACK, job, 1, job, BODY, DIGEST, labels)
-    intents = intent_store.connect(PROJECT, BUCKET)
+    body = canonical(smallest(kind, job))
+    request = SubmissionRequest(parent, STACK, job, 1, job, body, DIGEST, labels)
+    intents = intent_store.connect(PROJECT, BUCKET, kind.records)
 
     def attempt() -> str:
         try:
@@ -93,4 +92,6 @@ def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
     problem = "" if happened else "it did not happen"
     if [first] != submitted:
         problem = f"submitted {submitted}, adopted {first or 'none'}"
+    if cancelled := arena.cancelled_trials():
+        problem = f"trials {cancelled} were cancelled"
     return Met(entry.fault.describe(), problem, tries)

@@ -63,7 +63,8 @@ def refresh(arena: Arena, job: str) -> subprocess.Popen[str]:
 
 
 def replace(arena: Arena, job: str) -> subprocess.Popen[str]:
-    urn = f"urn:pulumi:{STACK}::chaos::pulumi-python:dynamic/vertex:CustomJob::{job.split(':')[0]}"
+    type_ = f"pulumi-python:dynamic/vertex:{arena.kind.message}"
+    urn = f"urn:pulumi:{STACK}::chaos::{type_}::{job.split(':')[0]}"
     return arena.up(job, "--replace", urn)
 
 

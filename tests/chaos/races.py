@@ -34,9 +34,11 @@ def race(arena: Arena, runners: int, job: str) -> Race:
             break
     ids = {arena.in_state(_checkpoint(place)).get(request_id, "none") for place in places}
     submitted = {found.job_id for found in arena.submitted(request_id)}
-    if not waiting and len(ids) == 1 and ids == submitted:
+    cancelled = arena.cancelled_trials()
+    if not waiting and len(ids) == 1 and ids == submitted and not cancelled:
         return Race(runners, "")
     words = f"{len(waiting)} failed, states {sorted(ids)}, submitted {sorted(submitted)}"
+    words += f", trials cancelled {cancelled}" if cancelled else ""
     return Race(runners, words)
 
 

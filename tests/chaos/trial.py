@@ -80,7 +80,10 @@ def run(arena: Arena, point: Point, way: str, job: str) -> Outcome:
         took = time.monotonic() - began
         arena.no_faults()  # what is still held goes its way: an orphan may have the last word
         arena.end_all()
-        return Outcome(point.name, way, point.check(arena, job), took, ups)
+        problem = point.check(arena, job)
+        if cancelled := arena.cancelled_trials():
+            problem = problem or f"trials {cancelled} of a tuning job that goes on were cancelled"
+        return Outcome(point.name, way, problem, took, ups)
     except AssertionError as error:
         return Outcome(point.name, way, f"{error}\n{arena.said()[-2000:]}", 0.0, 0)
 

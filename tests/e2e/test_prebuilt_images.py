@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from localcloud.home import Home
+from localcloud.runner.gang.hosts import has_mounts
 from localcloud.vertex.records import JobRecord, JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
@@ -52,6 +53,11 @@ client = storage.Client()
 for variable, file in (("AIP_MODEL_DIR", "m.json"), ("AIP_TENSORBOARD_LOG_DIR", "run1/events.out")):
     bucket, _, prefix = os.environ[variable].removeprefix("gs://").partition("/")
     client.bucket(bucket).blob(prefix + file).upload_from_string(json.dumps(said))
+if sys.argv[2:] == ["own-mount"]:
+    folder = os.path.join("/", "g" + "cs", bucket, prefix)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "made-at-run-time.json"), "w") as opened:
+        json.dump(said, opened)
 """
 
 
@@ -60,7 +66,7 @@ def job(name: str) -> dict[str, Any]:
         "executorImageUri": f"us-docker.pkg.dev/vertex-ai/training/{IMAGES[name]}:latest",
         "packageUris": ["${packages.fit}"],
         "pythonModule": "fit",
-        "args": [name],
+        "args": [name, *(["own-mount"] if has_mounts() else [])],
     }
     spec = {
         "serviceAccount": "${serviceAccounts.trainer}",
@@ -101,3 +107,5 @@ def test_a_job_has_the_framework_of_its_image_and_its_logs_are_in_the_bucket(
     assert said["version"].startswith(f"{version}.")
     assert said["accuracy"] > 0.6
     assert json.loads((folder / "logs/run1/events.out").read_bytes()) == said
+    if has_mounts():
+        assert json.loads((folder / "logs/made-at-run-time.json").read_bytes()) == said

@@ -20,13 +20,20 @@ def problems(data: bytes, shown: str, result: JobFileResult) -> Iterator[Problem
     import psutil
 
     from localcloud.runner.refusals import refusals
+    from localcloud.tuning import stopping
 
-    if result.request is None:
+    request = result.request
+    if request is None:
         return
     free = psutil.virtual_memory().available
-    for found in refusals(result.request.trial, _engine_missing, free):
-        location = _location(data, shown, found.path)
-        yield Problem(found.what, "", found.hint, (), location, RULE, found.level)
+    study = request.message.get("studySpec", {})
+    for found in (
+        *refusals(request.trial, _engine_missing, free),
+        *stopping.stored_only(study),
+    ):
+        location = _location(data, shown, request.kind.path_in_message(found.path))
+        what = found.what.removesuffix(".")
+        yield Problem(what, "", found.hint, (), location, RULE, found.level)
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:

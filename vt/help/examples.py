@@ -115,7 +115,7 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "vt local secret set wandb-api-key",
         "vt local secret set wandb-api-key < key.txt",
     ),
-    "local logs": ("vt local logs titanic --follow",),
+    "local logs": ("vt local logs titanic --follow", "vt local logs titanic-search --trial 3"),
     "local fault": ("vt local fault add jobs preempt", "vt local fault clear"),
     "local fault add": (
         "vt local fault add jobs preempt --match titanic",

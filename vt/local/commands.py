@@ -156,13 +156,16 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Go on until the job ends.")
     ] = False,
     replica: Annotated[str, typer.Option(help="Replica of the job.")] = "workerpool0-0",
+    trial: Annotated[
+        str | None, typer.Option(help="Trial of a tuning job; default: each in turn.")
+    ] = None,
 ) -> None:
-    """Print the log of a job's replica.
+    """Print the log of a job's replica, or of the trials of a tuning job.
 
-    Exit code 0 whatever became of the job, 1 if there is no such job or log.
+    Exit code 0 whatever became of the job, 1 if there is no such job, trial or log.
     """
     from localcloud.home import Home
     from vt.local import joblogs
 
     with plain_errors():
-        joblogs.show(Home.find(), job, replica, follow=follow)
+        joblogs.show(Home.find(), job, replica, follow=follow, trial=trial)

@@ -7,16 +7,20 @@ has addresses. Where there is only 127.0.0.1 (macOS), replicas differ by port.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
+import os
 import secrets
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from localcloud.errors import CommandNotFoundError, StartRefusedError
 from localcloud.processes import succeeds
@@ -24,7 +28,7 @@ from localcloud.rpc_code import RpcCode
 from localcloud.runner.gang import host_launcher
 from localcloud.runner.gang.cluster import PORT, Replica
 
-_LAUNCHER: Final = Path(host_launcher.__file__)
+_LAUNCH: Final = (sys.executable, "-I", "-S", host_launcher.__file__)
 _ATTEMPTS: Final = 50
 _CHECK_SECONDS: Final = 10.0
 #: Second number of the addresses 127.N.x.y: far from 127.0.0.1 and what systems use beside it.
@@ -43,6 +47,24 @@ class Host:
     def entry(self) -> str:
         """``HOST:PORT``, as in CLUSTER_SPEC."""
         return f"{self.name or self.address}:{self.port}"
+
+
+@dataclass(frozen=True)
+class BucketView:
+    """What a program has at ``/gcs``: a folder, with read-only parts."""
+
+    folder: Path
+    read_only: Sequence[str] = ()
+    """Folders in it that the program may not write to."""
+    objects: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """Bucket -> folder of its objects, shown read-only in the folder's (empty) one."""
+
+    def real_path(self, path: Path) -> Path:
+        """Where a path that the program sees lies on this machine."""
+        if path.parts[:2] != ("/", "gcs"):
+            return path
+        bucket, *rest = path.parts[2:] or ("",)
+        return self.objects.get(bucket, self.folder / bucket).joinpath(*rest)
 
 
 def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str, Host]:
@@ -86,28 +108,80 @@ def write_hosts(path: Path, hosts: Mapping[str, Host]) -> None:
 
 
 def command_on(
-    host: Host, hosts_file: Path, argv: Sequence[str], env: Mapping[str, str]
+    host: Host,
+    hosts_file: Path,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    work: Path,
+    buckets: BucketView | None = None,
 ) -> list[str]:
-    """The command line that runs ``argv`` on a host.
+    """The command line that runs ``argv`` in the folder ``work`` on a host with these buckets.
 
     Raises CommandNotFoundError: the launcher would find it out only after the start.
     """
-    if host.name in (None, "localhost"):
+    view: dict[str, Any] = {}
+    if host.name not in (None, "localhost"):
+        view["host"] = {"name": host.name, "hosts": str(hosts_file)}
+    if buckets:
+        root = work.with_name("root")
+        root.mkdir(exist_ok=True)
+        view["gcs"] = _as_view(buckets, root)
+    if not view:
         return [*argv]
-    program = shutil.which(argv[0], path=env.get("PATH"))
-    if program is None:
-        raise CommandNotFoundError(f"{argv[0]}: No such file or directory")
-    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER)]
-    return [*launcher, str(host.name), str(hosts_file), *argv]
+    _check_program(argv[0], env, work, buckets)
+    return [*_LAUNCH, json.dumps(view), *argv]
+
+
+def _as_view(buckets: BucketView, root: Path) -> dict[str, Any]:
+    return {
+        "root": str(root),
+        "folder": str(buckets.folder),
+        "read_only": list(buckets.read_only),
+        "objects": {name: str(folder) for name, folder in buckets.objects.items()},
+    }
+
+
+def _check_program(
+    name: str, env: Mapping[str, str], work: Path, buckets: BucketView | None
+) -> None:
+    """Raise CommandNotFoundError if there is no such program."""
+    number = 0
+    if os.sep in name:
+        path = work / name
+        path = buckets.real_path(path) if buckets else path
+        if not path.exists():
+            number = errno.ENOENT
+        elif path.is_dir() or not os.access(path, os.X_OK):
+            number = errno.EACCES
+    elif shutil.which(name, path=env.get("PATH")) is None:
+        number = errno.ENOENT
+    if number:
+        raise CommandNotFoundError(f"{name}: {os.strerror(number)}")
 
 
 @cache
 def has_namespaces() -> bool:
     """Whether this system gives a process a host name and an ``/etc/hosts`` of its own."""
+    return _can_launch({"host": {"name": "replica-0", "hosts": "/etc/hosts"}})
+
+
+@cache
+def has_mounts() -> bool:
+    """Whether this system gives a process a ``/gcs`` of its own."""
     if sys.platform != "linux":
         return False
-    command = [sys.executable, "-I", "-S", str(_LAUNCHER), "replica-0", "/etc/hosts", "true"]
-    return succeeds(command, _CHECK_SECONDS)
+    with tempfile.TemporaryDirectory() as base:
+        root, gcs, objects = (Path(base, name) for name in ("root", "gcs", "objects"))
+        for folder in (root, gcs / "a", gcs / "b", objects):
+            folder.mkdir(parents=True)
+        return _can_launch({"gcs": _as_view(BucketView(gcs, ["a"], {"b": objects}), root)})
+
+
+def _can_launch(view: Mapping[str, Any]) -> bool:
+    if sys.platform != "linux":
+        return False
+    return succeeds([*_LAUNCH, json.dumps(view), "true"], _CHECK_SECONDS)
 
 
 def _can_bind(address: str, port: int) -> bool:

@@ -68,9 +68,14 @@ class Member:
 
     def clear(self) -> None:
         """Empty its disk: only buckets outlive a restart."""
+        self.remove_root()
         for folder in (self.folders.work, self.folders.tmp):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
+
+    def remove_root(self) -> None:
+        """Remove what its ``/`` was made from, with what it wrote there."""
+        shutil.rmtree(self.folders.work.with_name("root"), ignore_errors=True)
 
 
 @dataclass
@@ -118,6 +123,7 @@ class Gang:
             self._ran += attempt.ran_seconds
             for member in self.members:
                 member.log.stamp()
+                member.remove_root()
             self.ports.tick()
 
     def _watch(self, attempt: _Attempt) -> Decision:

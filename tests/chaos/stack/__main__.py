@@ -9,26 +9,12 @@ from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from infra.customjob.request.job_file import JobRequest, Submission, canonical
 from tests.chaos.impatient import ImpatientJob, ImpatientTuningJob
+from tests.chaos.messages import smallest
 
 PROJECT, REGION = "local-chaos", "us-central1"
 #: Seconds to wait for machines that do not come; 0: not to wait.
 WAIT = float(os.environ.get("CHAOS_WAIT", "0"))
 KIND = TUNING_JOB if os.environ.get("CHAOS_TUNING") else CUSTOM_JOB
-POOL = {
-    "replicaCount": "1",
-    "machineSpec": {"machineType": "n1-standard-4"},
-    "containerSpec": {"imageUri": "python:3.11", "command": ["sleep", "3600"]},
-}
-#: What a tuning job has beside its trials' spec.
-STUDY = {
-    "maxTrialCount": 4,
-    "parallelTrialCount": 2,
-    "studySpec": {
-        "algorithm": "RANDOM_SEARCH",
-        "metrics": [{"metricId": "a", "goal": "MAXIMIZE"}],
-        "parameters": [{"parameterId": "x", "doubleValueSpec": {"minValue": 0, "maxValue": 1}}],
-    },
-}
 
 
 async def reached(name: str) -> None:
@@ -41,9 +27,7 @@ async def reached(name: str) -> None:
 
 for text in os.environ["CHAOS_JOBS"].split():
     name, version, run = text.split(":")
-    spec = {"labels": {"v": version}, KIND.spec: {"workerPoolSpecs": [POOL]}}
-    study = STUDY if KIND is TUNING_JOB else {}
-    body = canonical({"displayName": name, **spec, **study})
+    body = canonical(smallest(KIND, name) | {"labels": {"v": version}})
     job = (ImpatientTuningJob if KIND is TUNING_JOB else ImpatientJob)(
         name,
         request=JobRequest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -28,8 +29,13 @@ FOREIGN: Final = frozenset({"CalledProcessError", "NotFound", "ValidationError"}
 EXCEPTION: Final = re.compile(r"^class (\w+)\(", re.MULTILINE)
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@functools.cache
+def texts() -> tuple[tuple[str, str], ...]:
     """(Name, text) of each page, and of each docstring of a module, class or function."""
+    return tuple(read_texts())
+
+
+def read_texts() -> Iterator[tuple[str, str]]:
     for name in files():
         if name.endswith(".md") and name not in HISTORY and not name.startswith("tests/"):
             yield name, (ROOT / name).read_text()

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SHELLS = [found for name in ("dash", "bash") if (found := shutil.which(name))]
 #: Stands for pytest, which ends with 2 when it is interrupted, and when it cannot collect.
 STAND_IN = """#!/bin/sh
+echo "bytecode is ${PYTHONDONTWRITEBYTECODE:-written}"
 case "$1" in
 *"$BAD"*) [ -z "$INTERRUPT" ] || kill -INT "$PPID"; exit 2 ;;
 esac
@@ -51,3 +52,9 @@ def test_an_interrupt_ends_all_of_it(shell: str, pytest_command: str) -> None:
     done = run(shell, pytest_command, BAD="chaos", INTERRUPT="yes")
     assert done.returncode == 130
     assert done.stdout.count("==") == 2  # the tier that was interrupted, and the one before it
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_tests_import_is_compiled_once(shell: str, pytest_command: str) -> None:
+    done = run(shell, pytest_command, BAD="none of them", INTERRUPT="", PYTHONDONTWRITEBYTECODE="1")
+    assert done.stdout.count("bytecode is written\n") == done.stdout.count("== ") == 4

@@ -11,6 +11,7 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 
 from localcloud import processes
+from localcloud.runner.gang import hosts
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
 JobState = vertex.JobState
@@ -152,7 +153,11 @@ def test_a_bucket_the_code_would_be_refused_fails_the_job(cloud_with_storage: Cl
     assert cloud.run(spec).state == JobState.JOB_STATE_SUCCEEDED
 
 
-def test_gcs_is_a_folder_whose_files_are_objects(cloud_with_storage: Cloud) -> None:
+def test_gcs_is_a_folder_whose_files_are_objects(
+    cloud_with_storage: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where this system gives a job no ``/gcs`` of its own."""
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
     cloud = cloud_with_storage
     data, out = cloud.bucket("data"), cloud.bucket("out")
     data.blob("in/a.txt").upload_from_string("from the bucket")

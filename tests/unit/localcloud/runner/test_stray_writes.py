@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from localcloud.runner import stray_writes
+from localcloud.runner.gang import hosts
 from localcloud.runner.stray_writes import RootWatch, explain
 from tests.unit.localcloud.conftest import Cloud, command_job
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stands for the ``/gcs`` of a machine on which the user may write to ``/``."""
+    """Stands for the ``/gcs`` of a machine on which the user may write to ``/``.
+
+    Jobs have none of their own there.
+    """
+    monkeypatch.setattr(hosts, "has_mounts", lambda: False)
     folder = tmp_path / "root" / "gcs"
     monkeypatch.setattr(stray_writes, "ROOT", folder)
     return folder

@@ -14,6 +14,8 @@ from localcloud.tuning.records import Measurement
 
 UP = [{"metricId": "m", "goal": "MAXIMIZE"}]
 DOWN = [{"metricId": "m", "goal": "MINIMIZE"}]
+#: A start after every report: nothing has elapsed.
+LATER = 1e12
 TWO = [*UP, {"metricId": "k", "goal": "MINIMIZE"}]
 
 
@@ -33,7 +35,7 @@ def read(
 ) -> Report:
     file = folder / "metrics"
     file.write_bytes(data)
-    return read_report(file, metrics, best=best)
+    return read_report(file, metrics, best=best, began=LATER)
 
 
 def test_the_last_and_the_best_measurement(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_of_a_file_of_two_gigabytes_only_the_end_is_read(tmp_path: Path) -> None
         opened.truncate(2 << 30)  # takes no room: it is a hole
         opened.seek(0, os.SEEK_END)
         opened.write(b"\n" + lines(report(1, m=0.5)))
-    assert read_report(file, UP, best=False).measurement == Measurement(1, {"m": 0.5})
+    assert read_report(file, UP, best=False, began=LATER).measurement == Measurement(1, {"m": 0.5})
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "device"])
@@ -111,6 +113,62 @@ def test_anything_but_a_file_of_the_trial_is_no_report(tmp_path: Path, kind: str
             os.mkfifo(file)
         case "device":
             file.symlink_to("/dev/zero")
-    found = read_report(file, UP, best=False)
+    found = read_report(file, UP, best=False, began=LATER)
     assert found.measurement is None
     assert "CLOUD_ML_HP_METRIC_FILE was not written" in found.missing
+
+
+def test_measurements_are_in_the_order_of_their_steps_with_the_time_since_the_start(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "metrics"
+    reports = [report(2, m=0.9), report(1, m=0.5), report(1, k=4), report(3, k=5)]
+    for place, each in enumerate(reports):
+        each["timestamp"] = 1000.0 + place
+    file.write_bytes(lines(*reports))
+    found = read_report(file, TWO, best=False, began=999.5)
+    assert found.measurements == (
+        Measurement(1, {"m": 0.5, "k": 4}, 2.5),
+        Measurement(2, {"m": 0.9}, 0.5),
+        Measurement(3, {"k": 5}, 3.5),
+    )
+    assert found.measurement == Measurement(1, {"m": 0.5, "k": 4}, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "elapsed"),
+    [(5.0, 0.0), (1e30, 20.0), ("nan", 20.0), (None, 20.0), ([], 20.0), ("1011", 11.0)],
+)
+def test_a_report_is_between_the_start_and_the_last_change_of_the_file(
+    tmp_path: Path, timestamp: Any, elapsed: float
+) -> None:
+    file = tmp_path / "metrics"
+    file.write_bytes(lines({"m": 1, "global_step": 1, "timestamp": timestamp}))
+    os.utime(file, (1020, 1020))
+    [only] = read_report(file, UP, best=False, began=1000).measurements
+    assert only.elapsed == elapsed
+
+
+@pytest.mark.parametrize("left", [b"", b'{"m": "0.1", "glo', lines(report(4, m=0.4))])
+def test_what_was_read_before_counts_while_the_file_is_written_anew(
+    tmp_path: Path, left: bytes
+) -> None:
+    known = [Measurement(1, {"m": 0.9}, 1), Measurement(4, {"m": 0.4}, 2)]
+    file = tmp_path / "metrics"
+    file.write_bytes(left)
+    last = read_report(file, UP, best=False, began=LATER, known=known)
+    assert [each.step for each in last.measurements] == [1, 4]
+    assert last.measurement is not None
+    assert last.measurement.step == 4
+    best = read_report(file, UP, best=True, began=LATER, known=known)
+    assert best.measurement == known[0]
+
+
+def test_reports_without_steps_are_no_further_ones_when_they_are_read_again(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "metrics"
+    file.write_bytes(lines({"m": 1}, {"m": 2}))
+    once = read_report(file, UP, best=False, began=LATER).measurements
+    again = read_report(file, UP, best=False, began=LATER, known=once).measurements
+    assert [each.step for each in again] == [each.step for each in once] == [0, 1]

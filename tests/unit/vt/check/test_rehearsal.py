@@ -30,8 +30,10 @@ def checkout(tmp_path: Path) -> Path:
     return copy_project(tmp_path)
 
 
-def check(checkout: Path, image: str, stack: str) -> tuple[int, list[dict[str, Any]]]:
-    (checkout / "jobs/new.yaml").write_text(JOB.format(image=image))
+def check(
+    checkout: Path, image: str, stack: str, text: str = ""
+) -> tuple[int, list[dict[str, Any]]]:
+    (checkout / "jobs/new.yaml").write_text(text or JOB.format(image=image))
     command = [sys.executable, "-m", "vt.cli", "check", "jobs/new.yaml", "-s", stack]
     env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(checkout)}
     done = subprocess.run([*command, "--format", "json"], cwd=checkout, env=env,
@@ -54,3 +56,39 @@ def test_an_image_with_one_is_not(checkout: Path) -> None:
 def test_a_stack_in_the_cloud_is_not_judged_by_this_machine(checkout: Path) -> None:
     _, found = check(checkout, "tf-cpu.2-9.py310", "dev")
     assert found == []
+
+
+def tuned(checkout: Path, image: str, stopping: str) -> str:
+    """The tuning job of this checkout with another image and a way of stopping."""
+    text = (checkout / "jobs/titanic-tuning.yaml").read_text()
+    text = text.replace(', "${packages.vertex-job}"', "")  # the local stack has none
+    text = text.replace("studySpec:\n", f"studySpec:\n  {stopping}\n")
+    return text.replace("pytorch-xla.2-4.py310", image)
+
+
+@pytest.mark.parametrize(
+    "stopping",
+    ["decayCurveStoppingSpec: {}", "convex_automated_stopping_spec: {}",
+     "studyStoppingConfig: {maxNumTrialsNoProgress: 3}"],
+)  # fmt: skip
+def test_a_rule_of_stopping_that_is_stored_only_is_found_at_its_line(
+    checkout: Path, stopping: str
+) -> None:
+    text = tuned(checkout, "pytorch-xla.2-4.py310", stopping)
+    code, [only] = check(checkout, "", "local", text)
+    assert (code, only["level"]) == (0, "warning")
+    assert text.splitlines()[only["line"] - 1].strip() == stopping
+    assert "stored and not carried out here" in only["message"]
+    assert check(checkout, "", "dev", text)[1] == []
+
+
+def test_the_rule_of_the_median_is_carried_out(checkout: Path) -> None:
+    text = tuned(checkout, "pytorch-xla.2-4.py310", "medianAutomatedStoppingSpec: {}")
+    assert check(checkout, "", "local", text) == (0, [])
+
+
+def test_an_image_of_trials_without_a_stand_in_is_found_at_its_line(checkout: Path) -> None:
+    text = tuned(checkout, "tf-cpu.2-9.py310", "algorithm: RANDOM_SEARCH")
+    code, [only] = check(checkout, "", "local", text)
+    assert (code, only["level"]) == (1, "error")
+    assert "tf-cpu.2-9" in text.splitlines()[only["line"] - 1]

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -225,19 +224,20 @@ def test_nothing_is_written_through_a_link(
 
 
 def test_a_large_file_goes_on_where_a_kill_left_it(
-    front: StorageFront, bucket: storage.Bucket, tmp_path: Path
+    front: StorageFront, bucket: storage.Bucket, home: Home, tmp_path: Path
 ) -> None:
     big = tmp_path / "big.bin"
-    data = os.urandom(MIB) * 96
+    data = os.urandom(MIB) * 65  # three parts of at most 32 MiB
+    table = FaultTable(home.faults)
+    held = table.add(Fault.parse(service="storage", kind="hold", nth=4, match="big"))
     big.write_bytes(data)
     command = [sys.executable, "-m", "vt.cli", "data", "push", "data", str(big)]
     push = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(fixture_project.ROOT)})
-    parts = front_uploads(front)
-    while not any(path.stat().st_size for path in parts.glob("*.part")):
-        assert push.poll() is None, "the push ended before it was killed"
-        time.sleep(0.002)
+    table.wait_held(held, 60)  # the first part has arrived
     push.send_signal(signal.SIGKILL)
     push.wait()
+    table.clear(held)
+    parts = front_uploads(front)
     arrived = max(path.stat().st_size for path in parts.glob("*.part"))
     assert 0 < arrived < len(data)
     note = next(sessions.folder().glob("*.json"))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sqlite3
 from collections.abc import Callable
 
 import pytest
 from typer.testing import CliRunner
 
 from localcloud.home import Home
+from localcloud.runner.joblog import JobLog
 from localcloud.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable
 from localcloud.vertex.records import JobState, JobTable
 from tests.unit.localcloud.conftest import Cloud
@@ -21,7 +25,8 @@ def table(home: Home, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
     monkeypatch.setenv("VT_LOCAL_HOME", str(home.root))
     made = TuningTable(home.database)
     values = {**vars(job_row("7", {})), "display_name": "tuned", "state": JobState.RUNNING}
-    request = {"maxTrialCount": 4, "parallelTrialCount": 2}
+    study = {"metrics": [{"metricId": "accuracy", "goal": "MAXIMIZE"}]}
+    request = {"maxTrialCount": 4, "parallelTrialCount": 2, "studySpec": study}
     made.insert(TuningRecord(**{**values, "request": request}))
     JobTable(home.database).list()  # makes its table
     for number, state in enumerate((TrialState.SUCCEEDED, TrialState.ACTIVE), 1):
@@ -52,3 +57,63 @@ def test_down_cancels_tuning_jobs_so_that_the_next_server_starts_no_further_tria
         TrialState.SUCCEEDED,
         TrialState.INFEASIBLE,
     ]
+
+
+@pytest.fixture
+def logged(home: Home, table: TuningTable) -> TuningTable:
+    """Both trials have a log; stack `dev` calls the tuning job `search`."""
+    for number in (1, 2):
+        JobLog(home.jobs / f"7{number}" / "logs" / "workerpool0-0.log").append(f"of trial {number}")
+    name = "projects/1/locations/us-central1/hyperparameterTuningJobs/7"
+    resource = {"custom": True, "type": "t", "urn": "urn::search", "id": name}
+    file = home.pulumi / ".pulumi" / "stacks" / "p" / "dev.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"checkpoint": {"latest": {"resources": [resource]}}}))
+    return table
+
+
+def logs(*words: str) -> list[str]:
+    """Lines of ``vt local logs``, without their times."""
+    done = CliRunner().invoke(app, ["local", "logs", *words])
+    assert done.exit_code == 0, done.output
+    return [re.sub(r"\[.*?\] ", "", line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("name", ["tuned", "search", "7"])
+def test_the_logs_of_a_tuning_job_are_those_of_its_trials(logged: TuningTable, name: str) -> None:
+    assert logs(name) == ["trial 1 | of trial 1", "trial 2 | of trial 2"]
+    assert logs(name, "--trial", "2") == ["of trial 2"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--trial", "2"), ("tuned-trial-2",), ("search-trial-2",), ("72",)]
+)
+def test_a_trial_is_found_by_its_name(
+    logged: TuningTable, home: Home, words: tuple[str, ...]
+) -> None:
+    jobs = JobTable(home.database)
+    with sqlite3.connect(home.database) as db:  # as the driver names them
+        db.execute("UPDATE custom_jobs SET display_name = 'tuned-trial-' || substr(job_id, 2)")
+    assert {job.display_name for job in jobs.list()} == {"tuned-trial-1", "tuned-trial-2"}
+    assert logs(*words) == ["of trial 2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("tuned", "--trial", "9"), "has no trial '9'. Hint: there are: 1, 2."),
+        (("search-trial-9",), "has no trial '9'. Hint: there are: 1, 2."),
+        (("tuned", "-f"), "cannot be followed at once. Hint: choose one with --trial: 2."),
+        (("71", "--trial", "1"), "has no trials. Hint: leave --trial out."),
+        (("tuned", "--replica", "workerpool1-0"), "has a log of workerpool1-0."),
+        (("nobody",), "there is no job 'nobody'. Hint: there are: tuned."),
+        (("nobody-trial-1",), "there is no job 'nobody-trial-1'. Hint: there are: tuned."),
+    ],
+)
+def test_logs_that_are_not_there_are_one_line(
+    logged: TuningTable, words: tuple[str, ...], text: str
+) -> None:
+    done = CliRunner().invoke(app, ["local", "logs", *words])
+    assert done.exit_code == 1
+    assert text in done.stderr
+    assert len(done.stderr.splitlines()) == 1

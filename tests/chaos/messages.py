@@ -1,0 +1,29 @@
+"""The smallest messages that the chaos suites send, one of each kind of job."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from infra.customjob.kinds import TUNING_JOB, JobKind
+
+_POOL: Final = {
+    "replicaCount": "1",
+    "machineSpec": {"machineType": "n1-standard-4"},
+    "containerSpec": {"imageUri": "python:3.11", "command": ["sleep", "3600"]},
+}
+#: What a tuning job has beside the spec of its trials.
+_STUDY: Final = {
+    "maxTrialCount": 4,
+    "parallelTrialCount": 2,
+    "studySpec": {
+        "algorithm": "RANDOM_SEARCH",
+        "metrics": [{"metricId": "a", "goal": "MAXIMIZE"}],
+        "parameters": [{"parameterId": "x", "doubleValueSpec": {"minValue": 0, "maxValue": 1}}],
+    },
+}
+
+
+def smallest(kind: JobKind, name: str) -> dict[str, Any]:
+    """A job of this kind, in the API's JSON form."""
+    study = _STUDY if kind is TUNING_JOB else {}
+    return {"displayName": name, kind.spec: {"workerPoolSpecs": [_POOL]}, **study}

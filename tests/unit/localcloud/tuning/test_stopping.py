@@ -1,0 +1,127 @@
+"""The rule of the median: which trials it ends, by the definition of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localcloud.tuning.records import Measurement
+from localcloud.tuning.stopping import reason_to_stop
+from tests.unit.localcloud.conftest import Cloud, wait_until
+from tests.unit.localcloud.tuning.studies import (
+    JobState,
+    TrialState,
+    get,
+    python,
+    run,
+    submit,
+    tuning,
+    wait,
+)
+
+UP: dict[str, Any] = {
+    "metrics": [{"metricId": "m", "goal": "MAXIMIZE"}],
+    "medianAutomatedStoppingSpec": {},
+}
+DOWN = {**UP, "metrics": [{"metricId": "m", "goal": "MINIMIZE"}]}
+BY_TIME = {**UP, "medianAutomatedStoppingSpec": {"useElapsedDuration": True}}
+
+
+def curve(*values: float, apart: float = 1) -> list[Measurement]:
+    """A value a step, each ``apart`` seconds after the one before."""
+    return [Measurement(n, {"m": value}, n * apart) for n, value in enumerate(values, 1)]
+
+
+#: Means up to step 2: 0.3, 0.5, 0.7; up to step 3: 0.4, 0.6, 0.8.
+COMPLETED = [curve(0.2, 0.4, 0.6), curve(0.4, 0.6, 0.8), curve(0.6, 0.8, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("study", "trial", "stops"),
+    [
+        (UP, curve(0.1, 0.49), True),
+        (UP, curve(0.1, 0.5), False),  # strictly below
+        (UP, curve(0.55, 0.1), False),  # its best counts, not its last
+        (UP, curve(0.55, 0.1, 0.1), True),  # at step 3 the median is 0.6
+        (DOWN, curve(0.9, 0.51), True),
+        (DOWN, curve(0.9, 0.5), False),
+        (BY_TIME, curve(0.55, apart=3), True),  # one step, as late as their third
+        (UP, curve(0.55, apart=3), False),
+        (UP, [], False),
+        (UP, [Measurement(1, {"other": 0.0})], False),
+        (UP, [Measurement(0, {"m": 0.0})], False),  # none of them had begun to report
+        ({"metrics": UP["metrics"]}, curve(0.0, 0.0), False),
+        ({"metrics": UP["metrics"], "decayCurveStoppingSpec": {}}, curve(0.0, 0.0), False),
+    ],
+)
+def test_a_trial_below_the_median_of_the_completed_ones_is_stopped(
+    study: dict[str, Any], trial: list[Measurement], stops: bool
+) -> None:
+    assert bool(reason_to_stop(study, trial, COMPLETED)) is stops
+
+
+def test_nothing_is_stopped_before_a_trial_is_complete() -> None:
+    assert not reason_to_stop(UP, curve(0.0), [])
+    assert not reason_to_stop(UP, curve(0.0), [[]])
+
+
+def test_the_reason_names_both_values_as_they_were_reported() -> None:
+    said = reason_to_stop(DOWN, curve(0.9, 0.75), COMPLETED)
+    assert said == (
+        "its best m at step 2, 0.75, is worse than 0.5, the median of 3 completed trials "
+        "(medianAutomatedStoppingSpec)"
+    )
+
+
+#: Trials report lr at steps 1 and 2; one with a small lr never ends by itself.
+SLOW = """
+import json, os, sys, time
+rate = float(sys.argv[2])
+with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a", buffering=1) as file:
+    for step in (1, 2):
+        print(json.dumps({"accuracy": rate, "global_step": step, "timestamp": time.time()}),
+              file=file)
+if rate < 0.5:
+    time.sleep(600)
+"""
+#: The grid from the top: trials of 0.8 and 0.6 are complete before those that would be stopped.
+CATEGORIES = {"parameter_id": "lr", "categorical_value_spec": {"values": ["0.8", "0.6", "0.2"]}}
+
+
+def stopping(**study: Any) -> dict[str, Any]:
+    search = {"algorithm": "GRID_SEARCH", "median_automated_stopping_spec": {}, **study}
+    return tuning(python(SLOW), trials=3, parallel=1, parameters=[CATEGORIES], study=search)
+
+
+@pytest.mark.parametrize("selection", ["LAST_MEASUREMENT", "BEST_MEASUREMENT"])
+def test_a_stopped_trial_succeeds_with_what_it_reported(cloud: Cloud, selection: str) -> None:
+    done = run(cloud, stopping(measurement_selection_type=selection))
+    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
+    assert [trial.state for trial in done.trials] == [TrialState.SUCCEEDED] * 3
+    last = done.trials[2]
+    assert last.final_measurement.metrics[0].value == 0.2
+    assert [each.step_count for each in last.measurements] == [1, 2]
+    assert [each.metrics[0].value for each in last.measurements] == [0.2, 0.2]
+    assert not last.infeasible_reason
+    job = cloud.client.get_custom_job(name=last.custom_job)
+    assert job.state == JobState.JOB_STATE_CANCELLED
+    assert "trial 3 is stopped early: its best accuracy at step 2, 0.2, is worse" in cloud.log(job)
+
+
+def test_without_the_rule_a_trial_that_is_worse_goes_on_until_it_is_cancelled(
+    cloud: Cloud,
+) -> None:
+    job = stopping()
+    del job["study_spec"]["median_automated_stopping_spec"]
+    name = submit(cloud, job)
+    wait_until(lambda: len([t for t in get(cloud, name).trials if t.measurements]) == 3)
+    last = get(cloud, name).trials[2]
+    assert last.state == TrialState.ACTIVE
+    assert last.measurements[0].elapsed_duration.total_seconds() >= 0
+    cloud.client.cancel_hyperparameter_tuning_job(name=name)
+    done = wait(cloud, name)
+    assert done.state == JobState.JOB_STATE_CANCELLED
+    assert done.trials[2].state == TrialState.INFEASIBLE
+    assert done.trials[2].measurements
+    assert not done.trials[2].final_measurement.metrics
