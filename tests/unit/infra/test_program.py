@@ -10,7 +10,7 @@ from infra import program
 from infra.errors import ConfigError
 from infra.plan import grants as grants_table
 from infra.stack import with_packages
-from tests.fixture_project import PROJECT
+from tests.fixture_project import PROJECT, ROOT
 from tests.unit.infra.recorder import Recorder, grants, registered, settings
 
 
