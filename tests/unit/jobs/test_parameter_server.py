@@ -1,18 +1,12 @@
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import numpy as np
 
 from tests.fixture_project import SAMPLES as JOBS
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from tests.unit.localcloud.conftest import free_port
 
 
 def test_workers_and_servers_train_together_until_the_primary_saves(tmp_path):
