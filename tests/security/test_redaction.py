@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from infra.customjob.google.vertex_api import CustomJob, JobState
 from infra.errors import CommandError, EventParseError, OperatorError, PreviewError
+from tests.fixture_project import PROJECT
 from vt.cli import app
 from vt.console import console, show_facts, table
 from vt.deploy import sources
@@ -164,7 +165,7 @@ def test_a_mistake_in_a_stack_file_is_reported_without_the_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:
     (tmp_path / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
-    stack = (ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8")
+    stack = (PROJECT / "Pulumi.dev.yaml").read_text(encoding="utf-8")
     stack = re.sub(r"gcp:region: .*", f"gcp:region: {TOKEN}", stack)
     extra = f'  vertex-training:registry: {{keepVersions: "https://me:{PASSWORD}@x"}}\n'
     (tmp_path / "Pulumi.dev.yaml").write_text(f"{stack}{extra}", encoding="utf-8")

@@ -10,7 +10,8 @@ from infra import program
 from infra.errors import ConfigError
 from infra.plan import grants as grants_table
 from infra.stack import with_packages
-from tests.unit.infra.recorder import ROOT, Recorder, grants, registered, settings
+from tests.fixture_project import PROJECT, ROOT
+from tests.unit.infra.recorder import Recorder, grants, registered, settings
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():
@@ -215,7 +216,7 @@ def test_a_stack_over_its_limits_registers_nothing():
     recorder = Recorder()
     pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
     with pytest.raises(ConfigError) as failed:
-        program.deploy(with_packages(over, ROOT))
+        program.deploy(with_packages(over, PROJECT))
     rules = {problem.rule for problem in failed.value.problems}
     assert rules == {"limit-job-cost", "limit-region"}
     assert recorder.registered == {}

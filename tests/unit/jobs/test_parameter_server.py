@@ -2,13 +2,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
+from tests.fixture_project import SAMPLES as JOBS
 from tests.unit.localcloud.conftest import free_port
-
-JOBS = Path(__file__).parents[3] / "jobs"
 
 
 def test_workers_and_servers_train_together_until_the_primary_saves(tmp_path):
