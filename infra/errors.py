@@ -75,9 +75,13 @@ class Location:
 class Mend:
     """What certainly mends a problem, as an edit of the entry at its path."""
 
-    action: Literal["rename", "value", "remove"]
+    action: Literal["rename", "value", "remove", "move", "split"]
     to: str | int | bool = ""
     """The new key, or the new value."""
+    at: Path = ()
+    """The entry, if it is not the one at the problem's path."""
+    target: Path = ()
+    """The mapping that an entry moves to."""
     guessed: bool = False
     """Whether it is right only if nothing else is wrong because of it."""
 

@@ -120,6 +120,11 @@ class Home:
         return self.root / "jobs"
 
     @property
+    def wheels(self) -> Path:
+        """What was built of the packages of jobs, by content (``localcloud.runner.packages``)."""
+        return self.root / "wheels"
+
+    @property
     def secrets(self) -> Path:
         """Values of secrets: a folder a project, in it one a secret."""
         return self.root / "secrets"

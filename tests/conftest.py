@@ -7,8 +7,9 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests import fixture_project
 from vt.proxies import exempt_loopback
 from vt.user import set_user_variables
 
@@ -28,6 +30,8 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("any machine")
+
+sys.addaudithook(fixture_project.refuse_samples)
 
 # Tests call and start what `vt` would have prepared for.
 exempt_loopback(os.environ)
@@ -82,18 +86,32 @@ class Checkout:
         return json.loads(self.shell(f"pulumi preview -s {stack} --json").stdout)
 
 
-def copy_checkout(target: Path) -> Checkout:
-    """Copy every file git would commit; the environment is shared."""
+def copy_checkout(target: Path, *, sample_code: bool = True, samples: bool = False) -> Checkout:
+    """Copy every file git would commit; the environment is shared.
+
+    The stacks are those of ``tests/fixtures/project``, and with ``samples`` those of the
+    repository. ``sample_code`` keeps the code below ``jobs/``, for stories that run it.
+    """
+    with fixture_project.reading_samples() if samples else nullcontext():
+        _copy_files(target, sample_code=sample_code, samples=samples)
+    if not samples:
+        fixture_project.lay_over(target, sample_code=sample_code)
+    (target / ".venv").symlink_to(ROOT / ".venv")
+    return Checkout(target, target / ".vt-local")
+
+
+def _copy_files(target: Path, *, sample_code: bool, samples: bool) -> None:
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, check=True,
     ).stdout.decode()  # fmt: skip
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
+        left_out = fixture_project.is_stack_file(name) or (
+            not sample_code and fixture_project.is_sample(name)
+        )
+        if (ROOT / name).is_file() and (samples or not left_out):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
-    (target / ".venv").symlink_to(ROOT / ".venv")
-    return Checkout(target, target / ".vt-local")
 
 
 @contextmanager

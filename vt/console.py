@@ -22,8 +22,12 @@ from vt.engine.values import redact
 _PLAIN_WIDTH: Final = 10_000
 #: Longest word of a cell that is kept whole where columns have to share a narrow terminal.
 _MAX_WORD: Final = 20
+#: Heading of the column that goes below the first one where there is no room for both.
+_ID: Final = "ID"
 #: What any other column needs.
 _LEAST: Final = 8
+#: What it gets where ids need the rest.
+_NARROW: Final = 4
 
 
 def console() -> Console:
@@ -74,14 +78,42 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
     from rich.table import Table
 
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    cells = [[plain_lines(redact(cell)) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    words = [not any(" " in cell for cell in column) for column in zip(*cells, strict=True)]
-    whole = [word and width <= _MAX_WORD for word, width in zip(words, widths, strict=False)]
-    needed = sum(width if kept else _LEAST for width, kept in zip(widths, whole, strict=False))
-    fits = needed + (len(columns) - 1) * 2 <= shutil.get_terminal_size().columns
-    for number, column in enumerate(columns):
-        made.add_column(column, overflow="fold", no_wrap=fits and bool(whole) and whole[number])
+    cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
+    whole, fits = _whole(columns, cells)
+    if not fits and columns[-1] == _ID and len(columns) > 1:
+        columns, cells = _stacked(columns, cells)
+        whole, _ = _whole(columns, cells)
+    for column, kept in zip(columns, whole, strict=True):
+        made.add_column(column, overflow="fold", no_wrap=kept)
     for row in cells:
         made.add_row(*row)
     return made
+
+
+def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
+    """Which columns are not folded, and whether that is all of those that should not be.
+
+    Those are short words, if the others have enough room beside them; of too many ids alone.
+    """
+    texts = [(column, *cells) for column, *cells in zip(columns, *rows, strict=True)]
+    widths = [max(len(line) for cell in text for line in cell.split("\n")) for text in texts]
+    words = [not any(" " in cell for cell in text[1:]) for text in texts]
+    whole = [word and width <= _MAX_WORD for word, width in zip(words, widths, strict=True)]
+    needed = sum(width if kept else _LEAST for width, kept in zip(widths, whole, strict=True))
+    room = shutil.get_terminal_size().columns - (len(columns) - 1) * 2
+    if needed <= room:
+        return whole, True
+    ids = [kept and _ID in column.split(", ") for kept, column in zip(whole, columns, strict=True)]
+    least = sum(width if kept else _NARROW for width, kept in zip(widths, ids, strict=True))
+    return (ids if least <= room else [False] * len(columns)), False
+
+
+def _stacked(
+    columns: tuple[str, ...], rows: list[tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The last column below the first one, whose names are folded to the same width."""
+    import textwrap
+
+    width = max((len(row[-1]) for row in rows), default=0) or 1
+    stacked = [("\n".join((*textwrap.wrap(row[0], width), row[-1])), *row[1:-1]) for row in rows]
+    return (f"{columns[0]}, {columns[-1]}", *columns[1:-1]), stacked

@@ -19,10 +19,6 @@ from infra.plan.grants import GrantRequest
 from infra.plan.reservations import ReservationPlan
 from infra.settings.reservations import Reservation
 
-Machine = gcp.compute.ReservationSpecificReservationInstancePropertiesArgs
-Gpus = gcp.compute.ReservationSpecificReservationInstancePropertiesGuestAcceleratorArgs
-Ssd = gcp.compute.ReservationSpecificReservationInstancePropertiesLocalSsdArgs
-
 
 class Capacity(pulumi.ComponentResource):
     """All reservations of a stack."""
@@ -85,20 +81,26 @@ def _compute_api(name: str, project: str, opts: pulumi.ResourceOptions) -> gcp.p
     )
 
 
-def _machine(plan: ReservationPlan) -> Machine:
+def _machine(
+    plan: ReservationPlan,
+) -> gcp.compute.ReservationSpecificReservationInstancePropertiesArgs:
     """A machine type that is sold with its GPUs names them already; others carry them apart."""
+    # Here and not above: the first name that is read of `gcp.compute` loads all of it, which takes
+    # longer than the rest of the program.
+    gpus = gcp.compute.ReservationSpecificReservationInstancePropertiesGuestAcceleratorArgs
+    ssd = gcp.compute.ReservationSpecificReservationInstancePropertiesLocalSsdArgs
     given, ssds = plan.settings, plan.settings.local_ssds
-    return Machine(
+    return gcp.compute.ReservationSpecificReservationInstancePropertiesArgs(
         machine_type=given.machine_type,
         guest_accelerators=[
-            Gpus(
+            gpus(
                 accelerator_type=given.accelerator_type.lower().replace("_", "-"),
                 accelerator_count=plan.accelerator_count,
             )
         ]
         if given.accelerator_type and given.machine_type.startswith("n1-")
         else None,
-        local_ssds=[Ssd(interface=ssds.interface, disk_size_gb=ssds.disk_size_gb)] * ssds.count
+        local_ssds=[ssd(interface=ssds.interface, disk_size_gb=ssds.disk_size_gb)] * ssds.count
         if ssds
         else None,
     )

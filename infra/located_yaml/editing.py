@@ -133,10 +133,15 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
+    if isinstance(value, yaml.ScalarNode) and value.start_mark.index == value.end_mark.index:
+        return name.end_mark
+    return end_of_value(value)
+
+
+def end_of_value(value: yaml.Node) -> yaml.Mark:
+    """Where a value ends: that of a block is marked where the next one begins."""
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         return end_of(value.value[-1])
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
-        return end_of((value.value[-1], value.value[-1]))
-    if isinstance(value, yaml.ScalarNode) and value.start_mark.index == value.end_mark.index:
-        return name.end_mark
+        return end_of_value(value.value[-1])
     return value.end_mark

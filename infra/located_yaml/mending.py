@@ -1,4 +1,4 @@
-"""Renames a key, replaces a value or removes a key in YAML or JSON; all else stays as it is.
+"""Renames, removes or moves a key, or replaces a value, in YAML or JSON; all else stays as it is.
 
 Every edit is made in the text, at the places that the parser reports, and proved: what the text
 means afterwards is what it meant before, with this one change. An edit that cannot be proved is
@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from infra.errors import Mend, Path
+from infra.located_yaml import moving
 from infra.located_yaml.editing import end_of
 
 
@@ -28,18 +29,25 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
         return None
     if found is None or _is_special(text, found, mend):
         return None
-    parent, index = found
-    if mend.action == "remove":
-        edited = _without(text, parent, index)
-    elif mend.action == "rename":
-        edited = _replaced(text, _key(parent, index), str(mend.to))
-    else:
-        edited = _replaced(text, _value(parent, index), mend.to)
     try:
+        edited = _edited(text, found, path, mend)
         same = edited is not None and _equal(yaml.load(edited, Loader=yaml.SafeLoader), expected)
     except (yaml.YAMLError, ValueError):
         return None
     return edited if same else None
+
+
+def _edited(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -> str | None:
+    parent, index = found
+    if mend.action == "move":
+        return moving.moved(text, _without(text, parent, index), parent, index, mend.target)
+    if mend.action == "split":
+        return moving.split(text, path)
+    if mend.action == "remove":
+        return _without(text, parent, index)
+    if mend.action == "rename":
+        return _replaced(text, _key(parent, index), str(mend.to))
+    return _replaced(text, _value(parent, index), mend.to)
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -49,6 +57,8 @@ def _equal(one: Any, other: Any) -> bool:
 
 def _expected(before: Any, path: Path, mend: Mend) -> Any:
     """The document with the change."""
+    if mend.action in ("move", "split"):
+        return moving.expected(before, path, mend)
     after = copy.deepcopy(before)
     inner = after
     for part in path[:-1]:

@@ -136,7 +136,7 @@ class JobRun:
             storage_url=self.storage_url,
             own_mount=self.buckets.view is not None,
             containers=self.containers,
-            notes=self.home.children,
+            home=self.home,
             cancelled=self.cancelled,
         )
         with ExitStack() as programs:

@@ -10,19 +10,24 @@ nor the package index of the user, whose address may hold a password.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from localcloud.environment import installer_environment
-from localcloud.errors import PackageError
+from localcloud.errors import JobCancelledError, PackageError
 from localcloud.runner.gcsfuse import storage_client
-from localcloud.runner.joblog import JobLog
 
-_PIP: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+_COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
+
+#: Seconds between two looks at the cancel, while another job builds the same.
+_LOOK_SECONDS: Final = 0.1
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Install = Callable[[list[str], Mapping[str, str]], int]
@@ -62,28 +67,31 @@ def layer(executor: Path, folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def install(python: Path, files: list[Path], tmp: Path, log: JobLog, run: Install) -> None:
-    """Build the packages without network, then install them with pip.
+def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
+    """Build the packages without network; the wheels are then in ``target``.
 
     Raises PackageError if pip refuses.
     """
-    names = ", ".join(file.name for file in files)
-    log.append(f"installing {names}")
-    wheels = tmp / "wheels"
-    shutil.rmtree(wheels, ignore_errors=True)  # of a server that was killed
-    wheels.mkdir(parents=True)
     # Not isolated: the executor has setuptools, and an isolated build would fetch its own.
-    common = [*_PIP, "--no-cache-dir"]
-    build = [*common, "wheel", "--no-index", "--no-deps", "--no-build-isolation"]
-    command = [str(python), *build, "--wheel-dir", str(wheels), *map(str, files)]
-    if code := run(command, _build_environment(python, tmp)):
+    options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
+    command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
+    _check(run(command, _build_environment(python, tmp)), files)
+
+
+def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
+    """Install wheels with pip, and what they require.
+
+    Raises PackageError if pip refuses.
+    """
+    options = ["install", "--no-build-isolation", "--no-warn-script-location"]
+    command = [str(python), *_COMMON, *options, *map(str, wheels)]
+    _check(run(command, {**installer_environment(), "TMPDIR": str(tmp)}), wheels)
+
+
+def _check(code: int, files: Sequence[Path]) -> None:
+    if code:
+        names = ", ".join(file.name for file in files)
         raise PackageError(f"Installing {names} failed: pip exited with status {code}.")
-    made = sorted(map(str, wheels.glob("*.whl")))
-    options = ["--no-build-isolation", "--no-warn-script-location"]
-    command = [str(python), *common, "install", *options, *made]
-    if code := run(command, {**installer_environment(), "TMPDIR": str(tmp)}):
-        raise PackageError(f"Installing {names} failed: pip exited with status {code}.")
-    shutil.rmtree(wheels)
 
 
 def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
@@ -95,3 +103,54 @@ def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PIP_CONFIG_FILE": os.devnull,
     }
+
+
+class WheelStore:
+    """Wheels that were built of packages, kept by content; one server at a time uses the folder.
+
+    Trials of a tuning job have the same packages. Building runs their code, which takes longer than
+    installing what came of it. A package is built anew when it, its name or the executor changes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def built(
+        self,
+        executor: str,
+        files: Sequence[Path],
+        build: Callable[[Path], None],
+        cancelled: threading.Event,
+    ) -> list[Path]:
+        """The wheels of these packages; ``build`` writes them into a folder, if they are not there.
+
+        Raises what ``build`` raises, and JobCancelledError while another job builds the same.
+        """
+        key = _digest(executor, files)
+        target = self._folder / key
+        lock = _locks[key]
+        while not lock.acquire(timeout=_LOOK_SECONDS):
+            if cancelled.is_set():
+                raise JobCancelledError
+        try:
+            if not target.is_dir():
+                partial = target.with_suffix(".partial")
+                shutil.rmtree(partial, ignore_errors=True)  # of a server that was killed
+                partial.mkdir(parents=True)
+                build(partial)
+                partial.rename(target)  # all or nothing
+        finally:
+            lock.release()
+        return sorted(target.glob("*.whl"))
+
+
+#: Of this process: a lock a digest.
+_locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
+
+
+def _digest(executor: str, files: Sequence[Path]) -> str:
+    found = hashlib.sha256(executor.encode())
+    for file in files:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        found.update(f"\0{file.name}\0{content}".encode())
+    return found.hexdigest()

@@ -14,6 +14,7 @@ from typing import Any
 from localcloud.containers.host import ContainerHost
 from localcloud.containers.images import registry_path
 from localcloud.errors import JobCancelledError, StartRefusedError
+from localcloud.home import Home
 from localcloud.rpc_code import RpcCode
 from localcloud.runner import executors, packages, refusals, replica
 from localcloud.runner.environment import Folders
@@ -39,11 +40,11 @@ class Preparation:
         storage_url: str,
         own_mount: bool,
         containers: ContainerHost,
-        notes: Path,
+        home: Home,
         cancelled: threading.Event,
     ) -> None:
         self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
-        self.storage_url, self.containers, self.notes = storage_url, containers, notes
+        self.storage_url, self.containers, self.home = storage_url, containers, home
         self.own_mount = own_mount
         self.cancelled = cancelled
         self._pythons: dict[tuple[str, ...], Path] = {}
@@ -78,9 +79,20 @@ class Preparation:
         number = f"-{len(self._pythons)}" if self._pythons else ""
         files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
         python = packages.layer(base, self.folder / f"venv{number}")
-        packages.install(python, files, self.tmp, self.log, self._run)
+        self._install(python, files, base.name)
         self._pythons[(image, *uris)] = python
         return python
+
+    def _install(self, python: Path, files: list[Path], executor: str) -> None:
+        names = ", ".join(file.name for file in files)
+
+        def build(target: Path) -> None:
+            self.log.append(f"building {names}")
+            packages.build(python, files, target, self.tmp, self._run)
+
+        wheels = packages.WheelStore(self.home.wheels).built(executor, files, build, self.cancelled)
+        self.log.append(f"installing {names}")
+        packages.install(python, wheels, self.tmp, self._run)
 
     def _image(self, container: Mapping[str, Any], name: str, folders: Folders) -> Program:
         if text := self.containers.refusal(self.record.spec):
@@ -129,7 +141,7 @@ class Preparation:
             env=env,
             cwd=self.tmp,
             log=self.log,
-            notes=self.notes,
+            notes=self.home.children,
             cancelled=self.cancelled,
         )
         if outcome.ending is replica.Ending.CANCELLED:

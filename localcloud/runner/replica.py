@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -24,7 +25,10 @@ from localcloud.runner.joblog import JobLog
 #: Between SIGTERM and SIGKILL of a process that must end; a cancelled job has ended within 10 s.
 GRACE_SECONDS: Final = 8.0
 
+#: Between two looks at a process whose end nobody tells of.
 _POLL_SECONDS: Final = 0.05
+#: Between two looks at anything else. Each takes a core from the training for a moment.
+_LOOK_SECONDS: Final = 0.25
 
 
 class Ending(Enum):
@@ -106,20 +110,39 @@ def _watch(
     killed: Callable[[float], bool],
 ) -> Ending:
     started = time.monotonic()
-    while process.poll() is None:
-        ran = time.monotonic() - started
-        if cancelled.is_set() or (timeout_seconds is not None and ran > timeout_seconds):
-            family = processes.descendants(process.pid)
-            end()
-            processes.kill_all(family)
-            return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
-        if killed(ran):
-            family = processes.descendants(process.pid)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            processes.kill_all(family)
-        cancelled.wait(_POLL_SECONDS)
+    with _pause(process, cancelled) as pause:
+        while process.poll() is None:
+            ran = time.monotonic() - started
+            if cancelled.is_set() or (timeout_seconds is not None and ran > timeout_seconds):
+                family = processes.descendants(process.pid)
+                end()
+                processes.kill_all(family)
+                return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
+            if killed(ran):
+                family = processes.descendants(process.pid)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                processes.kill_all(family)
+            pause()
     return Ending.EXITED
+
+
+@contextmanager
+def _pause(
+    process: subprocess.Popen[bytes], cancelled: threading.Event
+) -> Iterator[Callable[[], object]]:
+    """Waits for a while, or until the process ends; Linux tells of its end at once."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system, or one that refuses the call
+        yield lambda: cancelled.wait(_POLL_SECONDS)
+        return
+    try:
+        ended = select.poll()
+        ended.register(descriptor, select.POLLIN)
+        yield lambda: ended.poll(_LOOK_SECONDS * 1000)
+    finally:
+        os.close(descriptor)
 
 
 def signal_name(code: int) -> str:

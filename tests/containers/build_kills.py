@@ -25,6 +25,7 @@ import yaml
 
 from infra.naming import local_project_number
 from localcloud.containers import mirror
+from tests.unit.localcloud.conftest import free_port
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECT: Final = "local-kills"
@@ -238,9 +239,7 @@ def builds(registry_program: str, layout: Path) -> Iterator[Builds]:
     """A registry that runs, and what builds for it. ``layout`` is the base image."""
     with tempfile.TemporaryDirectory(prefix="build-kills-") as name:
         folder = Path(name)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         (folder / "registry.json").write_text(
             json.dumps({
                 "version": 0.1, "log": {"level": "error"}, "http": {"addr": f"127.0.0.1:{port}"},

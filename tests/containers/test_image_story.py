@@ -23,7 +23,10 @@ import yaml
 from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobTable
 from tests.conftest import Checkout, copy_checkout
+from tests.fixture_project import sample
 
+for _name in ("titanic", "data/titanic", "titanic-image.yaml"):
+    sample(_name)
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 HERE = Path(__file__).parent

@@ -25,9 +25,12 @@ from localcloud.home import Home
 from localcloud.vertex.records import JobRecord, JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
+from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
 
 # The first job on a new machine waits for PyTorch, several gigabytes.
+for _name in ("arr_coc", "ddp", "arr-coc-cpu.yaml"):
+    sample(_name)
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 SECONDS = 1500.0
 STEPS, EVERY = 60, 10

@@ -22,7 +22,10 @@ import pytest
 from localcloud.home import Home
 from tests.chaos.ways import provider_of
 from tests.conftest import running_checkout
+from tests.fixture_project import sample
 
+for _name in ("titanic", "data/titanic"):
+    sample(_name)
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(600),

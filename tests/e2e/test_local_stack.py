@@ -8,7 +8,11 @@ import sqlite3
 
 import pytest
 
+from tests.fixture_project import sample
+
 # The first job on a new machine waits for PyTorch, several gigabytes.
+for _name in ("titanic", "data/titanic"):
+    sample(_name)
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 

@@ -24,9 +24,12 @@ from localcloud.tuning.records import TuningRecord, TuningTable
 from localcloud.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack
+from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
 
 # The first job on a new machine waits for PyTorch, several gigabytes.
+for _name in ("titanic", "data/titanic", "titanic-tuning.yaml"):
+    sample(_name)
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 SECONDS = 1500.0
 DATA = {f"titanic/{name}.npz": f"jobs/data/titanic/{name}.npz" for name in ("train", "val", "test")}

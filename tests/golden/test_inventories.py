@@ -2,26 +2,21 @@
 
 import itertools
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.fixture_project import PROJECT, ROOT
 from tests.golden.inventory import goes_before, inventory, waits_for
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-#: Stack -> its file in the checkout; an example's is copied to the top, as its README says.
-STACKS = {name: f"Pulumi.{name}.yaml" for name in ("local", "dev", "prod")} | {
-    "peering": "docs/examples/peering/Pulumi.peering.yaml"
-}
+STACKS = ("local", "dev", "prod", "peering")
 HINT = "If this is what you meant: make golden, and read the difference before you commit it."
 
 
 @pytest.fixture(scope="module", params=STACKS)
 def stack(request, checkout):
-    shutil.copy(ROOT / STACKS[request.param], checkout.path / f"Pulumi.{request.param}.yaml")
     return request.param, checkout.preview(request.param)
 
 
@@ -87,9 +82,8 @@ def test_a_grant_waits_for_the_account_it_is_for(stack):
 
 def test_a_preview_leaves_the_checkout_as_it_was(stack, checkout):
     name, _ = stack
-    files = {"Pulumi.yaml": "Pulumi.yaml", f"Pulumi.{name}.yaml": STACKS[name]}
-    for file, original in files.items():
-        assert (checkout.path / file).read_bytes() == (ROOT / original).read_bytes()
+    for folder, file in ((ROOT, "Pulumi.yaml"), (PROJECT, f"Pulumi.{name}.yaml")):
+        assert (checkout.path / file).read_bytes() == (folder / file).read_bytes()
 
 
 def test_what_jobs_run_over_goes_only_after_the_jobs(stack):

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
+from tests import fixture_project
 from tests.security.iam_evaluator import Binding, Cloud, Target
 from tests.unit.bootstrap.recorder import registered
 
@@ -406,8 +406,7 @@ def test_a_pull_request_reads_state_of_dev_and_no_other_object(
 def test_accounts_of_plans_and_pull_requests_read_images_of_their_stack_and_push_none(
     stack: str,
 ) -> None:
-    config = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())["config"]
-    given = config["vertex-training:registry"]["members"]
+    given = fixture_project.config(stack)["vertex-training:registry"]["members"]
     assert list(given) == ["roles/artifactregistry.reader"]
     end = f"-{stack}@acme-ml-{stack}.iam.gserviceaccount.com"
     names = ("plan", "preview") if stack == "dev" else ("plan",)

@@ -68,7 +68,9 @@ def install(folder: Path, *files: Path) -> list[dict[str, str]]:
                 command, env=dict(env), stdout=output, stderr=output, check=False
             ).returncode
 
-    packages.install(python, list(files), folder, log, run)
+    wheels = folder / "wheels"
+    packages.build(python, list(files), wheels, folder, run)
+    packages.install(python, list(wheels.iterdir()), folder, run)
     ran = [str(python), "-c", f"import {files[0].name.partition('-')[0]}"]
     subprocess.run(ran, check=True)
     return environments

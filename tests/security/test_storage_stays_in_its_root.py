@@ -156,7 +156,7 @@ def bucket(front: StorageFront, home: Home) -> storage.Bucket:
 
 
 def send(front: StorageFront, attack: Attack) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     connection.putrequest(attack.verb, attack.target, skip_host=True)
     headers = {"Host": f"127.0.0.1:{front.port}", "Content-Length": str(len(attack.body))}
     for name, value in {**headers, **attack.headers}.items():

@@ -63,7 +63,7 @@ def bucket(front: StorageFront) -> storage.Bucket:
 def send(
     front: StorageFront, verb: str, target: str, headers: dict[str, str], body: bytes
 ) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     connection.putrequest(verb, target, skip_host=True, skip_accept_encoding=True)
     for name, value in ({"Host": f"127.0.0.1:{front.port}"} | headers).items():
         connection.putheader(name, value.format(port=front.port))
@@ -85,7 +85,7 @@ def test_a_web_page_is_refused(
 
 
 def test_two_hosts_in_one_request_are_refused(front: StorageFront) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     connection.putrequest("GET", READ)
     connection.putheader("Host", "evil.example")
     connection.endheaders()

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 WIDTH_OF_FILES: Final = 180
 
 
+PRICES: Final = (
+    "List prices in USD an hour without Vertex AI's fee, boot disk and network; 'per GPU' is "
+    "added to the machine's price, where it stands."
+)
+#: Columns that the table needs: in a narrower terminal a machine type has lines of its own.
+WIDTH_OF_TABLE: Final = 110
+
+
 class Format(StrEnum):
     """How the catalogue is written."""
 
@@ -56,6 +64,11 @@ def _table(found: list[Row], region: str) -> None:
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
+    if console.width < WIDTH_OF_TABLE:
+        for row in found:
+            console.print(_as_text(row, region), markup=False)
+        console.print(PRICES)
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("machine type", no_wrap=True)
     table.add_column("accelerator", no_wrap=True)
@@ -67,11 +80,25 @@ def _table(found: list[Row], region: str) -> None:
     for row in found:
         table.add_row(*_cells(row, region))
     console.print(table)
-    console.print(
-        "List prices in USD an hour without Vertex AI's fee, boot disk and network; 'per GPU' is "
-        "added to the machine's price, where it stands.",
-        soft_wrap=not sys.stdout.isatty(),
+    console.print(PRICES, soft_wrap=not sys.stdout.isatty())
+
+
+def _as_text(row: Row, region: str) -> str:
+    """What the table says of a machine type, in lines that may be folded anywhere."""
+    name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
+        row, region
     )
+    parts = [f"{accelerator} ({counts})"] if accelerator != "-" else []
+    parts += [counts] if accelerator == "-" != counts else []
+    parts += [f"{vcpus} vCPU"] * (vcpus != "-") + [f"{memory} GB"] * (memory != "-")
+    lines = [f"{name}: {', '.join(parts)}"]
+    if of == "-":
+        lines.append(f"  {price}")
+    else:
+        more = [f"spot {spot}"] * (spot != "-") + [f"{per_gpu} per GPU"] * (per_gpu != "-")
+        lines.append(f"  {price} USD/h{''.join(f', {each}' for each in more)} ({of})")
+    lines.append(f"  {'also ' * bool(region)}in {regions or 'no other region'}")
+    return "\n".join(lines)
 
 
 def _cells(row: Row, region: str) -> list[str]:

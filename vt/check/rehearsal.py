@@ -32,7 +32,8 @@ def problems(data: bytes, shown: str, result: JobFileResult) -> Iterator[Problem
         *stopping.stored_only(study),
     ):
         location = _location(data, shown, request.kind.path_in_message(found.path))
-        yield Problem(found.what, "", found.hint, (), location, RULE, found.level)
+        what = found.what.removesuffix(".")
+        yield Problem(what, "", found.hint, (), location, RULE, found.level)
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:

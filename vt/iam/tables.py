@@ -13,11 +13,11 @@ HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
 PAGE: Final = """\
 # Who can do what
 
-What [bootstrap](bootstrap.md) and the stacks of dev and prod grant. This command writes the page
-from the two programs, and a test compares them:
+What [bootstrap](bootstrap.md) and a stack grant, by the example of dev and prod as they were
+published. The page is written from the two programs. The same of your own stacks:
 
 ```sh
-vt iam dev prod --format markdown > docs/iam.md
+vt iam dev prod --format markdown
 ```
 
 It leaves out what Google grants to its own service agents, and what others grant in the projects.

@@ -46,11 +46,14 @@ class Proposal:
     named: list[str] = field(default_factory=list)
     """Files and folders of the checkout that the stack's files name, wherever they are."""
     remarks: list[str] = field(default_factory=list)
+    shown: dict[str, bytes | None] = field(default_factory=dict)
+    """What the files were when the diff was made; None for one that was not there."""
 
     def diff(self) -> Iterator[str]:
         """A unified diff, file by file."""
         for file, text in self.files.items():
             path = self.root / file
+            self.shown[file] = _bytes_of(path)
             before = _text_of(path).splitlines(keepends=True) if path.exists() else []
             old = file if before else "/dev/null"
             if isinstance(text, bytes):
@@ -66,8 +69,13 @@ class Proposal:
         """Write the files.
 
         Raises:
-            CommandError: one cannot be written.
+            CommandError: one cannot be written, or is no longer what the diff showed.
         """
+        for file, before in self.shown.items():
+            if _bytes_of(self.root / file) != before:
+                raise CommandError(
+                    f"{file} was changed meanwhile; nothing is written.", "try again"
+                )
         write_below(self.root, self.files)
 
 
@@ -204,6 +212,13 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from vt.status import print_line
+
 if TYPE_CHECKING:
     from infra.settings.model import Settings
     from vt.importing.proposal import Proposal
@@ -83,8 +85,9 @@ def job(
         )
         proposal = _proposal(_asked(given, package=package), root, stack, settings)
         offer(proposal, write=write)
-    if not write and sys.stdin.isatty() and typer.confirm("Write these files?", err=True):
-        proposal.write()
+        if not write and sys.stdin.isatty() and typer.confirm("Write these files?", err=True):
+            proposal.write()
+            print_line(f"Written: {name}. Next: `vt up --stack {stack}`.")
 
 
 def _ensure_one_kind(image: str, *, package: bool) -> None:

@@ -51,6 +51,8 @@ TUNING_PLACES: Final = {
 ELSEWHERE: Final = 0.85
 #: How alike two words are, from 0 to 1, where one is surely the other misspelt.
 SURE: Final = 0.84
+#: TPUs that machine types name, and no accelerator type.
+NEWER_TPU: Final = re.compile(r"TPU[-_]?V(5[ELP]|6|7)|TPU_?[67]X", re.IGNORECASE)
 #: A number as JSON writes it.
 NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
 
@@ -113,6 +115,8 @@ def seconds(text: str) -> str | None:
 def not_a_value(text: str, values: list[str]) -> str:
     """Which of an enum's values was meant."""
     real = [name for name in values if not name.endswith("_UNSPECIFIED")]
+    if "TPU_V2" in real and NEWER_TPU.match(text):
+        return "machineType and tpuTopology alone name a TPU since v5e; vt catalogue lists them"
     meant = catalog.load("wrong_values.yaml").get(text.upper())
     return f"write {meant}" if meant in real else did_you_mean(text, real)
 

@@ -28,6 +28,16 @@ TIMESTAMP: Final = re.compile(
 )
 #: No problem shows a value from below this field: it may be a secret.
 IN_ENV: Final = "env"
+#: Optional text fields: empty text is what protobuf sends for a field that is not set.
+UNSET_IF_EMPTY: Final = frozenset(
+    {
+        "bootDiskType", "experiment", "experimentRun", "gpuPartitionSize", "kmsKeyName", "network",
+        "outputUriPrefix", "persistentResourceId", "protectedArtifactLocationId", "serviceAccount",
+        "tensorboard", "tpuTopology",
+    }
+)  # fmt: skip
+#: Messages of a single field of these: without it nothing is left of them.
+UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
 #: Integer types and the first value that is out of range.
 LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
@@ -53,7 +63,7 @@ class MessageBuilder:
         self.remarks: list[Problem] = []
         """Warnings and notes."""
         self.left_out: set[Path] = set()
-        """Paths in the file of fields that are null."""
+        """Paths in the file of fields without a value."""
         self.unreadable: list[Path] = []
         """Paths of the request (REST form) that could not be read."""
         self.used: set[str] = set()
@@ -64,6 +74,8 @@ class MessageBuilder:
         self.kind = kind_of_fields(keys)
         """What the file is, by its fields."""
         self._rest_form = self.kind is not CUSTOM_JOB or bool(keys & wrapper)
+        self._within: list[tuple[str, Path]] = []
+        """Messages around the field that is read, with their paths in the file."""
         self._lone: set[Path] = set()
         """Paths in the file of single values that stand for a list."""
 
@@ -95,6 +107,7 @@ class MessageBuilder:
             self._add_wrong_type(path, "must be a mapping", value, f"like {example}: …")
             return None
         fields, result = messages()[name], dict[str, Any]()
+        self._within.append((name, path))
         for key, item in value.content.items():
             if len(self.problems) >= MAX_PROBLEMS:
                 break
@@ -108,21 +121,22 @@ class MessageBuilder:
                 )  # fmt: skip
             elif (converted := self._field(item, fields[field], (*path, key))) is not None:
                 result[field] = converted
+        self._within.pop()
         self._check_oneofs(fields, result, list(value.content), path)
         return result
 
     def _field(self, value: Value, row: dict[str, Any], path: Path) -> Any:
         if value.content is UNREADABLE:
             return self._mark_unreadable(path)
-        if value.content is None and not isinstance(path[-1], int):
+        if _is_unset(value.content, path[-1]):
             what = "has no value, so it is left out"
             hint = "write one, or remove the key"
             self._remark("no-value", path, what, hint, Mend("remove"))
             self.left_out.add(path)
             return None
         if row["type"] == "output":
-            what, hint = "is filled in by the service", "remove it"
-            return self._add("output-field", path, what, "", hint, key=True, mend=Mend("remove"))
+            what = "is filled in by the service, so it is left out"
+            return self._remark("output-field", path, what, "remove it", Mend("remove"))
         if not row.get("repeated"):
             return self._single(value, row, path)
         if not isinstance(value.content, list):
@@ -152,7 +166,9 @@ class MessageBuilder:
     def _single(self, value: Value, row: dict[str, Any], path: Path) -> Any:
         kind = row["type"]
         if kind == "message":
-            return self._message(value, row["message"], path)
+            built = self._message(value, row["message"], path)
+            hollow = built == {} and value.content and row["message"] in UNSET_IF_HOLLOW
+            return None if hollow else built
         if kind == "map":
             return self._map(value, path)
         convert = {
@@ -282,16 +298,29 @@ class MessageBuilder:
                 self.problems.append(Problem(f"has {both}", "", hint, path, location, "one-of"))
 
     def _add_unknown_field(
-        self, key: str, field: str, name: str, path: Path, others: Mapping[str, Any]
+        self, key: str, field: str, name: str, path: Path, others: Mapping[str, Value]
     ) -> None:
         rule, hint = hints.not_a_field(key, field, name, self.kind)
         meant = hints.certain_field(key, name, self.kind) if rule == "unknown-field" else None
         there = {to_camel_case(other) for other in others}
         mend = Mend("rename", meant) if meant and meant not in there else None
+        if rule == "misplaced-field":
+            mend = self._move(field, name, others)
         self._mark_unreadable(path)
         location = self.document.location(path, key=True)
         what = f"is no field of {name.rpartition('.')[2]}"
         self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
+
+    def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
+        """How ``field`` gets to its place, if that is certain: next to here, and the only one."""
+        here, rows = self._within[-1][1], messages()[name]
+        near = self._within[-2:-1] + [
+            (rows[to_camel_case(key)]["message"], (*here, key))
+            for key, item in others.items()
+            if isinstance(item.content, dict) and "message" in rows.get(to_camel_case(key), {})
+        ]
+        targets = [path for message, path in near if field in messages()[message]]
+        return Mend("move", target=targets[0]) if len(targets) == 1 else None
 
     def _add_wrong_type(
         self, path: Path, what: str, value: Value, hint: str = "", mend: Mend | None = None
@@ -335,6 +364,13 @@ class MessageBuilder:
             if path[:end] in self._lone:
                 place.append(0)
         self.unreadable.append(tuple(place))
+
+
+def _is_unset(content: Any, key: str | int) -> bool:
+    """Whether the field at ``key`` has no value, to protobuf or to gcloud."""
+    if isinstance(key, int):
+        return False
+    return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
 
 
 def _may_be_item(content: Any, message: str) -> bool:

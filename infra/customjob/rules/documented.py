@@ -10,6 +10,8 @@ from infra.errors import Level
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
 CUSTOM_JOB: Final = TYPES + "custom_job.py"
 TUNING: Final = TYPES + "hyperparameter_tuning_job.py"
+#: A value of an output-only field is ignored, and is no error.
+OUTPUT: Final = "https://google.aip.dev/203"
 #: How gcloud turns a file into the message: null resets a field, a list is made of a single value.
 DECODER: Final = "Google Cloud CLI 528.0.0, apitools/base/protorpclite/protojson.py"
 
@@ -28,7 +30,6 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
     ("unknown-field", "Every field is one of the API's.", CUSTOM_JOB),
     ("misplaced-field", "Every field stands where the API has it.", CUSTOM_JOB),
     ("duplicate-field", "No field is given in camelCase and snake_case at once.", CUSTOM_JOB),
-    ("output-field", "Fields that the service fills in are not written.", CUSTOM_JOB),
     ("wrong-type", "Values have the type of their field.", CUSTOM_JOB),
     ("not-text-value", "Text that YAML takes for something else is quoted.", CUSTOM_JOB),
     ("yaml-number", "Whole numbers are written plainly, not as 012 or 1_000.", YAML),
@@ -49,6 +50,7 @@ _SHAPE: Final[list[tuple[str, str, str]]] = [
 _LENIENT: Final[list[tuple[str, str, str]]] = [
     ("no-value", "Every field that is written has a value; null is left out.", DECODER),
     ("lone-value", "A list is written as one; gcloud makes a list of a single value.", DECODER),
+    ("output-field", "Fields that the service fills in are not written; it ignores them.", OUTPUT),
 ]
 _FORM: Final[list[tuple[str, str, str]]] = [
     (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from infra.customjob.rules.job import Job
-from infra.errors import Level, Path
+from infra.errors import Level, Mend, Path
 
 GUIDES: Final = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
 TYPES: Final = "google-cloud-aiplatform 2.7.0, google/cloud/aiplatform_v1/types/"
@@ -26,6 +26,8 @@ class Finding:
     """Name of the field that ``path`` lacks, if it lacks one."""
     level: Level | None = None
     """Level of this finding, if it is not the rule's."""
+    mend: Mend | None = None
+    """What certainly mends it."""
 
 
 Check = Callable[[Job], Iterator[Finding]]

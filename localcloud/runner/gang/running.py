@@ -23,7 +23,8 @@ from localcloud.runner.gang.life_cycle import Action, Decision, End, Grade, Life
 from localcloud.runner.joblog import JobLog
 from localcloud.runner.programs import Launch
 
-_POLL_SECONDS: Final = 0.05
+#: Between two looks at faults and the cancel. Ends of replicas are heard of at once.
+_POLL_SECONDS: Final = 0.25
 _STAMP_SECONDS: Final = 0.5
 _TICK_SECONDS: Final = 2.0
 #: How long to wait for further ends after a failure. A replica that is killed makes the others

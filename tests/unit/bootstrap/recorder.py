@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import pulumi
-import yaml
 
 from foundation import config, program
-
-ROOT: Final = Path(__file__).resolve().parents[3]
+from tests import fixture_project
 
 
 def unique_id(email: str) -> str:
@@ -42,8 +39,8 @@ class Recorder(pulumi.runtime.Mocks):
 
 
 def registered(stack: str, **changes: Any) -> dict[str, dict[str, Any]]:
-    """Return the inputs of each resource that ``bootstrap/Pulumi.<stack>.yaml`` declares."""
-    file = yaml.safe_load((ROOT / "bootstrap" / f"Pulumi.{stack}.yaml").read_text())["config"]
+    """Return the inputs of each resource that a stack of ``tests/fixtures/project`` declares."""
+    file = fixture_project.config(stack, "bootstrap")
     raw = {key.split(":")[1]: value for key, value in file.items()}
     recorder = Recorder()
     asyncio.set_event_loop(asyncio.new_event_loop())

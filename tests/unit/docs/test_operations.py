@@ -1,12 +1,14 @@
 """The commands in docs/operations.md: each is run, here or in the replay, or needs the cloud."""
 
+import os
 import re
 import subprocess
-from pathlib import Path
+import sys
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.fixture_project import ROOT, copy_project
+
 TEXT = (ROOT / "docs" / "operations.md").read_text()
 REPLAY = (ROOT / "tests" / "e2e" / "test_gitops.py").read_text()
 CLOUD = "*cloud*"
@@ -31,9 +33,12 @@ def test_the_page_has_commands_of_both_kinds():
 
 
 @pytest.mark.parametrize("command", [c for c in commands(cloud=False) if c.startswith("vt ")])
-def test_a_command_that_takes_a_moment_does_what_the_page_says(command):
-    words = [str(ROOT / ".venv" / "bin" / "vt"), *command.split()[1:]]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+def test_a_command_that_takes_a_moment_does_what_the_page_says(command, tmp_path):
+    words = [sys.executable, "-m", "vt.cli", *command.split()[1:]]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        words, cwd=copy_project(tmp_path), env=env, capture_output=True, text=True, check=False
+    )
     differ = command.startswith("vt diff")
     assert done.returncode == (1 if differ else 0), done.stderr
 

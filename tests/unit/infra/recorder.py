@@ -1,15 +1,13 @@
 """What the program registers for a stack, under Pulumi's mocks."""
 
 import asyncio
-from pathlib import Path
 
 import pulumi
-import yaml
 
 from infra import program
 from infra.stack import read_settings, with_packages
-
-ROOT = Path(__file__).parents[3]
+from tests import fixture_project
+from tests.fixture_project import PROJECT
 
 
 class Recorder(pulumi.runtime.Mocks):
@@ -33,10 +31,8 @@ class Recorder(pulumi.runtime.Mocks):
 
 
 def settings(stack, **changes):
-    folder = ROOT if (ROOT / f"Pulumi.{stack}.yaml").exists() else ROOT / "docs/examples" / stack
-    config = yaml.safe_load((folder / f"Pulumi.{stack}.yaml").read_text())["config"]
-    raw = {key.split(":")[1]: value for key, value in config.items()}
-    return read_settings(raw | {"stack": stack} | changes, ROOT)
+    raw = {key.split(":")[1]: value for key, value in fixture_project.config(stack).items()}
+    return read_settings(raw | {"stack": stack} | changes, PROJECT)
 
 
 def registered(stack, **changes):
@@ -47,7 +43,7 @@ def registered(stack, **changes):
 
     @pulumi.runtime.test
     def run():
-        program.deploy(with_packages(settings(stack, **changes), ROOT))
+        program.deploy(with_packages(settings(stack, **changes), PROJECT))
 
     run()
     return recorder.registered

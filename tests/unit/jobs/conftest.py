@@ -6,23 +6,52 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Final, NoReturn
 
 import pytest
 
-JOBS = Path(__file__).parents[3] / "jobs"
+from tests.fixture_project import SAMPLES as JOBS
+from tests.fixture_project import sample
+
 sys.path[:0] = [str(JOBS), str(JOBS / "lib")]
+
+#: Beginning of a test module's name -> the sample that it tests, where that is in a folder.
+SAMPLES: Final = {
+    "test_arr_coc": "arr_coc",
+    "test_parameter_server": "parameter_server",
+    "test_spot_resume": "spot_resume",
+    "test_titanic": "titanic",
+}
+
+
+class RemovedSample(pytest.Module):
+    """A module that is skipped as a whole and not imported, for what it imports is gone."""
+
+    def collect(self) -> NoReturn:
+        pytest.skip(f"a sample was removed that {self.path.stem} tests", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    """Skip by name the tests of samples that a company has removed."""
+    samples = [name for start, name in SAMPLES.items() if module_path.stem.startswith(start)]
+    if all((JOBS / name).exists() for name in samples):
+        return None
+    return RemovedSample.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(scope="session")
 def titanic_data() -> Path:
     """The folder of the committed .npz files."""
-    return JOBS / "data" / "titanic"
+    return sample("data/titanic")
 
 
 @pytest.fixture(scope="session")
 def data_script() -> ModuleType:
     """The script ``jobs/data/titanic.py``; its name is that of the job's package, hence by path."""
-    spec = importlib.util.spec_from_file_location("titanic_data_script", JOBS / "data/titanic.py")
+    file = sample("data/titanic.py")
+    spec = importlib.util.spec_from_file_location("titanic_data_script", file)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

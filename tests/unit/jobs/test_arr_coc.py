@@ -14,8 +14,9 @@ from vertex_job.checkpoints import Checkpoint
 from vertex_job.errors import CheckpointError
 from vertex_job.stores import DiskStore
 
-FOLDER = Path(__file__).parents[3] / "jobs" / "arr_coc"
-JOBS = FOLDER.parent
+from tests.fixture_project import SAMPLES, sample
+
+FOLDER = SAMPLES / "arr_coc"
 
 
 def configuration(name: str) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def configuration(name: str) -> dict[str, Any]:
 
 
 def pools(file: str) -> list[dict[str, Any]]:
-    spec = yaml.safe_load((JOBS / file).read_text("utf-8"))
+    spec = yaml.safe_load(sample(file).read_text("utf-8"))
     return spec.get("jobSpec", spec)["workerPoolSpecs"]
 
 

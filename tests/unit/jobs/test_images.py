@@ -1,16 +1,27 @@
 """The Dockerfiles of this repository: bases by digest, packages by hash, no root."""
 
 import re
-from pathlib import Path
+import shutil
 
 import pytest
 
 from infra.errors import ConfigError
 from infra.images import pins
 from infra.stack import read_settings
+from tests.fixture_project import SAMPLES as JOBS
+from tests.fixture_project import sample
 
-JOBS = Path(__file__).parents[3] / "jobs"
-FILES = sorted(JOBS.glob("*/Dockerfile*"))
+#: Those of samples: what a company builds itself is its own.
+FILES = (
+    *("arr_coc/Dockerfile", "flash_attention/Dockerfile", "gemma_finetune/Dockerfile"),
+    *("parameter_server/Dockerfile", "spot_resume/Dockerfile"),
+    *("titanic/Dockerfile", "titanic/Dockerfile.cuda"),
+)
+LOCKS = (
+    *("arr_coc/image.lock", "gemma_finetune/image.lock", "parameter_server/image.lock"),
+    *("spot_resume/image.lock", "titanic/cpu.lock", "titanic/cuda.lock"),
+    "titanic/installer.lock",
+)
 BASE = re.compile(r"[a-z./]+:[\w.-]+@sha256:[0-9a-f]{64}")
 
 
@@ -18,36 +29,33 @@ def lines(file, word):
     return [line for line in file.read_text().splitlines() if line.startswith(f"{word} ")]
 
 
-def name(file):
-    return f"{file.parent.name}/{file.name}"
+@pytest.fixture(params=FILES)
+def file(request):
+    return sample(request.param)
 
 
-def test_every_job_with_an_image_of_its_own_has_a_dockerfile():
-    assert {name(file) for file in FILES} == {
-        "arr_coc/Dockerfile",
-        "flash_attention/Dockerfile",
-        "gemma_finetune/Dockerfile",
-        "parameter_server/Dockerfile",
-        "spot_resume/Dockerfile",
-        "titanic/Dockerfile",
-        "titanic/Dockerfile.cuda",
+def test_every_image_and_lock_of_a_sample_is_in_the_lists():
+    folders = {JOBS / name.partition("/")[0] for name in FILES}
+    kept = {
+        file.relative_to(JOBS).as_posix()
+        for folder in folders
+        for kind in ("Dockerfile*", "*.lock")
+        for file in folder.glob(kind)
     }
+    assert kept <= {*FILES, *LOCKS}
 
 
-@pytest.mark.parametrize("file", FILES, ids=name)
 def test_a_base_has_a_tag_and_a_digest(file):
     bases = [line.split()[1] for line in lines(file, "FROM")]
     assert bases
     assert all(map(BASE.fullmatch, bases))
 
 
-@pytest.mark.parametrize("file", FILES, ids=name)
 def test_an_image_runs_as_a_user_of_its_own(file):
     last = file.read_text().rpartition("\nFROM ")[2]
     assert re.findall(r"^USER (.*)$", last, re.MULTILINE) == ["10001"]
 
 
-@pytest.mark.parametrize("file", FILES, ids=name)
 def test_what_is_installed_is_pinned_by_hash_and_names_no_index(file):
     text = file.read_text().replace("\\\n", " ")
     for command in re.findall(r"pip install[^&\n]*", text):
@@ -55,16 +63,16 @@ def test_what_is_installed_is_pinned_by_hash_and_names_no_index(file):
     assert not re.search(r"index-url|find-links|trusted-host", text)
 
 
-@pytest.mark.parametrize("lock", sorted(JOBS.glob("*/*.lock")), ids=name)
+@pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_has_hashes_alone(lock):
-    text = re.sub(r"^#.*\n", "", lock.read_text()).replace("\\\n", " ")
+    text = re.sub(r"^#.*\n", "", sample(lock).read_text()).replace("\\\n", " ")
     pinned = re.compile(r"[a-z0-9.-]+==\S+( +--hash=sha256:[0-9a-f]{64})+")
     assert all(map(pinned.fullmatch, text.splitlines()))
     assert "://" not in text
 
 
 def test_an_image_without_a_gpu_has_nothing_of_cuda_and_the_same_versions():
-    cpu, cuda = ((JOBS / "titanic" / f"{kind}.lock").read_text() for kind in ("cpu", "cuda"))
+    cpu, cuda = (sample(f"titanic/{kind}.lock").read_text() for kind in ("cpu", "cuda"))
     assert not re.search(r"^(nvidia|cuda|triton)", cpu, re.MULTILINE)
     versions = set(re.findall(r"^\S+==\S+", cpu, re.MULTILINE)) - {"torch==2.4.1+cpu"}
     assert versions < set(re.findall(r"^\S+==\S+", cuda, re.MULTILINE))
@@ -74,31 +82,34 @@ def test_an_image_without_a_gpu_has_nothing_of_cuda_and_the_same_versions():
 @pytest.mark.parametrize("job", ["arr_coc", "flash_attention"])
 def test_one_line_of_the_stack_file_puts_the_library_into_an_image(job, tmp_path):
     """``include: [jobs/lib/vertex_job]``; the Dockerfile copies it."""
+    text = sample(f"{job}/Dockerfile").read_text()
+    for name in (job, "lib/vertex_job"):
+        shutil.copytree(JOBS / name, tmp_path / "jobs" / name,
+                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
     raw = {
-        "stack": "dev",
+        "stack": "images",
         "project": "acme-ml-dev",
         "region": "us-central1",
         "projectNumber": "210987654321",
         "images": {"it": {"context": f"jobs/{job}", "include": ["jobs/lib/vertex_job"]}},
     }
-    source = pins.source_of(read_settings(raw, JOBS.parent).images["it"])
+    source = pins.source_of(read_settings(raw, tmp_path).images["it"])
     assert source is not None
-    names = {entry.name for entry in source.read(JOBS.parent).entries}
+    names = {entry.name for entry in source.read(tmp_path).entries}
     assert "vertex_job/launch.py" in names
     assert not any("__pycache__" in name for name in names)
-    text = (JOBS / job / "Dockerfile").read_text()
     assert "COPY vertex_job /app/vertex_job\n" in text
     assert "PYTHONPATH=/app " in text
     del raw["images"]["it"]["include"]
     with pytest.raises(ConfigError, match="copies vertex_job, which is not there"):
-        read_settings(raw, JOBS.parent)
+        read_settings(raw, tmp_path)
 
 
 def test_both_files_of_titanic_train_the_same():
     import yaml
 
     def task(file, kind):
-        spec = yaml.safe_load((JOBS / file).read_text())
+        spec = yaml.safe_load(sample(file).read_text())
         [pool] = spec["workerPoolSpecs"]
         return spec["scheduling"], pool["machineSpec"], pool[kind]["args"]
 

@@ -1,19 +1,12 @@
 import json
 import os
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
-JOBS = Path(__file__).parents[3] / "jobs"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from tests.fixture_project import SAMPLES as JOBS
+from tests.unit.localcloud.conftest import free_port
 
 
 def test_workers_and_servers_train_together_until_the_primary_saves(tmp_path):

@@ -4,12 +4,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-JOBS = Path(__file__).parents[3] / "jobs"
+from tests.fixture_project import SAMPLES as JOBS
 
 
 @pytest.fixture

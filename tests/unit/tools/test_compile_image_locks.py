@@ -1,12 +1,12 @@
 """Locks of images are made of one resolution: what a base has, or the CPU lacks, is left out."""
 
 import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.fixture_project import ROOT, SAMPLES, sample
+
 COMPILED = """\
 # a comment
 nvidia-nccl-cu12==2.20.5 \\
@@ -52,12 +52,11 @@ def test_a_lock_leaves_out_what_its_base_has_or_its_machine_lacks(locks: ModuleT
     assert len(names(locks, "_as_compiled")) == 5
 
 
-def test_every_lock_of_the_repository_has_its_source(locks: ModuleType) -> None:
-    made = {
-        (ROOT / "jobs" / source).parent / name
-        for source in locks.LOCKS
-        for name in locks.LOCKS[source]
-    }
-    assert made == set((ROOT / "jobs").glob("*/*.lock"))
-    for source in locks.LOCKS:
-        assert (ROOT / "jobs" / source).is_file()
+@pytest.mark.parametrize(
+    "folder", ["arr_coc", "gemma_finetune", "parameter_server", "spot_resume", "titanic"]
+)
+def test_every_lock_of_a_sample_has_its_source(locks: ModuleType, folder: str) -> None:
+    kept = {f"{folder}/{file.name}" for file in sample(folder).glob("*.lock")}
+    sources = [source for source in locks.LOCKS if source.startswith(f"{folder}/")]
+    assert kept == {f"{folder}/{name}" for source in sources for name in locks.LOCKS[source]}
+    assert all((SAMPLES / source).is_file() for source in sources)

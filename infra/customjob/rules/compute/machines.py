@@ -181,7 +181,7 @@ def disk_size(job: Job) -> Iterator[Finding]:
     sizes = machines.boot_disk_sizes()
     for pool in job.pools:
         size = pool.spec.get("diskSpec", {}).get("bootDiskSizeGb")
-        if size is not None and size not in sizes:
+        if size and size not in sizes:  # 0 is protobuf's unset
             path = (*pool.path, "diskSpec", "bootDiskSizeGb")
             hint = "leave it out for 100; data to keep belongs into baseOutputDirectory"
             yield Finding(path, f"must be {sizes[0]} to {sizes[-1]:,} GB", str(size), hint)

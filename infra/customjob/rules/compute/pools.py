@@ -8,6 +8,7 @@ from typing import Final
 
 from infra.customjob.rules.job import POOLS, SPEC, Job, Pool
 from infra.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from infra.errors import Mend
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 FLAG: Final = re.compile(r"--[A-Za-z][\w-]*")
@@ -73,7 +74,9 @@ def chief_replicas(job: Job) -> Iterator[Finding]:
         if pool.index == 0 and pool.replicas > 1:
             hint = f"replicaCount 1 here, and {pool.replicas - 1} in a second pool"
             what, got = "the first pool has one replica", str(pool.replicas)
-            yield Finding((*pool.path, "replicaCount"), what, got, hint)
+            # Of several pools, nobody but their author knows which one the others belong to.
+            mend = Mend("split", guessed=True) if len(job.pools) == 1 else None
+            yield Finding((*pool.path, "replicaCount"), what, got, hint, mend=mend)
 
 
 @rule("pools-inherit-nothing", DISTRIBUTED, "warning")

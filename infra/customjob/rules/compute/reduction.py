@@ -62,7 +62,7 @@ def reduction_workers(job: Job) -> Iterator[Finding]:
             yield Finding(server.path, what, "", "remove this pool, or give the workers GPUs")
 
 
-@rule("reduction-bandwidth", PAGE)
+@rule("reduction-bandwidth", PAGE, "warning")
 def reduction_bandwidth(job: Job) -> Iterator[Finding]:
     """Reduction servers together have at least the bandwidth of the workers."""
     workers = [pool for pool in job.pools if pool.index < 2 and not pool.is_reduction_server]

@@ -73,12 +73,14 @@ def image_name(job: Job) -> Iterator[Finding]:
 @rule("image-registry", CUSTOM_PAGE, "warning")
 def image_registry(job: Job) -> Iterator[Finding]:
     """Images are in Artifact Registry: Container Registry was shut down."""
-    for _, image, path in _images(job):
+    for pool, image, path in _images(job):
         if legacy := LEGACY.match(image):
             region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
             what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
             hint = f"{region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
             yield Finding(path, what, image, hint)
+        elif pool.task_name == "pythonPackageSpec":
+            continue  # no prebuilt image: the rule below refuses it, and that is one finding
         elif REGISTRY.match(image) and not GOOGLES.match(image):
             what = "gcr.io answers only where Artifact Registry took it over"
             yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG")
@@ -88,12 +90,14 @@ def image_registry(job: Job) -> Iterator[Finding]:
 def image_pinned(job: Job) -> Iterator[Finding]:
     """An image of one's own has a digest or a tag that says which one.
 
-    An image on gcr.io is told to move, by the rule above: one finding for an image.
+    An image on gcr.io is told to move, by the rule above, and one that runs no package is refused
+    by the rule below: one finding for an image.
     """
-    for _, image, path in _images(job):
+    for pool, image, path in _images(job):
         last = image.rsplit("/", 1)[-1]
         moving = last.endswith(":latest") or (":" not in last and "@" not in last)
-        if moving and not GOOGLES.match(image) and not REGISTRY.match(image):
+        told = REGISTRY.match(image) or pool.task_name == "pythonPackageSpec"
+        if moving and not GOOGLES.match(image) and not told:
             what = "the same name may be another image tomorrow"
             yield Finding(path, what, image, "${images.NAME}, pinned by digest in the stack file")
 

@@ -21,9 +21,47 @@ def test_labels_alone_do_not_change_how_the_rest_is_read():
     assert found
 
 
-def test_what_the_service_fills_in_is_refused():
-    found = reported({"jobSpec": job(CLASSIC), "createTime": "2026-01-01T00:00:00Z"})
-    assert "is filled in by the service" in found["output-field"]
+def test_what_the_service_fills_in_is_left_out_as_the_service_does():
+    verdict = check({"jobSpec": job(CLASSIC), "createTime": "2026-01-01T00:00:00Z"})
+    assert [problem.rule for problem in verdict.warnings] == ["output-field"]
+    assert verdict.request is not None
+    assert "createTime" not in verdict.request.body
+
+
+@pytest.mark.parametrize(
+    ("field", "empty"),
+    [
+        ("network", ""),
+        ("tensorboard", ""),
+        ("experiment", ""),
+        ("baseOutputDirectory", {"outputUriPrefix": ""}),
+        ("base_output_directory", {"output_uri_prefix": ""}),
+    ],
+)
+def test_empty_text_is_a_field_that_is_not_set(field, empty):
+    wanted = job(CLASSIC)
+    wanted.pop("baseOutputDirectory", None)
+    verdict, without = check({**wanted, field: empty}), check(wanted)
+    assert verdict.request is not None
+    assert without.request is not None
+    assert verdict.request.body == without.request.body
+    assert [problem.rule for problem in verdict.warnings] == ["no-value"]
+
+
+def test_an_empty_disk_is_the_service_s_own():
+    content = job(CLASSIC)
+    content["workerPoolSpecs"][0]["diskSpec"] = {"bootDiskType": "", "bootDiskSizeGb": 0}
+    verdict = check(content)
+    assert not verdict.errors
+
+
+@pytest.mark.parametrize("field", ["imageUri", "machineType"])
+def test_empty_text_where_a_value_is_required_is_refused(field):
+    content = job(dict(CLASSIC))
+    pool = content["workerPoolSpecs"][0]
+    message = pool["machineSpec"] if field == "machineType" else pool["containerSpec"]
+    message[field] = ""
+    assert check(content).errors
 
 
 def test_one_pool_without_a_list_is_taken_with_a_note():
@@ -84,3 +122,16 @@ def test_a_mistake_in_a_pool_without_a_list_is_reported_as_in_a_list(mistake):
     [pool] = content["workerPoolSpecs"]
     listed = reported(content | {"workerPoolSpecs": [pool | mistake]})
     assert reported(content | {"workerPoolSpecs": pool | mistake}).keys() == {"pool-list", *listed}
+
+
+@pytest.mark.parametrize("image", ["gcr.io/acme/x:latest", "us-docker.pkg.dev/acme/x/y:latest"])
+def test_an_image_that_runs_no_package_is_one_finding(image):
+    content = job(dict(CLASSIC))
+    pool = content["workerPoolSpecs"][0]
+    del pool["containerSpec"]
+    pool["pythonPackageSpec"] = {
+        "executorImageUri": image,
+        "packageUris": ["gs://acme/trainer-1.tar.gz"],
+        "pythonModule": "trainer.task",
+    }
+    assert [problem.rule for problem in check(content).problems] == ["executor-image"]

@@ -1,5 +1,4 @@
 import threading
-import time
 
 import pytest
 
@@ -52,13 +51,12 @@ def test_what_cannot_be_read_is_tried_once_and_fails_nothing(world):
 
 
 def test_a_cloud_that_does_not_answer_holds_a_preview_up_once_and_not_for_long(world):
-    waiting = threading.Event()
-    connection = Connection(world, lambda name, when: waiting.wait(60))
+    answers = threading.Event()  # set only afterwards: a lookup that waits for it never ends
+    connection = Connection(world, lambda name, when: answers.wait())
     lookup = RefusalLookup(bound=0.2)
-    began = time.monotonic()
     assert [lookup.reason(EDITED, "", "control", connection) for _ in range(3)] == ["", "", ""]
-    assert (connection.connected, time.monotonic() - began < 30) == (1, True)
-    waiting.set()
+    assert connection.connected == 1
+    answers.set()
 
 
 def test_another_bucket_is_looked_up_all_the_same(world):

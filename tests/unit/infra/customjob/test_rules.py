@@ -201,6 +201,13 @@ def test_an_accelerator_by_another_name_is_the_one_that_was_meant():
     assert "write NVIDIA_TESLA_A100" in lines["enum-value"]
 
 
+@pytest.mark.parametrize("kind", ["TPU_V5E", "TPU_V6E", "tpu-v6e", "TPU_V5P"])
+def test_a_newer_tpu_is_told_by_its_machine_type_and_no_other_accelerator(kind):
+    line = reported(job(gpu("ct5lp-hightpu-4t", kind, 4)))["enum-value"]
+    assert "machineType and tpuTopology" in line
+    assert "did you mean" not in line
+
+
 def test_an_image_is_past_its_end_only_after_that_day():
     content = job()
     image = "us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest"

@@ -34,7 +34,7 @@ class Service(grpc.GenericRpcHandler):
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             self.peers.append(context.peer())
-            self.held.wait(20)
+            self.held.wait(120)
             return request
 
         return grpc.unary_unary_rpc_method_handler(answer)
@@ -65,7 +65,7 @@ def call(port: int, data: bytes = b"text", **options: Any) -> bytes:
     settings = [("grpc.max_receive_message_length", 32 << 20), own]
     with grpc.insecure_channel(f"127.0.0.1:{port}", settings) as channel:
         method: Any = channel.unary_unary(METHOD)
-        return method(data, timeout=20, **options)
+        return method(data, timeout=60, **options)
 
 
 def code(error: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
@@ -94,7 +94,7 @@ def test_the_connection_of_a_peer_is_reset(
     own = [("grpc.use_local_subchannel_pool", 1)]
     with grpc.insecure_channel(f"127.0.0.1:{server.port}", own) as channel:
         running: Any = channel.unary_unary(METHOD)
-        answer = running.future(b"text", timeout=20)
+        answer = running.future(b"text", timeout=60)
         wait_until(lambda: service.peers)
         assert reset_peer(service.peers[0])
         assert answer.exception(20).code() is grpc.StatusCode.UNAVAILABLE
@@ -117,7 +117,7 @@ REQUESTS = {
 def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
     server: grpc_server.LocalServer, service: Service, request_: bytes
 ) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(request_)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
@@ -126,7 +126,7 @@ def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
 
 
 def test_a_preface_may_come_in_pieces(server: grpc_server.LocalServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in PREFACE:
             connection.sendall(bytes([byte]))

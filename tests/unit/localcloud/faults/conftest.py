@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import grpc
 import pytest
@@ -22,6 +22,9 @@ from localcloud.storage import StorageEmulator
 from localcloud.tuning.records import TuningTable
 from localcloud.vertex.records import JobTable
 from tests.unit.localcloud.conftest import Cloud, free_port
+
+#: Seconds until a caller gives up, long enough for a busy server to have got the call.
+ARRIVES: Final = 3.0
 
 
 @dataclass

@@ -19,7 +19,7 @@ from localcloud.faults.table import FaultTable
 from localcloud.vertex.grpc_front import Call
 from localcloud.vertex.records import JobTable
 from tests.unit.localcloud.conftest import PARENT, command_job, wait_until
-from tests.unit.localcloud.faults.conftest import Faulty, code_of
+from tests.unit.localcloud.faults.conftest import ARRIVES, Faulty, code_of
 
 BODY = (
     '{"displayName": "a job", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'
@@ -56,11 +56,12 @@ def test_a_dropped_call_ends_with_the_callers_own_deadline(
     faulty: Faulty, when: str, made: int
 ) -> None:
     faulty.add("drop", when=when)
+    assert count(faulty) == 0  # by now it is connected
     with pytest.raises(exceptions.DeadlineExceeded):
         faulty.cloud.client.create_custom_job(
-            parent=PARENT, custom_job=command_job("true"), timeout=0.5
+            parent=PARENT, custom_job=command_job("true"), timeout=ARRIVES
         )
-    assert count(faulty) == made
+    wait_until(lambda: count(faulty) == made)
 
 
 @pytest.mark.parametrize(("when", "made"), [("before", 0), ("after", 1)])
@@ -112,10 +113,12 @@ def test_a_held_call_whose_fault_is_cleared_never_has_an_effect(faulty: Faulty) 
 
 def test_a_held_request_arrives_late_even_when_its_sender_is_gone(faulty: Faulty) -> None:
     held = faulty.add("hold", method="CreateCustomJob")
+    assert count(faulty) == 0  # by now it is connected
     with pytest.raises(exceptions.DeadlineExceeded):
         faulty.cloud.client.create_custom_job(
-            parent=PARENT, custom_job=command_job("true"), timeout=0.5
+            parent=PARENT, custom_job=command_job("true"), timeout=ARRIVES
         )
+    faulty.table.wait_held(held, 60)
     faulty.table.release(held)
     wait_until(lambda: count(faulty) == 1)
 

@@ -20,6 +20,7 @@ from localcloud.faults.proxy import describe
 from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.runner.gcsfuse import storage_client
+from tests.unit.localcloud.conftest import wait_until
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_an_answer_that_never_comes(
     add(front, table, kind, when=when, method="objects.insert")
     with pytest.raises(requests.exceptions.RequestException):
         upload(bucket, timeout=0.5)
-    assert bucket.blob("a").exists() is written
+    wait_until(lambda: bucket.blob("a").exists() is written)
 
 
 def test_a_truncated_answer_is_an_error_of_the_connection(

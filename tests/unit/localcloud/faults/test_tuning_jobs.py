@@ -7,7 +7,7 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 
 from tests.unit.localcloud.conftest import PARENT
-from tests.unit.localcloud.faults.conftest import Faulty
+from tests.unit.localcloud.faults.conftest import ARRIVES, Faulty
 from tests.unit.localcloud.tuning.studies import (
     JobState,
     TrialState,
@@ -70,6 +70,7 @@ def test_a_held_cancel_arrives_late_and_ends_all(faulty: Faulty) -> None:
     method = "CancelHyperparameterTuningJob"
     held = faulty.add("hold", method=method, match="tuned")
     with pytest.raises(exceptions.DeadlineExceeded):
-        faulty.cloud.client.cancel_hyperparameter_tuning_job(name=name, timeout=0.5)
+        faulty.cloud.client.cancel_hyperparameter_tuning_job(name=name, timeout=ARRIVES)
+    faulty.table.wait_held(held, 60)
     faulty.table.release(held)
     assert wait(faulty.cloud, name).state == vertex.JobState.JOB_STATE_CANCELLED

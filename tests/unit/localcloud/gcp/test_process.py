@@ -28,7 +28,7 @@ def test_the_process_prints_its_port_serves_and_leaves_quietly(ending: signal.Si
         assert stub.GetPluginInfo(empty_pb2.Empty()).version == "9.35.0"
 
     process.send_signal(ending)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=60)
 
     assert (process.returncode, output, errors) == (0, "", "")
 
@@ -43,7 +43,7 @@ def test_the_process_ends_when_its_engine_was_killed() -> None:
     engine.kill()
 
     # End of file: the plugin, the last one to hold the pipe, is gone.
-    assert engine.communicate(timeout=30) == ("", None)
+    assert engine.communicate(timeout=60) == ("", None)
 
 
 def test_the_plugin_starts_without_the_provider_package_and_the_storage_client() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from google.cloud import storage
 from localcloud.gcp.codec import Asset, Secret, plain
 from localcloud.inventory.store import Store, project_number
 from localcloud.storage import StorageEmulator
+from tests.unit.localcloud.conftest import free_port
 from tests.unit.localcloud.gcp.harness import CONTENT, Plugin, row_named
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -29,11 +29,8 @@ TIMES = {"timeCreated", "updated"}
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageEmulator]:
     home = tmp_path_factory.mktemp("home")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     running = StorageEmulator(home / "storage", home / "storage.log", home / "notes")
-    running.start(port)
+    running.start(free_port())
     yield running
     running.stop()
 

@@ -32,7 +32,7 @@ BODY = {
 def ask(
     cloud: Cloud, verb: str, target: str, body: Any = None, **headers: str
 ) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", cloud.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", cloud.port, timeout=60)
     data = json.dumps(body) if isinstance(body, dict) else body
     connection.request(verb, target, data, headers)
     answer = connection.getresponse()
@@ -103,7 +103,7 @@ def test_a_web_page_submits_no_job(cloud: Cloud, headers: dict[str, str]) -> Non
 
 
 def test_a_connection_is_kept_and_chunks_are_read(cloud: Cloud) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", cloud.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", cloud.port, timeout=60)
     text = json.dumps(BODY).encode()
     for _ in range(2):
         connection.request("POST", JOBS, iter([text[:9], text[9:]]), encode_chunked=True,

@@ -97,7 +97,9 @@ def test_a_package_installs_without_network_over_the_executor(tmp_path: Path, sd
                 command, env=offline, stdout=output, stderr=output, check=False
             ).returncode
 
-    packages.install(python, [sdist], tmp_path, log, run)
+    wheels = tmp_path / "wheels"
+    packages.build(python, [sdist], wheels, tmp_path, run)
+    packages.install(python, list(wheels.iterdir()), tmp_path, run)
     ran = subprocess.run(
         [str(python), "-m", "demo.task", "--x"], capture_output=True, text=True, check=True
     )
@@ -106,6 +108,6 @@ def test_a_package_installs_without_network_over_the_executor(tmp_path: Path, sd
 
 def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> None:
     with pytest.raises(PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
-        packages.install(
-            Path("python"), [sdist], tmp_path, JobLog(tmp_path / "log"), lambda _c, _e: 2
-        )
+        packages.build(Path("python"), [sdist], tmp_path, tmp_path, lambda _c, _e: 2)
+    with pytest.raises(PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
+        packages.install(Path("python"), [sdist], tmp_path, lambda _c, _e: 2)

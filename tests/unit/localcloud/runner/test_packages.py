@@ -1,12 +1,15 @@
-"""The job's own packages, from the bucket to its folder."""
+"""The job's own packages, from the bucket to its folder; built once for all that have them."""
 
+from __future__ import annotations
+
+import threading
 from pathlib import Path
 
 import pytest
 
-from localcloud.errors import PackageError
-from localcloud.runner.packages import fetch
-from tests.unit.localcloud.conftest import Cloud
+from localcloud.errors import JobCancelledError, PackageError
+from localcloud.runner.packages import WheelStore, fetch
+from tests.unit.localcloud.conftest import Cloud, wait_until
 
 
 def test_packages_of_one_name_in_two_folders_are_both_fetched(
@@ -27,3 +30,89 @@ def test_a_package_that_is_not_there_is_named(cloud_with_storage: Cloud, tmp_pat
     assert cloud_with_storage.storage is not None
     with pytest.raises(PackageError, match=r"gs://code/a\.whl does not exist"):
         fetch(["gs://code/a.whl"], tmp_path, cloud_with_storage.storage.url)
+
+
+class Builds:
+    """A build that counts; it waits while ``gate`` is closed, and fails if it is told to."""
+
+    def __init__(self) -> None:
+        self.count, self.failing = 0, False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, target: Path) -> None:
+        self.count += 1
+        (target / "half.whl").touch()
+        self.gate.wait(60)
+        if self.failing:
+            raise OSError("no")
+        (target / "whole.whl").touch()
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> list[Path]:
+    made = [tmp_path / name for name in ("a-1.tar.gz", "b-1.tar.gz")]
+    for file in made:
+        file.write_text(file.name)
+    return made
+
+
+def names(files: list[Path]) -> list[str]:
+    return [file.name for file in files]
+
+
+def test_the_same_packages_are_built_once_and_others_anew(
+    tmp_path: Path, packages: list[Path]
+) -> None:
+    store, build, never = WheelStore(tmp_path / "wheels"), Builds(), threading.Event()
+    for _ in range(2):
+        found = store.built("torch", packages, build, never)
+        assert names(found) == ["half.whl", "whole.whl"]
+    assert build.count == 1
+    store.built("sklearn", packages, build, never)
+    store.built("torch", packages[:1], build, never)
+    packages[0].write_text("edited")
+    store.built("torch", packages, build, never)
+    renamed = packages[0].rename(tmp_path / "a-2.tar.gz")
+    store.built("torch", [renamed, packages[1]], build, never)
+    assert build.count == 5
+
+
+def test_a_build_that_failed_or_was_killed_leaves_nothing_to_install(
+    tmp_path: Path, packages: list[Path]
+) -> None:
+    store, build, never = WheelStore(tmp_path / "wheels"), Builds(), threading.Event()
+    build.failing = True
+    for _ in range(2):
+        with pytest.raises(OSError, match="no"):
+            store.built("torch", packages, build, never)
+    [left] = (tmp_path / "wheels").iterdir()
+    (left / "stray.whl").touch()
+    build.failing = False
+    assert names(store.built("torch", packages, build, never)) == ["half.whl", "whole.whl"]
+    assert build.count == 3
+
+
+def test_jobs_that_begin_at_once_share_one_build_and_one_that_waits_can_be_cancelled(
+    tmp_path: Path, packages: list[Path]
+) -> None:
+    store, build, never = WheelStore(tmp_path / "wheels"), Builds(), threading.Event()
+    build.gate.clear()
+    found: list[list[str]] = []
+
+    def one() -> None:
+        found.append(names(store.built("torch", packages, build, never)))
+
+    threads = [threading.Thread(target=one) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: build.count)
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(JobCancelledError):
+        store.built("torch", packages, build, cancelled)
+    build.gate.set()
+    for thread in threads:
+        thread.join()
+    assert found == [["half.whl", "whole.whl"]] * 3
+    assert build.count == 1

@@ -131,7 +131,7 @@ def test_a_secret_that_was_deleted_has_no_value(secret: Cloud) -> None:
 def test_plain_rest_answers_with_the_value_and_a_page_gets_nothing(secret: Cloud) -> None:
     answers = []
     for headers in ({}, {"Origin": "http://evil.example"}):
-        connection = http.client.HTTPConnection("127.0.0.1", secret.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", secret.port, timeout=60)
         connection.request("GET", f"/v1/{LATEST}:access", headers=headers)
         answer = connection.getresponse()
         answers.append((answer.status, json.loads(answer.read())))
@@ -146,7 +146,7 @@ def test_a_name_of_a_connection_cannot_be_invented(secret: Cloud) -> None:
     """Metadata that names no connection is no way around the caller's own."""
     with pytest.raises(exceptions.ServiceUnavailable):
         client_of(secret).access_secret_version(
-            name=LATEST, metadata=[("vt-connection", "0" * 32)], retry=None, timeout=5
+            name=LATEST, metadata=[("vt-connection", "0" * 32)], retry=None, timeout=60
         )
 
 

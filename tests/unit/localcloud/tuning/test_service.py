@@ -129,7 +129,7 @@ def test_a_running_job_is_not_deleted_and_an_ended_one_goes_with_its_trials(clou
         cloud.client.delete_hyperparameter_tuning_job(name=name)
     cloud.client.cancel_hyperparameter_tuning_job(name=name)
     trials = wait(cloud, name).trials
-    cloud.client.delete_hyperparameter_tuning_job(name=name).result(timeout=10)
+    cloud.client.delete_hyperparameter_tuning_job(name=name).result(timeout=60)
     with pytest.raises(exceptions.NotFound):
         get(cloud, name)
     with pytest.raises(exceptions.NotFound):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from localcloud import processes
+from localcloud.tuning.driver import TuningDriver
 from localcloud.tuning.records import Measurement
 from localcloud.tuning.stopping import reason_to_stop
 from tests.unit.localcloud.conftest import Cloud, wait_until
@@ -125,3 +128,40 @@ def test_without_the_rule_a_trial_that_is_worse_goes_on_until_it_is_cancelled(
     assert done.trials[2].state == TrialState.INFEASIBLE
     assert done.trials[2].measurements
     assert not done.trials[2].final_measurement.metrics
+
+
+def test_each_of_two_tuning_jobs_is_judged_by_its_own_trials(cloud: Cloud) -> None:
+    bad = {"parameter_id": "lr", "categorical_value_spec": {"values": ["0.3"]}}
+    job = stopping()
+    job["study_spec"]["parameters"], job["max_trial_count"] = [bad], 1
+    lonely = submit(cloud, job)
+    others = [submit(cloud, stopping()) for _ in range(2)]
+    for name in others:
+        done = wait(cloud, name)
+        assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
+        assert done.trials[2].final_measurement.metrics[0].value == 0.2
+    wait_until(lambda: get(cloud, lonely).trials[0].measurements)
+    assert get(cloud, lonely).trials[0].state == TrialState.ACTIVE
+    cloud.client.cancel_hyperparameter_tuning_job(name=lonely)
+    assert wait(cloud, lonely).state == JobState.JOB_STATE_CANCELLED
+
+
+def test_a_trial_that_was_to_be_stopped_is_stopped_by_the_next_server(
+    make_cloud: Callable[..., Cloud], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make_cloud()
+    with monkeypatch.context() as patched:  # as a kill after the decision leaves it
+        patched.setattr(TuningDriver, "_cancel", lambda *_: None)
+        name = submit(first, stopping())
+
+        def stopped() -> bool:
+            return any(each.state == TrialState.STOPPING for each in get(first, name).trials)
+
+        wait_until(stopped)
+        first.stop()
+    second = make_cloud()
+    done = wait(second, name)
+    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
+    assert [trial.state for trial in done.trials] == [TrialState.SUCCEEDED] * 3
+    assert done.trials[2].final_measurement.metrics[0].value == 0.2
+    assert processes.live_children(second.home.children) == []

@@ -12,6 +12,9 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 
 from localcloud import processes
+from localcloud.faults.model import Fault
+from localcloud.faults.table import FaultTable
+from localcloud.runner.environment import metrics_file
 from localcloud.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (
@@ -151,6 +154,71 @@ def test_one_trial_that_is_cancelled_by_hand_is_infeasible_and_the_others_go_on(
     done = wait(cloud, name)
     assert done.state == JobState.JOB_STATE_SUCCEEDED
     assert done.trials[1].infeasible_reason == "The job was cancelled."
+
+
+@pytest.mark.parametrize("of", ["one", "both"])
+def test_a_cancel_while_trials_lose_their_machines_ends_all(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    monkeypatch.setattr("localcloud.runner.replica.GRACE_SECONDS", 1)
+    spec = command_job(
+        "sh", "-c", "trap '' TERM; echo begun; sleep 600 & wait; sleep 600",
+        scheduling={"strategy": "SPOT"},
+    )["job_spec"]  # fmt: skip
+    name = submit(cloud, grid(spec, trials=4, parallel=2))
+
+    def logs(text: str) -> int:
+        jobs = [cloud.client.get_custom_job(name=t.custom_job) for t in get(cloud, name).trials]
+        return sum(text in cloud.log(job) for job in jobs)
+
+    wait_until(lambda: logs("begun") == 2)
+    faults = FaultTable(cloud.home.faults)
+    match = {"one": "tuned-trial-1", "both": "tuned-trial"}[of]
+    faults.add(Fault.parse(service="jobs", kind="preempt", match=match, times=0))
+    wait_until(lambda: logs("lost its machine") >= (1 if of == "one" else 2))
+    cloud.client.cancel_hyperparameter_tuning_job(name=name)
+    done = wait(cloud, name)
+    assert done.state == JobState.JOB_STATE_CANCELLED
+    assert [trial.state for trial in done.trials] == [TrialState.INFEASIBLE] * 2
+    assert all(job.state is State.CANCELLED for job in cloud.jobs.list())
+    assert processes.live_children(cloud.home.children) == []
+
+
+#: Reports by right and by mistake; the second trial waits until it is told to go on.
+WRONG = """
+import json, os, pathlib, time
+def report(**words):
+    with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "a") as file:
+        print(json.dumps(words), file=file)
+report(accuracy="0.5", global_step="1")
+report(accuracy="0.6", global_step="2")
+report(accuracy="nan", global_step="3")
+report(acuracy="0.9", global_step="4")
+report(accuracy="0.55", global_step="1")
+if os.environ["CLOUD_ML_TRIAL_ID"] == "2":
+    while not pathlib.Path(MARK).exists():
+        time.sleep(0.05)
+"""
+
+
+def test_what_a_trial_reports_by_mistake_twice_or_after_its_end_changes_no_other_value(
+    cloud: Cloud,
+) -> None:
+    mark = cloud.home.root / "go-on"
+    code = WRONG.replace("MARK", repr(str(mark)))
+    name = submit(cloud, grid(python(code), trials=2, parallel=1))
+    wait_until(lambda: len(get(cloud, name).trials) == 2 and get(cloud, name).trials[1].start_time)
+    job = get(cloud, name).trials[0].custom_job.rpartition("/")[2]
+    file = metrics_file(cloud.home.jobs / job / "gcs", "workerpool0-0")
+    with file.open("a") as opened:
+        opened.write('{"accuracy": "1.0", "global_step": "9"}\n')
+    mark.touch()
+    for trial in wait(cloud, name).trials:
+        assert trial.state == TrialState.SUCCEEDED
+        assert trial.final_measurement.step_count == 1
+        assert trial.final_measurement.metrics[0].value == 0.55
+        values = [(each.step_count, each.metrics[0].value) for each in trial.measurements]
+        assert values == [(1, 0.55), (2, 0.6)]
 
 
 def test_each_trial_has_its_own_folders_and_variables(cloud_with_storage: Cloud) -> None:

@@ -153,7 +153,7 @@ def test_a_waiting_job_is_cancelled_although_no_slot_is_free(
 def test_delete_is_an_operation_that_ends(cloud: Cloud) -> None:
     job = cloud.run(command_job("true"))
     operation = cloud.client.delete_custom_job(name=job.name)
-    operation.result(timeout=5)
+    operation.result(timeout=60)
     polled = cloud.client.get_operation({"name": operation.operation.name})
     assert polled.done
     with pytest.raises(exceptions.NotFound):

@@ -2,8 +2,11 @@
 
 import json
 
+import pytest
+
 from infra.catalog import machines
 from vt.catalogue import rows
+from vt.catalogue.command import catalogue
 
 
 def test_every_machine_type_is_shown():
@@ -53,3 +56,17 @@ def test_an_unknown_accelerator_or_region_exits_2(vt):
         done = vt("catalogue", *wrong)
         assert (done.exit_code, done.stdout) == (2, "")
     assert "did you mean 'us-central1'?" in done.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_cuts_no_name_and_no_price(monkeypatch, capsys, width):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    catalogue("H100", "us-central1")
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= width
+    assert "\u2026" not in told
+    for row in rows.select("H100", "us-central1"):
+        assert f"{row.machine.name}: {row.accelerator} (" in told
+        price = row.price("us-central1")
+        assert f"{price.on_demand:.2f} USD/h" in told if price else "no price" in told

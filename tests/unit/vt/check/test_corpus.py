@@ -9,10 +9,10 @@ from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
 from infra.customjob.request import job_file
+from tests.fixture_project import ROOT, SAMPLE_JOBS, SAMPLES, sample
 from vt.check import placeholders
 from vt.render import rendering
 
-ROOT = Path(__file__).parents[4]
 CORPUS = ROOT / "tests" / "corpus"
 
 
@@ -57,7 +57,9 @@ def test_notes_are_shown_to_who_asks(vt):
 
 
 def test_the_jobs_of_this_repository_have_no_error(vt):
-    exit_code, _ = found(vt, *sorted((ROOT / "jobs").glob("*.yaml")))
+    files = [SAMPLES / f"{name}.yaml" for name in SAMPLE_JOBS]
+    here = [file for file in files if file.exists()] or [sample(files[0].name)]
+    exit_code, _ = found(vt, *here)
     assert exit_code == 0
 
 

@@ -139,3 +139,67 @@ def test_jobs_of_a_stack_are_mended_too(project, vt):
     done = vt("check", "--stack", "dev", "--fix")
     assert file.read_text() == right
     assert "+++ jobs/train.yaml" in done.stdout
+
+
+POOL = """\
+  machineSpec: {machineType: n1-standard-4}
+  containerSpec:
+    imageUri: us-docker.pkg.dev/acme-ml/images/x:1
+"""
+
+
+def fixed(project, vt, text):
+    (project / "wrong.yaml").write_text(text)
+    done = vt("check", "wrong.yaml", "--fix")
+    return done, (project / "wrong.yaml").read_text()
+
+
+def test_the_first_pool_keeps_one_replica_and_the_others_get_a_pool(project, vt):
+    done, text = fixed(project, vt, f"workerPoolSpecs:\n- replicaCount: 4\n{POOL}")
+    assert done.exit_code == 0, done.stderr
+    assert text == f"workerPoolSpecs:\n- replicaCount: 1\n{POOL}- replicaCount: 3\n{POOL}"
+
+
+def test_of_two_pools_nobody_knows_where_the_others_belong(project, vt):
+    before = f"workerPoolSpecs:\n- replicaCount: 4\n{POOL}- replicaCount: 2\n{POOL}"
+    done, text = fixed(project, vt, before)
+    assert done.exit_code == 1
+    assert text == before
+
+
+def test_what_is_for_the_whole_job_moves_out_of_the_pool_before_that_is_doubled(project, vt):
+    account = "service_account: trainer@acme-ml.iam.gserviceaccount.com\n"
+    before = f"worker_pool_specs:\n- replicaCount: 2\n  {account}{POOL}"
+    done, text = fixed(project, vt, before)
+    assert done.exit_code == 0, done.stderr
+    half = f"- replicaCount: 1\n{POOL}"
+    assert text == f"worker_pool_specs:\n{half}{half}{account}"
+
+
+def test_a_mistake_that_stays_is_not_doubled(project, vt):
+    before = f"workerPoolSpecs:\n- replicaCount: 2\n  useSpot: true\n{POOL}"
+    done, text = fixed(project, vt, before)
+    assert done.exit_code == 1
+    assert text == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("  env: [{name: A, value: b}]\n", "    env: [{name: A, value: b}]\n"),
+        ("  args: [--epochs=3]\n", "    args: [--epochs=3]\n"),
+    ],
+)
+def test_what_belongs_to_the_task_that_is_there_moves_into_it(project, vt, wrong, right):
+    done, text = fixed(project, vt, f"workerPoolSpecs:\n- replicaCount: 1\n{wrong}{POOL}")
+    assert done.exit_code == 0, done.stderr
+    assert text == f"workerPoolSpecs:\n- replicaCount: 1\n{POOL}{right}"
+
+
+def test_what_two_pools_say_differently_stays(project, vt):
+    pools = "".join(
+        f"- network: projects/1{n}/global/networks/n\n  replicaCount: 1\n{POOL}" for n in (1, 2)
+    )
+    done, text = fixed(project, vt, f"workerPoolSpecs:\n{pools}")
+    assert done.exit_code == 1
+    assert "network: projects/12/global/networks/n\n  replicaCount" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[4]
+from tests.fixture_project import ROOT, copy_project
+
 JOB = """\
 serviceAccount: ${{serviceAccounts.trainer}}
 scheduling: {{timeout: 600s}}
@@ -27,11 +27,7 @@ workerPoolSpecs:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in ("Pulumi.yaml", "Pulumi.local.yaml", "Pulumi.dev.yaml"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "jobs", tmp_path / "jobs", ignore=ignored)
-    return tmp_path
+    return copy_project(tmp_path)
 
 
 def check(

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,18 +22,18 @@ from localcloud.faults.table import FaultTable
 from localcloud.home import Home
 from localcloud.runner.gcsfuse import storage_client
 from localcloud.storage import StorageEmulator
+from tests import fixture_project
 from tests.unit.localcloud.conftest import free_port
 from vt.cli import app
 from vt.data import files, sessions, upload
 
-ROOT = Path(__file__).parents[4]
 NAME = "local-training-data-local"
 MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    made = Home(tmp_path_factory.mktemp("home"), ROOT)
+    made = Home(tmp_path_factory.mktemp("home"), fixture_project.ROOT)
     made.create()
     return made
 
@@ -54,7 +53,8 @@ def bucket(
 ) -> Iterator[storage.Bucket]:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", front.url)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(ROOT)
+    (project := tmp_path / "project").mkdir()
+    monkeypatch.chdir(fixture_project.copy_project(project))
     made = storage_client(front.url).create_bucket(NAME)
     yield made
     for blob in made.list_blobs():
@@ -224,20 +224,20 @@ def test_nothing_is_written_through_a_link(
 
 
 def test_a_large_file_goes_on_where_a_kill_left_it(
-    front: StorageFront, bucket: storage.Bucket, tmp_path: Path
+    front: StorageFront, bucket: storage.Bucket, home: Home, tmp_path: Path
 ) -> None:
     big = tmp_path / "big.bin"
-    data = os.urandom(MIB) * 96
+    data = os.urandom(MIB) * 65  # three parts of at most 32 MiB
+    table = FaultTable(home.faults)
+    held = table.add(Fault.parse(service="storage", kind="hold", nth=4, match="big"))
     big.write_bytes(data)
-    push = subprocess.Popen(
-        [sys.executable, "-m", "vt.cli", "data", "push", "data", str(big)], cwd=ROOT
-    )
-    parts = front_uploads(front)
-    while not any(path.stat().st_size for path in parts.glob("*.part")):
-        assert push.poll() is None, "the push ended before it was killed"
-        time.sleep(0.002)
+    command = [sys.executable, "-m", "vt.cli", "data", "push", "data", str(big)]
+    push = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(fixture_project.ROOT)})
+    table.wait_held(held, 60)  # the first part has arrived
     push.send_signal(signal.SIGKILL)
     push.wait()
+    table.clear(held)
+    parts = front_uploads(front)
     arrived = max(path.stat().st_size for path in parts.glob("*.part"))
     assert 0 < arrived < len(data)
     note = next(sessions.folder().glob("*.json"))

@@ -1,5 +1,6 @@
 """Every command explains itself in a narrow terminal, with examples that its parser takes."""
 
+import functools
 import re
 import shlex
 
@@ -23,6 +24,7 @@ def commands(command=ROOT, path=()):
 ALL = dict(commands())
 
 
+@functools.cache
 def shown(path, width):
     done = CliRunner().invoke(app, [*path.split(), "--help"], env={"COLUMNS": str(width)})
     assert done.exit_code == 0

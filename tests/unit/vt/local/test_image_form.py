@@ -1,8 +1,6 @@
 """Which stack `vt local up --images` brings up, and what it says of it."""
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
@@ -14,6 +12,7 @@ from localcloud.containers import registry as registry_program
 from localcloud.containers.requests import REPOSITORY
 from localcloud.inventory.store import Store
 from localcloud.server_info import ServerInfo
+from tests.fixture_project import copy_project
 from tests.unit.vt.images import stand_in
 from vt.images import building
 from vt.local import image_form
@@ -218,11 +217,8 @@ def test_a_job_without_an_image_form_stays_a_package(project, machine, without):
     assert (form is None) == (without != "jobs/train.yaml")
 
 
-def test_the_local_stack_of_this_checkout_has_an_image_form(tmp_path):
-    root = Path(__file__).resolve().parents[4]
-    copied = shutil.copy(root / "Pulumi.local.yaml", tmp_path)
-    shutil.copytree(root / "jobs", tmp_path / "jobs")
-    form = image_form.find_form(Path(copied).parent, "local")
+def test_a_stack_with_a_package_has_an_image_form(tmp_path):
+    form = image_form.find_form(copy_project(tmp_path), "local")
     assert form
     assert (form.jobs, form.images) == (("titanic",), {"titanic": "jobs/titanic"})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[4]
+from tests.fixture_project import ROOT, copy_project
 
 
 def run(
@@ -16,7 +16,11 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     env = {"VT_LOCAL_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "vt.cli", "local", "secret", "set", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=env, input=value, capture_output=True, check=False)
+    env["PYTHONPATH"] = str(ROOT)
+    (project := tmp_path / "project").mkdir(exist_ok=True)
+    return subprocess.run(
+        command, cwd=copy_project(project), env=env, input=value, capture_output=True, check=False
+    )
 
 
 def test_a_value_is_kept_byte_for_byte_as_the_next_version(tmp_path: Path) -> None:

@@ -143,7 +143,6 @@ def test_three_mistakes_are_reported_with_file_line_and_column():
             "C ident",
         ),
         (changed(containerSpec={"imageUri": "x", "env": {"A": "x"}}), "must be a list"),
-        ("state: x\njobSpec: {}\n", "state: is filled in by the service"),
         ("serviceAccount: x\nworkerPoolSpecs: []\n", "workerPoolSpecs is missing"),
         ("serviceAccount: x\nworkerPoolSpecs: [{}]\n", "the first worker pool is empty"),
     ],

@@ -567,6 +567,7 @@ CASES = [
         "maxTrialCount: 60\ntrials: []",
         "output-field",
         "trials",
+        "warning",
     ),
     Case(
         "a machine that is not there",

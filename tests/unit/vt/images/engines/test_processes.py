@@ -23,16 +23,21 @@ def test_lines_come_whole_and_in_order_whatever_ends_them():
     assert run(code) == (7, ["one", "two", "thr", "four", "\ufffd"])
 
 
-def test_a_line_is_passed_on_while_the_program_goes_on():
-    seen = []
+def test_a_line_is_passed_on_while_the_program_goes_on(tmp_path):
+    seen, heard = [], tmp_path / "heard"
 
-    def note(_line):
-        seen.append(time.monotonic())
+    def note(line):
+        seen.append(line)
+        heard.touch()
 
-    code = "import time; print('first', flush=True); time.sleep(2); print('last')"
+    code = (
+        "import os, time; print('first', flush=True)\n"
+        f"while not os.path.exists({str(heard)!r}): time.sleep(0.02)\n"
+        "print('last')"
+    )
     command = [sys.executable, "-c", code]
     processes.run(command, dict(os.environ), processes.LastLines(note), processes.Deadline(60))
-    assert seen[1] - seen[0] > 1
+    assert seen == ["first", "last"]
 
 
 def test_a_line_without_an_end_is_bounded():
@@ -43,14 +48,24 @@ def test_a_line_without_an_end_is_bounded():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="groups of processes are read in /proc")
 def test_what_the_program_started_is_ended_before_it_so_that_it_can_clean_up(tmp_path):
-    note = tmp_path / "cleaned"
+    class WhenStarted:
+        """A deadline that passes when the program says that it started another one."""
+
+        seconds_left = 60.0
+
+        def pass_now(self, _line):
+            self.seconds_left = 0.0
+
+    note, deadline = tmp_path / "cleaned", WhenStarted()
+    inner = "import time; print(1, flush=True); time.sleep(600)"
     code = (
         "import subprocess, sys\n"
-        "subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"subprocess.run([sys.executable, '-c', {inner!r}])\n"
         f"open({str(note)!r}, 'w').close()"
     )
+    log = processes.LastLines(deadline.pass_now)
     with pytest.raises(TimeoutError):
-        run(code, seconds=3)
+        processes.run([sys.executable, "-c", code], dict(os.environ), log, deadline)
     assert note.exists()
 
 

@@ -1,11 +1,10 @@
 """A base that cannot be pulled is stood in for by name, and the Dockerfile stays as it is."""
 
-from pathlib import Path
-
 import pytest
 from google.auth.credentials import AnonymousCredentials
 
 from localcloud.containers import mirror
+from tests.fixture_project import sample
 from vt.images.engines import stand_in_bases
 from vt.images.engines.commands import CommandEngine
 from vt.images.registry import registry_of
@@ -103,7 +102,6 @@ def test_an_image_for_googles_registry_is_never_built_on_a_stand_in(
     assert bool(found) is replaced
 
 
-def test_what_the_repository_builds_can_be_built_where_nothing_can_be_pulled(made):
-    jobs = Path(__file__).resolve().parents[5] / "jobs"
-    for name in ("titanic", "spot_resume", "parameter_server"):
-        assert stand_in_bases.stand_ins(jobs / name / "Dockerfile")
+@pytest.mark.parametrize("name", ["titanic", "spot_resume", "parameter_server"])
+def test_what_the_repository_builds_can_be_built_where_nothing_can_be_pulled(made, name):
+    assert stand_in_bases.stand_ins(sample(name) / "Dockerfile")

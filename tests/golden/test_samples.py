@@ -1,0 +1,50 @@
+"""The stacks that this repository shows: they check, they preview, and one can read the review.
+
+They are examples: a company edits them, or puts others in their place. Nothing here knows what is
+in them, and one that is gone is skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.conftest import Checkout, copy_checkout
+from tests.fixture_project import ROOT, reading_samples
+from tests.golden.test_answers import QUESTIONS
+
+#: Stack -> its file; that of a page is copied to the top, as the page says.
+SAMPLES: Final = {
+    **{name: f"Pulumi.{name}.yaml" for name in ("local", "dev", "prod")},
+    "peering": "docs/examples/peering/Pulumi.peering.yaml",
+}
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """A copy with the repository's own stacks and jobs."""
+    copy = copy_checkout(tmp_path_factory.mktemp("samples"), samples=True)
+    yield copy
+    copy.run("vt", "local", "down", "--clean")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: str) -> None:
+    if not (ROOT / SAMPLES[name]).exists():
+        pytest.skip(f"{SAMPLES[name]} was removed")
+    with reading_samples():
+        shutil.copy(ROOT / SAMPLES[name], checkout.path)
+    checkout.run("vt", "check", "--stack", name)
+    written = checkout.path / "review.json", checkout.path / "review.md"
+    files = [word for file in written for word in ("-o", file.name)]
+    checkout.run("vt", "review", "--stack", name, "--offline", *files)
+    report, page = json.loads(written[0].read_text()), written[1].read_text()
+    headline = page.partition("\n###")[0]
+    assert [question for question in QUESTIONS if question not in headline] == []
+    assert report["jobs"]
+    assert [job["name"] for job in report["jobs"] if f"`{job['name']}`" not in page] == []

@@ -1,0 +1,59 @@
+"""Tests stand on the stacks of ``tests/fixtures/project`` and leave the repository's alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests import fixture_project
+from tests.fixture_project import PROJECT, ROOT
+from tests.unit.structure.tree import files
+
+#: They show samples, or run what is in ``jobs/`` by its name.
+MAY_READ_SAMPLES: Final = ("tests/golden/test_samples.py", "tests/fixture_project.py")
+#: A path from the top of the repository to a stack file or to what is in ``jobs/``.
+PATH: Final = re.compile(
+    r"""(?:ROOT|parents\[\d\]) */ *f?["'](?:bootstrap/)?(?:Pulumi\.[^"']+\.yaml|jobs["'/])"""
+    r"""|(?:ROOT|parents\[\d\]) */ *["']bootstrap["'] */ *f?["']Pulumi\.[^"']+\.yaml"""
+)
+
+
+@pytest.mark.parametrize("name", ["Pulumi.dev.yaml", "bootstrap/Pulumi.none.yaml"])
+def test_a_stack_file_of_the_repository_cannot_be_opened(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with pytest.raises(AssertionError, match="which companies replace"):
+        (ROOT / name).read_text()
+    monkeypatch.chdir(ROOT / "docs")
+    with pytest.raises(AssertionError, match="which companies replace"):
+        Path("..", name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["Pulumi.dev.yaml", "bootstrap/Pulumi.dev.yaml"])
+def test_those_of_the_fixtures_can(name: str) -> None:
+    assert "config:" in (PROJECT / name).read_text()
+
+
+def test_no_test_names_a_stack_file_or_a_job_of_the_repository() -> None:
+    naming = [
+        name
+        for name in files()
+        if name.startswith("tests/") and name.endswith(".py") and name not in MAY_READ_SAMPLES
+        if PATH.search((ROOT / name).read_text())
+    ]
+    assert naming == [], "Hint: tests/fixture_project.py"
+
+
+def test_what_a_name_at_the_top_is() -> None:
+    stacks = ("Pulumi.a.yaml", "bootstrap/Pulumi.a-b.yaml")
+    others = ("Pulumi.yaml", "docs/Pulumi.a.yaml", "jobs/a.yaml", "bootstrap/Pulumi.yaml")
+    assert all(map(fixture_project.is_stack_file, stacks))
+    assert not any(map(fixture_project.is_stack_file, others))
+    assert fixture_project.is_sample("jobs/titanic/task.py")
+    assert fixture_project.is_sample("jobs/titanic.yaml")
+    assert not fixture_project.is_sample("jobs/lib/vertex_job/launch.py")
+    assert not fixture_project.is_sample("jobs/job.schema.json")
+    assert not fixture_project.is_sample("docs/jobs")

@@ -1,0 +1,141 @@
+"""`vt new` on a terminal: it asks for what was not said, and before it writes."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+STACK = """\
+config:
+  gcp:project: local-dev
+  gcp:region: us-central1
+  vertex-training:projectNumber: 561581518822
+"""
+
+
+class Person:
+    """Somebody at a terminal: waits for a question, then types."""
+
+    def __init__(self, folder, *arguments):
+        here, there = pty.openpty()
+        self.terminal, self.shown = here, ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "vt.cli", *arguments],
+            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+            stdin=there, stdout=there, stderr=there, start_new_session=True,
+        )  # fmt: skip
+        os.close(there)
+
+    def read_until(self, text):
+        deadline = time.monotonic() + 120
+        while text not in self.shown:
+            ready, _, _ = select.select([self.terminal], [], [], deadline - time.monotonic())
+            assert ready, f"no {text!r} in {self.shown!r}"
+            try:
+                self.shown += os.read(self.terminal, 65536).decode()
+            except OSError:  # the other end is closed
+                raise AssertionError(f"ended without {text!r}: {self.shown!r}") from None
+        before, _, self.shown = self.shown.partition(text)
+        return before
+
+    def answer(self, question, line):
+        told = self.read_until(question)
+        os.write(self.terminal, f"{line}\n".encode())
+        return told
+
+    def end(self):
+        """What was shown until the end, and the exit code."""
+        while True:
+            try:
+                more = os.read(self.terminal, 65536)
+            except OSError:
+                more = b""
+            if not more:
+                return self.shown, self.process.wait(timeout=120)
+            self.shown += more.decode()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (tmp_path / "Pulumi.local.yaml").write_text(STACK)
+    return tmp_path
+
+
+@pytest.fixture
+def person(checkout):
+    started = []
+
+    def start(*arguments):
+        started.append(Person(checkout, *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        os.close(one.terminal)
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+def test_what_is_not_said_is_asked_and_written_after_yes(person, checkout):
+    somebody = person("new", "job", "train")
+    somebody.answer("Image (empty: code of this checkout)", "us-docker.pkg.dev/acme/x/y:1")
+    somebody.answer("Machine type", "n1-standard-8")
+    diff = somebody.answer("Write these files?", "y")
+    told, code = somebody.end()
+    assert code == 0, told
+    assert "+++ jobs/train.yaml" in diff
+    text = (checkout / "jobs" / "train.yaml").read_text()
+    assert "n1-standard-8" in text
+    assert "us-docker.pkg.dev/acme/x/y:1" in text
+    assert "jobs/train.yaml" in (checkout / "Pulumi.local.yaml").read_text()
+    assert "Written: train" in told
+
+
+def test_empty_answers_are_what_is_usual(person, checkout):
+    somebody = person("new", "job", "train")
+    somebody.answer("Image (empty: code of this checkout)", "")
+    somebody.answer("Machine type [n1-standard-4]", "")
+    somebody.answer("Write these files?", "y")
+    _, code = somebody.end()
+    assert code == 0
+    assert "n1-standard-4" in (checkout / "jobs" / "train.yaml").read_text()
+
+
+@pytest.mark.parametrize("answer", ["n", ""])
+def test_nothing_is_written_without_a_yes(person, checkout, answer):
+    somebody = person("new", "job", "train", "--package", "--machine", "n1-standard-4")
+    somebody.answer("Write these files?", answer)
+    told, code = somebody.end()
+    assert code == 0, told
+    assert not (checkout / "jobs").exists()
+    assert (checkout / "Pulumi.local.yaml").read_text() == STACK
+
+
+def test_control_d_ends_it_without_a_traceback(person, checkout):
+    somebody = person("new", "job", "train")
+    somebody.read_until("Image (empty: code of this checkout)")
+    os.write(somebody.terminal, b"\x04")
+    told, code = somebody.end()
+    assert code in (1, 130)
+    assert "Traceback" not in told
+    assert not (checkout / "jobs").exists()
+
+
+def test_what_was_changed_meanwhile_is_not_overwritten(person, checkout):
+    somebody = person("new", "job", "train", "--package", "--machine", "n1-standard-4")
+    somebody.read_until("Write these files?")
+    (checkout / "jobs").mkdir()
+    (checkout / "jobs" / "train.yaml").write_text("mine: 1\n")
+    os.write(somebody.terminal, b"y\n")
+    told, code = somebody.end()
+    assert code == 2
+    assert "Traceback" not in told
+    assert (checkout / "jobs" / "train.yaml").read_text() == "mine: 1\n"
