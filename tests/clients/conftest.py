@@ -41,7 +41,7 @@ class Shell:
             env={**os.environ, **strange, "VT_LOCAL_HOME": str(self.home.root), "NO_COLOR": "1"},
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=540,
             check=False,
         )
         assert done.returncode == expect, done.stdout + done.stderr
