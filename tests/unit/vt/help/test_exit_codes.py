@@ -40,7 +40,7 @@ def test_an_unknown_option_is_one_message_and_exit_code_2(name, tmp_path, monkey
 
 
 def test_those_that_pass_options_on_are_known():
-    assert PASSING == {"up", "destroy"}
+    assert {"up", "destroy"} == PASSING
 
 
 def test_codes_of_a_commands_own_are_in_the_table_and_in_its_help():

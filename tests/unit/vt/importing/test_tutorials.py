@@ -1,4 +1,4 @@
-"""The ways in which tutorials submit jobs, as they stand: each becomes a job, or it is said why not.
+"""How tutorials submit jobs, as they stand: each becomes a job, or it is said why not.
 
 One command each, `vt import SOURCE --fix`. The shapes are of tutorials, the values of our own.
 """
@@ -23,7 +23,9 @@ IMAGE = "'container_spec': {'image_uri': 'us-docker.pkg.dev/acme-ml/x/train:1'}"
 
 def sdk(*entries):
     pool = ", ".join((f"'machine_spec': {{{GPU}'accelerator_count': 8}}", IMAGE, *entries))
-    return f"{INIT}job = aiplatform.CustomJob(display_name='nodes', worker_pool_specs=[{{{pool}}}])\n"
+    return (
+        f"{INIT}job = aiplatform.CustomJob(display_name='nodes', worker_pool_specs=[{{{pool}}}])\n"
+    )
 
 
 def yaml(pools, *, mapping=False):
