@@ -46,6 +46,8 @@ MOST_STEP: Final = 1.05
 MOST_START_SECONDS: Final = 2.0
 _BOUND_SECONDS: Final = 600.0
 _PORT: Final = 29400
+#: Between two looks at a job that trains.
+_LOOK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class Arms:
         began = time.time()
         job = {"display_name": "bench", "job_spec": {"worker_pool_specs": pools}}
         name = self.client.create_custom_job(parent=PARENT, custom_job=job).name
+        # While it trains, nobody asks the service for it all the time.
+        self._wait(lambda: file.exists() or self._ended(name), _LOOK_SECONDS)
         self._wait(lambda: self._ended(name))
         return Measured.of(file, began)
 
@@ -108,10 +112,16 @@ class Arms:
                 cwd=self.folder,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                # As the runner does: Linux shares cores among sessions, and then within each.
+                start_new_session=True,
             )
             for rank in range(self.nodes)
         ]
-        codes = [node.wait(_BOUND_SECONDS) for node in nodes]
+        try:
+            codes = [node.wait(_BOUND_SECONDS) for node in nodes]
+        finally:  # of an interrupt as well: a session of its own hears of none
+            for node in nodes:
+                node.terminate()
         if any(codes):
             sys.exit(f"torchrun ended with {codes}")
         return Measured.of(file, began)
@@ -127,12 +137,12 @@ class Arms:
             sys.exit(f"the job ended {state}: {found.error.message}")
         return state == "SUCCEEDED"
 
-    def _wait(self, is_done: Callable[[], bool]) -> None:
+    def _wait(self, is_done: Callable[[], bool], pause: float = 0.2) -> None:
         until = time.monotonic() + _BOUND_SECONDS
         while not is_done():
             if time.monotonic() > until:
                 sys.exit("the job takes too long")
-            time.sleep(0.2)
+            time.sleep(pause)
 
 
 @contextmanager

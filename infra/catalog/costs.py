@@ -118,10 +118,12 @@ class JobCost:
 
     @property
     def elsewhere(self) -> str:
-        """``, at prices of us-central1`` where no source has the job's region; else empty."""
+        """Whose prices these are where no source has the job's region; else empty."""
         rates = [pool.rate for pool in self.pools if pool.rate]
         regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
-        return f", at prices of {' and '.join(regions)}" if regions else ""
+        if not regions:
+            return ""
+        return f", at prices of {' and '.join(regions)}: those of the job's region are unknown"
 
     @property
     def unpriced(self) -> tuple[PoolCost, ...]:

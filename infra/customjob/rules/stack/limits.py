@@ -51,7 +51,7 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
 
 def _rate(cost: costs.JobCost) -> str:
     """What is paid an hour, and in how many trials."""
-    rate = f"{costs.usd(cost.hourly)} an hour"
+    rate = f"{costs.usd(cost.hourly)} an hour{cost.elsewhere}"
     return (
         rate if cost.trials is None else f"{rate}, {cost.parallel} of {cost.trials} trials at once"
     )

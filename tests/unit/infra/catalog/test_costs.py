@@ -96,9 +96,25 @@ def test_regional_prices_name_regions_and_sources_that_are_there() -> None:
 
 def test_where_no_source_has_the_region_the_line_says_so() -> None:
     far = costs.of_job(job(pool("n2-standard-4"), timeout="3600s"), "europe-west4")
-    assert str(far).endswith(" in 1 h, at prices of us-central1")
+    told = ", at prices of us-central1: those of the job's region are unknown"
+    assert str(far).endswith(f" in 1 h{told}")
     near = costs.of_job(job(pool("n1-standard-4"), timeout="3600s"), "europe-west4")
     assert str(near).endswith(" in 1 h")
+
+
+@pytest.mark.parametrize("strategy", ["STANDARD", "SPOT"])
+def test_no_price_is_taken_from_another_region_without_a_word(strategy: str) -> None:
+    away = 0
+    for machine in machines.machine_types().values():
+        kind, counts = next(iter(machine.accelerators.items()), ("", (0,)))
+        spec = pool(machine.name, acceleratorType=kind, acceleratorCount=counts[0])
+        for region in sorted(machine.regions):
+            cost = costs.of_job(job(spec, timeout="3600s", strategy=strategy), region)
+            rates = [each.rate for each in cost.pools if each.rate]
+            exact = all(rate.region == region for rate in rates)
+            assert ("unknown" in str(cost)) == (not exact), (machine.name, region)
+            away += not exact
+    assert away >= 20
 
 
 def test_a_price_of_another_region_is_not_exact() -> None:

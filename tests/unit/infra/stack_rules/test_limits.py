@@ -51,6 +51,14 @@ def test_a_job_over_its_limit_is_refused_at_its_timeout_with_one_that_would_do(t
     assert RATE.usd * seconds / 3600 <= COST - 0.01 < RATE.usd * (seconds + 60) / 3600
 
 
+def test_a_limit_that_another_regions_price_breaks_says_so(tmp_path, monkeypatch):
+    g2 = "g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1"
+    monkeypatch.setattr(f"{__name__}.JOB", JOB.replace("n1-standard-4", g2))
+    _, judged = verdicts(tmp_path, region="europe-west4", limits={"maxUsdPerJob": 1})
+    [what] = [p.what for p in judged["one"].errors if p.rule == "limit-job-cost"]
+    assert "at prices of us-central1: those of the job's region are unknown" in what
+
+
 def test_a_job_at_its_limit_may_run(tmp_path):
     _, judged = verdicts(tmp_path, limits={"maxUsdPerJob": COST})
     assert rules_of(judged) == []

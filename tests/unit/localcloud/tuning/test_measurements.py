@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from localcloud.tuning.measurements import Report, read_report
-from localcloud.tuning.records import Measurement
+from localcloud.tuning.records import MOST_MEASUREMENTS, Measurement, TrialRecord, TuningTable
+from localcloud.vertex.records import JobTable
 
 UP = [{"metricId": "m", "goal": "MAXIMIZE"}]
 DOWN = [{"metricId": "m", "goal": "MINIMIZE"}]
@@ -172,3 +173,20 @@ def test_reports_without_steps_are_no_further_ones_when_they_are_read_again(
     once = read_report(file, UP, best=False, began=LATER).measurements
     again = read_report(file, UP, best=False, began=LATER, known=once).measurements
     assert [each.step for each in again] == [each.step for each in once] == [0, 1]
+
+
+def test_of_more_measurements_than_are_kept_those_of_the_last_steps_stay(tmp_path: Path) -> None:
+    table = TuningTable(tmp_path / "cloud.sqlite")
+    one, other = (TrialRecord("7", number, str(number), "", {}) for number in (1, 2))
+    most = MOST_MEASUREMENTS
+    for begin in (0, most // 2):  # as two looks at the file have them
+        table.put_measurements(one, [Measurement(n, {"m": n}) for n in range(begin, begin + most)])
+    table.put_measurements(other, [Measurement(0, {"m": 0.0})])
+    found = table.measurements("7")
+    assert [each.step for each in found[1]] == list(range(most // 2, most // 2 + most))
+    assert [each.step for each in found[2]] == [0]
+    table.put_measurements(other, [Measurement(0, {"m": 2.0}, 3.5)])
+    assert table.measurements("7")[2] == [Measurement(0, {"m": 2.0}, 3.5)]
+    JobTable(table.path).list()  # makes its table
+    table.delete("7")
+    assert table.measurements("7") == {}
