@@ -1,8 +1,9 @@
-"""Test that a submission survives kills, faults and races: ``make chaos``, QUICK=1 for a sample.
+"""Test that submissions survive kills, faults and races: ``make chaos``, QUICK=1 for a sample.
 
 Kills, faults and races with the real CLI and the real clients on two local clouds, a state machine
-and mutants of the protocol in memory. Prints a table, writes a JSON, and ends with exit code 1 if
-anything was submitted twice, lost or survived that should not have.
+and mutants of the protocol in memory; and that transfers of data and builds of images survive
+kills. Prints a table, writes a JSON, and ends with exit code 1 if anything was submitted twice,
+lost or survived that should not have.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, Final
 from infra.customjob.kinds import KINDS, TUNING_JOB
 from localcloud.containers import mirror
 from localcloud.containers.registry import find_program
-from tests.chaos import campaign, matrix, points, races, trial
+from tests.chaos import campaign, matrix, points, races, transfers, trial
 from tests.chaos.arena import Arena
 from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
@@ -75,6 +76,10 @@ QUICK: Final = {
     "jobs": Share(12, 5_000, (2,), _points_named(QUICK_POINTS), faults=10),
     "tuning": Share(4, 2_000, (2,), _points_named(("F5", "F8")), faults=4),
 }
+#: Files, bytes of one large file, and kills of each push and each pull.
+FULL_TRANSFERS: Final = {"count": 10_000, "size": 2 << 30, "kills": 3}
+QUICK_TRANSFERS: Final = {"count": 300, "size": 96 << 20, "kills": 1}
+TRANSFERS: Final = "data"
 KIND_OF: Final = {kind.section: kind for kind in KINDS}
 
 
@@ -110,6 +115,8 @@ def main() -> int:
         _with_cli(report, name, share)
     if "jobs" in chosen:
         _add_builds(report, options.quick)
+    if options.part in ("", TRANSFERS):
+        _add_transfers(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -120,7 +127,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
-    parser.add_argument("--part", choices=(*KIND_OF, ""), default="", help="one kind of job alone")
+    parser.add_argument("--part", choices=(*KIND_OF, TRANSFERS, ""), default="",
+                        help="one kind of job alone, or transfers of data")  # fmt: skip
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
     return parser.parse_args()
@@ -249,6 +257,15 @@ def _add_builds(report: Report, quick: bool) -> None:
     bad = [f"{point}: {problem}" for point, problem in found.items() if problem]
     figure = f"{len(found) - len(bad)}/{len(found)}: one digest, nothing left"
     report.add("builds of images killed", figure, bad, found)
+
+
+def _add_transfers(report: Report, quick: bool) -> None:
+    """Kills of ``vt data``, there and back."""
+    sizes = QUICK_TRANSFERS if quick else FULL_TRANSFERS
+    with tempfile.TemporaryDirectory(prefix="chaos-data-") as folder:
+        for done in transfers.run(Path(folder), **sizes, seed=report.seed):
+            figure = f"{done.kills} kills, {done.seconds:.0f} s: {len(done.problems)} problems"
+            report.add(done.what, figure, done.problems, asdict(done))
 
 
 def _p95(values: list[float]) -> float:

@@ -19,6 +19,13 @@ from localcloud.runner.gang import cluster
 _POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
 #: Machine types with TPUs begin so, and accelerators of that kind (catalogue of machines).
 _TPU: Final = ("ct", "tpu", "cloud-tpu", "TPU")
+#: Fields of a job's spec that are kept, and that nothing here carries out.
+_WITHOUT_EFFECT: Final = {
+    "persistentResourceId": "the local cloud has no persistent resources: the job runs on this "
+    "machine like any other",
+    "enableWebAccess": "the local cloud gives no shell in a job: its files are on this machine",
+    "enableDashboardAccess": "the local cloud has no dashboard of a job",
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,9 @@ def refusals(
         cluster.check_memory(len(members), free_bytes)
     except StartRefusedError as error:
         yield Refusal(_POOLS, error.message)
+    for key, what in _WITHOUT_EFFECT.items():
+        if spec.get(key):
+            yield Refusal(("jobSpec", key), what, level="note")
     for index, pool in enumerate(spec.get("workerPoolSpecs", [])):
         path = (*_POOLS, index)
         yield from _machine(pool.get("machineSpec", {}), (*path, "machineSpec"))

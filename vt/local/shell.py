@@ -19,6 +19,8 @@ from localcloud.home import Home
 from localcloud.pulumi_shim import find_project, make_stack
 
 DEFAULT_STACK: Final = "local"
+#: Where Google's client libraries find their project.
+_CLIENTS_PROJECT: Final = "GOOGLE_CLOUD_PROJECT"
 _UNREADABLE: Final = (OSError, ValueError, AttributeError, TypeError, KeyError, yaml.YAMLError)
 
 
@@ -55,7 +57,8 @@ def _stack_defaults(home: Home) -> dict[str, str]:
             found = cloud_sdk.defaults(yaml.safe_load(stack)["config"])
     chosen = os.environ.get(cloud_sdk.PROJECT, "")
     found |= {cloud_sdk.PROJECT: chosen} if is_local(chosen) else {}
-    return found if is_local(found.get(cloud_sdk.PROJECT, "")) else {}
+    project = found.get(cloud_sdk.PROJECT, "")
+    return {**found, _CLIENTS_PROJECT: project} if is_local(project) else {}
 
 
 def enter(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:

@@ -150,6 +150,8 @@ def files(plugin: str) -> list[str]:
         ("gcp:projects/service:Service", "serviceusage.operations.get",
          "serviceusage.operations.get"),
         ("gcp:storage/bucket:Bucket", "storage.anywhereCaches.list", "storage.anywhereCaches.list"),
+        ("gcp:storage/bucket:Bucket", "storage.buckets.lockRetentionPolicy",
+         "storage.buckets.update"),
         ("gcp:servicenetworking/connection:Connection", "cloudresourcemanager.projects.get",
          "resourcemanager.projects.get"),
     ],

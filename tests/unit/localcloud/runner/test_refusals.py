@@ -83,3 +83,17 @@ def test_what_runs_in_another_way_is_a_note_and_a_tpu_a_warning() -> None:
     tpu = container("docker.io/x:1", command=["train"])
     tpu["machineSpec"] = {"machineType": "ct5lp-hightpu-4t", "tpuTopology": "2x2"}
     assert [each.level for each in found(tpu)] == ["warning", "note"]
+
+
+def test_fields_that_nothing_here_carries_out_are_notes() -> None:
+    fields = {
+        "persistentResourceId": "pool",
+        "enableWebAccess": True,
+        "enableDashboardAccess": False,
+    }
+    spec = {"workerPoolSpecs": [package(f"{PREBUILT}/sklearn-cpu.1-6.py310:latest")], **fields}
+    noted = list(refusals({"jobSpec": spec}, lambda: "", FREE))
+    assert [(each.path[-1], each.level) for each in noted] == [
+        ("persistentResourceId", "note"),
+        ("enableWebAccess", "note"),
+    ]
