@@ -139,8 +139,12 @@ def _cpu_wheels(install: list[str], executor: Executor) -> bool:
         return False
 
 
+@cache
 def _python(executor: Executor) -> tuple[str, str]:
-    """A Python of this machine for the executor: (path, minor version)."""
+    """A Python of this machine for the executor: (path, minor version).
+
+    Looked for once in a process: it takes half a second, and every replica asks.
+    """
     supported = SpecifierSet(executor.python)
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     candidates = [_IMAGE_PYTHON, *([running] if supported.contains(running) else [])]

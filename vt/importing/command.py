@@ -51,7 +51,8 @@ def import_(
 
     The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook
     with the official client, or a page (Markdown) with such blocks. A diff is shown; without
-    --write, nothing is written.
+    --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a job that did not
+    succeed; 2 not read.
     """
     with plain_errors("vt import"):
         proposal = _proposal(source, job, stack, name)

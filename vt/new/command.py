@@ -70,7 +70,8 @@ def job(
 ) -> None:
     """Make a job file, a first file of code, and the entry of the stack.
 
-    What is not said is asked on a terminal. Nothing that is there is overwritten.
+    What is not said is asked on a terminal. Nothing that is there is overwritten. Exit code: 0 in
+    order, 1 mistakes, 2 not made.
     """
     from vt.importing.command import offer, plain_errors
     from vt.new.template import Choices

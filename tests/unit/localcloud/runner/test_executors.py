@@ -111,3 +111,20 @@ def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> Non
         packages.build(Path("python"), [sdist], tmp_path, tmp_path, lambda _c, _e: 2)
     with pytest.raises(PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
         packages.install(Path("python"), [sdist], tmp_path, lambda _c, _e: 2)
+
+
+def test_the_python_of_an_executor_is_looked_for_once_and_not_by_every_replica(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = executors.for_image(f"{PREBUILT}/pytorch-xla.2-4.py310:latest")
+    assert executor is not None
+    monkeypatch.setattr(executors, "_cache", lambda: tmp_path)
+    monkeypatch.setattr(executors, "_build", lambda _e, _p, folder, _r: folder.mkdir())
+    executors.environment(executor, lambda _line: None)
+
+    def refused(*_: object, **_more: object) -> None:
+        raise AssertionError("a command was run")
+
+    monkeypatch.setattr(subprocess, "run", refused)
+    for _ in range(3):
+        assert executors.environment(executor, lambda _line: None).parent.parent == tmp_path
