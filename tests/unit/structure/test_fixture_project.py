@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -57,3 +58,10 @@ def test_what_a_name_at_the_top_is() -> None:
     assert not fixture_project.is_sample("jobs/lib/vertex_job/launch.py")
     assert not fixture_project.is_sample("jobs/job.schema.json")
     assert not fixture_project.is_sample("docs/jobs")
+
+
+def test_a_folder_elsewhere_with_such_a_name_can_be_removed(tmp_path: Path) -> None:
+    """`rmtree` opens it by its bare name, beside an open folder that the hook is not told."""
+    (tmp_path / "old" / "Pulumi.folder.yaml").mkdir(parents=True)
+    shutil.rmtree(tmp_path / "old")
+    assert not (tmp_path / "old").exists()
