@@ -45,8 +45,11 @@ def create(shell: Shell, form: str, expect: int = 0) -> str:
     call = f"gcloud ai custom-jobs create --region=us-central1 --display-name=form {form}"
     if expect:
         return shell.run(call, expect).stderr
+    # gcloud reads the job once, before it streams: of a job that still runs it streams for ever.
     return shell.run(
         f'JOB=$({call} --format="value(name)") && '
+        "until gcloud ai custom-jobs describe $JOB --region=us-central1 --format='value(endTime)' "
+        "| grep -q .; do sleep 1; done; "
         "gcloud ai custom-jobs stream-logs $JOB --region=us-central1 --polling-interval=1 && "
         "gcloud ai custom-jobs describe $JOB --region=us-central1 --format=json"
     ).stdout
