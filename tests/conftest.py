@@ -16,8 +16,8 @@ from typing import Any
 import hypothesis
 import pytest
 
-from vt.proxies import exempt_loopback
-from vt.user import set_user_variables
+from vertex_training.vt.proxies import exempt_loopback
+from vertex_training.vt.user import set_user_variables
 
 ROOT = Path(__file__).parents[1]
 

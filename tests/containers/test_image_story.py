@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 import yaml
 
-from localcloud.home import Home
-from localcloud.vertex.records import JobRecord, JobTable
 from tests.conftest import Checkout, copy_checkout
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.vertex.records import JobRecord, JobTable
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -62,7 +62,7 @@ CONTEXT = "{context: jobs/titanic, dockerfile: Dockerfile.cuda}"
 
 def write_stack(checkout: Checkout, name: str, image: str) -> None:
     """A stack without its job: the repository comes first, and then the image."""
-    from infra.naming import local_project_number
+    from vertex_training.infra.naming import local_project_number
 
     number = local_project_number(f"local-{name}")
     text = STACK.format(name=name, number=number, image=image)
@@ -81,7 +81,7 @@ def pin(checkout: Checkout, name: str) -> dict[str, Any]:
 
 def jobs(checkout: Checkout, name: str) -> list[JobRecord]:
     """Jobs of one project, oldest first."""
-    from infra.naming import local_project_number
+    from vertex_training.infra.naming import local_project_number
 
     table = JobTable(Home(checkout.home, checkout.path).database)
     return list(reversed(table.list(local_project_number(f"local-{name}"))))

@@ -19,9 +19,9 @@ from pathlib import Path
 import grpc
 import pytest
 
-from localcloud.home import Home
 from tests.chaos.ways import provider_of
 from tests.conftest import running_checkout
+from vertex_training.localcloud.home import Home
 
 pytestmark = [
     pytest.mark.e2e,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from vt.cli import app
+from vertex_training.vt.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pulumi
 import yaml
 
-from infra import program
-from infra.stack import read_settings, with_packages
+from vertex_training.infra import program
+from vertex_training.infra.stack import read_settings, with_packages
 
 ROOT = Path(__file__).parents[3]
 

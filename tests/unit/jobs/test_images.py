@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import ConfigError
-from infra.images import pins
-from infra.stack import read_settings
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.images import pins
+from vertex_training.infra.stack import read_settings
 
 JOBS = Path(__file__).parents[3] / "jobs"
 FILES = sorted(JOBS.glob("*/Dockerfile*"))

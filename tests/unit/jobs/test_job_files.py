@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.customjob.kinds import TUNING_JOB
-from infra.customjob.request import job_file as spec
-from vt.check import placeholders
+from vertex_training.infra.customjob.kinds import TUNING_JOB
+from vertex_training.infra.customjob.request import job_file as spec
+from vertex_training.vt.check import placeholders
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "jobs").glob("*.yaml"))

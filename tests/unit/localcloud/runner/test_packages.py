@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.errors import PackageError
-from localcloud.runner.packages import fetch
 from tests.unit.localcloud.conftest import Cloud
+from vertex_training.localcloud.errors import PackageError
+from vertex_training.localcloud.runner.packages import fetch
 
 
 def test_packages_of_one_name_in_two_folders_are_both_fetched(

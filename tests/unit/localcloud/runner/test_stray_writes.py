@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.runner import stray_writes
-from localcloud.runner.stray_writes import RootWatch, explain
 from tests.unit.localcloud.conftest import Cloud, command_job
+from vertex_training.localcloud.runner import stray_writes
+from vertex_training.localcloud.runner.stray_writes import RootWatch, explain
 
 
 @pytest.fixture

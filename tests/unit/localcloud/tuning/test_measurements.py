@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from localcloud.tuning.measurements import Report, read_report
-from localcloud.tuning.records import Measurement
+from vertex_training.localcloud.tuning.measurements import Report, read_report
+from vertex_training.localcloud.tuning.records import Measurement
 
 UP = [{"metricId": "m", "goal": "MAXIMIZE"}]
 DOWN = [{"metricId": "m", "goal": "MINIMIZE"}]

@@ -2,8 +2,8 @@
 
 import json
 
-from infra.catalog import machines
-from vt.catalogue import rows
+from vertex_training.infra.catalog import machines
+from vertex_training.vt.catalogue import rows
 
 
 def test_every_machine_type_is_shown():

@@ -8,9 +8,9 @@ import yaml
 from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
-from infra.customjob.request import job_file
-from vt.check import placeholders
-from vt.render import rendering
+from vertex_training.infra.customjob.request import job_file
+from vertex_training.vt.check import placeholders
+from vertex_training.vt.render import rendering
 
 ROOT = Path(__file__).parents[4]
 CORPUS = ROOT / "tests" / "corpus"

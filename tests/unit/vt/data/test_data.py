@@ -16,16 +16,16 @@ import pytest
 from google.cloud import storage
 from typer.testing import CliRunner, Result
 
-from infra.errors import CommandError
-from localcloud.faults.front import StorageFront
-from localcloud.faults.model import Fault
-from localcloud.faults.table import FaultTable
-from localcloud.home import Home
-from localcloud.runner.gcsfuse import storage_client
-from localcloud.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port
-from vt.cli import app
-from vt.data import files, sessions, upload
+from vertex_training.infra.errors import CommandError
+from vertex_training.localcloud.faults.front import StorageFront
+from vertex_training.localcloud.faults.model import Fault
+from vertex_training.localcloud.faults.table import FaultTable
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.storage import StorageEmulator
+from vertex_training.vt.cli import app
+from vertex_training.vt.data import files, sessions, upload
 
 ROOT = Path(__file__).parents[4]
 NAME = "local-training-data-local"
@@ -230,7 +230,7 @@ def test_a_large_file_goes_on_where_a_kill_left_it(
     data = os.urandom(MIB) * 96
     big.write_bytes(data)
     push = subprocess.Popen(
-        [sys.executable, "-m", "vt.cli", "data", "push", "data", str(big)], cwd=ROOT
+        [sys.executable, "-m", "vertex_training.vt.cli", "data", "push", "data", str(big)], cwd=ROOT
     )
     parts = front_uploads(front)
     while not any(path.stat().st_size for path in parts.glob("*.part")):
@@ -252,7 +252,7 @@ def test_a_large_file_goes_on_where_a_kill_left_it(
 def test_a_large_object_goes_on_from_its_first_part(
     bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vt.data.download.LARGE", MIB)
+    monkeypatch.setattr("vertex_training.vt.data.download.LARGE", MIB)
     data = os.urandom(3 * MIB + 5)
     bucket.blob("big.bin").upload_from_string(data)
     remote = bucket.get_blob("big.bin")
@@ -267,7 +267,7 @@ def test_a_large_object_goes_on_from_its_first_part(
 def test_a_damaged_part_becomes_no_file(
     bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vt.data.download.LARGE", MIB)
+    monkeypatch.setattr("vertex_training.vt.data.download.LARGE", MIB)
     bucket.blob("big.bin").upload_from_string(os.urandom(2 * MIB))
     remote = bucket.get_blob("big.bin")
     assert remote is not None

@@ -15,7 +15,7 @@ def run(
     tmp_path: Path, *arguments: str, value: bytes = b"abc"
 ) -> subprocess.CompletedProcess[bytes]:
     env = {"VT_LOCAL_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "vt.cli", "local", "secret", "set", *arguments]
+    command = [sys.executable, "-m", "vertex_training.vt.cli", "local", "secret", "set", *arguments]
     return subprocess.run(command, cwd=ROOT, env=env, input=value, capture_output=True, check=False)
 
 
