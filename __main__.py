@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from infra import engine, program, stack
-from infra.errors import ConfigError
+from vertex_training.infra import engine, program, stack
+from vertex_training.infra.errors import ConfigError
 
 ROOT = Path(__file__).parent
 

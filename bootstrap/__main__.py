@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from foundation import config, program
-from infra import engine
-from infra.errors import ConfigError
+from vertex_training.infra import engine
+from vertex_training.infra.errors import ConfigError
 
 try:
     program.deploy(config.read(Path(__file__).parent))

@@ -25,8 +25,15 @@ FAR_BUDGET: Final = 60.0
 UNIT: Final = ("tests/unit", "tests/policy/test_policies.py")
 #: Golden tests, and the product code that they run in processes of their own.
 GOLDEN: Final = {
-    "tests/golden/test_inventories.py": ("infra/", "localcloud/gcp/"),
-    "tests/golden/test_reviews.py": ("infra/", "vt/review/", "vt/engine/"),
+    "tests/golden/test_inventories.py": (
+        "vertex_training/infra/",
+        "vertex_training/localcloud/gcp/",
+    ),
+    "tests/golden/test_reviews.py": (
+        "vertex_training/infra/",
+        "vertex_training/vt/review/",
+        "vertex_training/vt/engine/",
+    ),
 }
 CONFIG: Final = """\
 [run]

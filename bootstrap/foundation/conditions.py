@@ -27,7 +27,7 @@ from typing import Final
 from foundation import permissions
 from foundation.permissions import Need
 from foundation.settings import Settings
-from infra.plan import grants
+from vertex_training.infra.plan import grants
 
 #: Services that recognize ``modifiedGrantsByRole``, as their permissions begin. A request to any
 #: other service fails under that condition.

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from foundation.settings import Settings
-from infra import engine, naming
-from infra.errors import ConfigError, Location, Problem
-from infra.settings import locations, reader
-from infra.settings.reader import Schema
+from vertex_training.infra import engine, naming
+from vertex_training.infra.errors import ConfigError, Location, Problem
+from vertex_training.infra.settings import locations, reader
+from vertex_training.infra.settings.reader import Schema
 
 SCHEMA: Final = Schema("vertex-training-bootstrap", Settings)
 

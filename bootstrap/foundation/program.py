@@ -20,7 +20,7 @@ from foundation.federation import Federation, Role
 from foundation.identities import Identity
 from foundation.settings import Settings
 from foundation.state import State
-from infra.naming import STAGING
+from vertex_training.infra.naming import STAGING
 
 APIS: Final = (
     "serviceusage",

@@ -7,9 +7,9 @@ from typing import Annotated
 import pydantic
 from pydantic import Field
 
-from infra import naming
-from infra.naming import CONTROL, STAGING, Names
-from infra.settings.section import ProjectId, ProjectNumber, Section, form
+from vertex_training.infra import naming
+from vertex_training.infra.naming import CONTROL, STAGING, Names
+from vertex_training.infra.settings.section import ProjectId, ProjectNumber, Section, form
 
 #: https://docs.github.com/en/rest/repos: numeric ids of owners and repositories never change hands.
 Id = Annotated[str, form(r"[0-9]{1,19}", "a number in quotes, like '9919'")]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from guardrails.policy import REHEARSAL_STACKS, Resource, Unknown, is_or_unknown, policy, text
-from infra.naming import CONTROL, STAGING, Names, is_local
+from vertex_training.infra.naming import CONTROL, STAGING, Names, is_local
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: A region's name ends in a number, like US-CENTRAL1; multi- and dual-regions do not.

@@ -17,7 +17,7 @@ from guardrails.policy import (
     policy,
     text,
 )
-from infra.customjob.secret_patterns import is_secret_variable, secret_words
+from vertex_training.infra.customjob.secret_patterns import is_secret_variable, secret_words
 
 CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 #: Type of each job's resource -> the field of its request that says what runs.
@@ -109,7 +109,7 @@ def job_dedicated_account(resource: Resource, settings: Mapping[str, Any]) -> It
 
 
 def _is_own(account: str, stack: str, project: str) -> bool:
-    """Whether the stack makes an account of this address; see ``account_email`` in infra/naming.
+    """Whether the stack makes an account of this address; see ``account_email`` in vertex_training/infra/naming.
 
     ``project`` is empty while it is not known. CI's accounts, ``ci-…``, are of no stack.
     """

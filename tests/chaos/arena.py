@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from infra.customjob.google import intent_store
-from infra.customjob.google import job_service as client
-from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
-from infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
-from localcloud import lifecycle
-from localcloud.faults.control import inject
-from localcloud.faults.model import Fault
-from localcloud.faults.table import FaultTable
-from localcloud.home import Home
-from localcloud.inventory.store import SERVICE, Store
-from localcloud.orphaned_plugins import end_orphaned_plugins
-from localcloud.tuning.records import TuningTable
-from localcloud.vertex.records import JobRecord, JobTable, RecordTable
-from vt.engine import attributes_file
+from vertex_training.infra.customjob.google import intent_store
+from vertex_training.infra.customjob.google import job_service as client
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from vertex_training.infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.faults.control import inject
+from vertex_training.localcloud.faults.model import Fault
+from vertex_training.localcloud.faults.table import FaultTable
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.store import SERVICE, Store
+from vertex_training.localcloud.orphaned_plugins import end_orphaned_plugins
+from vertex_training.localcloud.tuning.records import TuningTable
+from vertex_training.localcloud.vertex.records import JobRecord, JobTable, RecordTable
+from vertex_training.vt.engine import attributes_file
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"

@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 from unittest.mock import patch
 
-from infra.customjob import provider as module
-from infra.customjob.kinds import CUSTOM_JOB, JobKind
-from infra.customjob.protocol import withdrawal
-from infra.customjob.protocol.ports import JobSnapshot
-from infra.customjob.request import job_file as spec
-from infra.errors import OperatorError
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
+from vertex_training.infra.customjob import provider as module
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.infra.customjob.protocol import withdrawal
+from vertex_training.infra.customjob.protocol.ports import JobSnapshot
+from vertex_training.infra.customjob.request import job_file as spec
+from vertex_training.infra.errors import OperatorError
 
 JOB: Final = "titanic"
 

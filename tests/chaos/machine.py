@@ -20,13 +20,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from infra.customjob.kinds import CUSTOM_JOB, JobKind
-from infra.customjob.protocol.ports import FAILED, REQUEST_ID_LABEL, SUCCEEDED, IntentState
-from infra.customjob.protocol.timing import Timing
-from infra.errors import JobRefusedError
 from tests.chaos.cloud import Cloud, Job
 from tests.chaos.engine import JOB, Run, StateFile, inputs, virtual_provider
 from tests.chaos.process import Fate, Order, Process
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.infra.customjob.protocol.ports import (
+    FAILED,
+    REQUEST_ID_LABEL,
+    SUCCEEDED,
+    IntentState,
+)
+from vertex_training.infra.customjob.protocol.timing import Timing
+from vertex_training.infra.errors import JobRefusedError
 
 #: Processes at one time, and machines with a state file of their own.
 PROCESSES, FILES = 3, 2

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
 
-from infra.customjob.google import intent_store
-from infra.customjob.google import job_service as client
-from infra.customjob.protocol.ports import DIGEST_LABEL, REQUEST_ID_LABEL, SubmissionRequest
-from infra.customjob.protocol.submission import submit
-from infra.customjob.request.job_file import canonical
-from infra.errors import OperatorError
-from localcloud.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
 from tests.chaos.messages import smallest
+from vertex_training.infra.customjob.google import intent_store
+from vertex_training.infra.customjob.google import job_service as client
+from vertex_training.infra.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    REQUEST_ID_LABEL,
+    SubmissionRequest,
+)
+from vertex_training.infra.customjob.protocol.submission import submit
+from vertex_training.infra.customjob.request.job_file import canonical
+from vertex_training.infra.errors import OperatorError
+from vertex_training.localcloud.faults.model import GRPC_CODES
 
 DIGEST: Final = "d" * 64
 TRIES: Final = 3

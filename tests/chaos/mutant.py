@@ -29,7 +29,9 @@ class Mutant:
     @property
     def path(self) -> Path:
         """The file that is mutated; it is only read."""
-        return ROOT / "infra" / "customjob" / f"{self.module.replace('.', '/')}.py"
+        return (
+            ROOT / "vertex_training" / "infra" / "customjob" / f"{self.module.replace('.', '/')}.py"
+        )
 
     def source(self) -> str:
         """The mutated source. Raises StaleMutantError."""

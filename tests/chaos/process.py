@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from infra.customjob.protocol.ports import (
+from tests.chaos.cloud import DEADLINE, LAG, Cloud, Send
+from vertex_training.infra.customjob.protocol.ports import (
     IntentRecord,
     JobSnapshot,
     ProcessEnvironment,
     StoredIntent,
     TurnRecord,
 )
-from infra.errors import (
+from vertex_training.infra.errors import (
     InDoubtError,
     NotSubmittedError,
     OperatorError,
     PermissionDeniedError,
     PreconditionFailedError,
 )
-from tests.chaos.cloud import DEADLINE, LAG, Cloud, Send
 
 
 class Fate(StrEnum):

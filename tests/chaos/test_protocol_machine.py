@@ -4,8 +4,8 @@ import secrets
 
 import pytest
 
-from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from tests.chaos.machine import run_machine
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 STEPS = 5_000
 TUNING_STEPS = 2_000

@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from infra.customjob.kinds import TUNING_JOB
 from tests.chaos import campaign, matrix, races, trial
 from tests.chaos.arena import Arena
 from tests.chaos.points import POINTS
+from vertex_training.infra.customjob.kinds import TUNING_JOB
 
 pytestmark = [
     pytest.mark.e2e,

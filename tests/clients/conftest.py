@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.home import Home
+from vertex_training.localcloud.home import Home
 
 ROOT = Path(__file__).parents[2]
 _HINT = "docs/local-stack.md says how"
@@ -34,7 +34,7 @@ class Shell:
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": "https://example.invalid/",
             "BOTO_PATH": "/nonexistent",
         }
-        vt = [sys.executable, "-m", "vt.cli", "local", "shell", "-c"]
+        vt = [sys.executable, "-m", "vertex_training.vt.cli", "local", "shell", "-c"]
         done = subprocess.run(
             [*vt, f"cd {self.folder} && {command}"],
             cwd=ROOT,
@@ -56,7 +56,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     folder.mkdir()
     yield Shell(home, folder)
     subprocess.run(
-        [sys.executable, "-m", "vt.cli", "local", "down", "--clean"],
+        [sys.executable, "-m", "vertex_training.vt.cli", "local", "down", "--clean"],
         cwd=ROOT,
         env={**os.environ, "VT_LOCAL_HOME": str(home.root)},
         check=False,

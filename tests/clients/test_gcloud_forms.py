@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from localcloud import lifecycle
-from localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
-from localcloud.runner.gcsfuse import storage_client
 from tests.clients.conftest import Shell
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 pytestmark = pytest.mark.timeout(900)
 PROJECT = "local-training"

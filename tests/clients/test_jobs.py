@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.naming import local_project_number
-from localcloud import lifecycle
-from localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
-from localcloud.runner.gcsfuse import storage_client
 from tests.clients.conftest import Shell
+from vertex_training.infra.naming import local_project_number
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 pytestmark = pytest.mark.timeout(600)
 PROJECT = "local-training"

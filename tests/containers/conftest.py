@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from localcloud.containers import mirror
-from localcloud.containers.registry import find_program
+from vertex_training.localcloud.containers import mirror
+from vertex_training.localcloud.containers.registry import find_program
 
 _HINT = "`make containers` says what to install"
 

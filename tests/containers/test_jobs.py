@@ -18,12 +18,12 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
-from localcloud import lifecycle
-from localcloud.containers.mirror import BASE
-from localcloud.containers.requests import REPOSITORY
-from localcloud.home import Home
-from localcloud.inventory.store import BUCKET, SERVICE, Store
-from localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.containers.mirror import BASE
+from vertex_training.localcloud.containers.requests import REPOSITORY
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.store import BUCKET, SERVICE, Store
+from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 pytestmark = pytest.mark.timeout(300)
 

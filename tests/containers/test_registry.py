@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localcloud import lifecycle, processes
-from localcloud.containers.requests import REPOSITORY
-from localcloud.home import Home
-from localcloud.inventory.store import Store
+from vertex_training.localcloud import lifecycle, processes
+from vertex_training.localcloud.containers.requests import REPOSITORY
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 

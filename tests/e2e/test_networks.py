@@ -7,8 +7,10 @@ anything.
 
 import pytest
 
-from localcloud.inventory.store import project_number
-from localcloud.inventory.vpc import (
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+from vertex_training.localcloud.inventory.store import project_number
+from vertex_training.localcloud.inventory.vpc import (
     ADDRESS,
     ATTACHMENT,
     CONNECTION,
@@ -17,9 +19,7 @@ from localcloud.inventory.vpc import (
     SERVICE_PROJECT,
     SUBNETWORK,
 )
-from localcloud.vertex.records import JobState
-from tests.conftest import running_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
+from vertex_training.localcloud.vertex.records import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

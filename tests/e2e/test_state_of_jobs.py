@@ -21,7 +21,7 @@ THINGS = """\
 import os
 from pathlib import Path
 from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider
-from localcloud.vertex.records import JobTable
+from vertex_training.localcloud.vertex.records import JobTable
 class Provider(ResourceProvider):
     def create(self, props):
         return CreateResult("thing", props)
@@ -123,4 +123,6 @@ def test_a_job_goes_before_what_it_needs_goes_or_is_replaced(project: Project) -
 
 def _relative(project: Project) -> str:
     """Where ``CustomJob`` calls the SDK, as the engine writes it: seen from the project."""
-    return os.path.relpath(only_jobs.ROOT / "infra/customjob/resource.py", project.path)
+    return os.path.relpath(
+        only_jobs.ROOT / "vertex_training/infra/customjob/resource.py", project.path
+    )

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import pulumi
 
-from infra import program, stack
 from tests.golden.changes import LARGE_JOB, LARGE_STACK, Change, edited
 from tests.unit.infra.recorder import Recorder
-from vt.engine.plan import Plan, Step
+from vertex_training.infra import program, stack
+from vertex_training.vt.engine.plan import Plan, Step
 
 #: What the resource plugin adds to the inputs that it is given: type of resource -> inputs.
 FILLED_IN: Final[Mapping[str, frozenset[str]]] = {

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from guardrails.policy import load
-from localcloud.gcp import schema
 from tests.conftest import Checkout
 from tests.policy import cases
+from vertex_training.localcloud.gcp import schema
 
 HERE: Final = Path(__file__).parent
 PYTHON: Final = cases.ROOT / ".venv" / "policy" / "bin" / "python"

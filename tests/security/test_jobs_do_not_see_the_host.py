@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from localcloud import lifecycle, processes
-from localcloud.home import Home
-from localcloud.runner import packages
-from localcloud.runner.joblog import JobLog
 from tests.unit.localcloud.conftest import Cloud, command_job
+from vertex_training.localcloud import lifecycle, processes
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner import packages
+from vertex_training.localcloud.runner.joblog import JobLog
 
 SECRETS = {
     "SECRET_CANARY": "canary-1",

@@ -34,8 +34,8 @@ class Refusing(importlib.abc.MetaPathFinder):
 refused = set(sys.argv[1].split())
 sys.meta_path.insert(0, Refusing())
 for name in (
-    "vt.cli", "infra.program", "infra.customjob.provider", "infra.customjob.google.job_service",
-    "infra.customjob.google.intent_store", "vt.review.html", "vt.engine.events",
+    "vertex_training.vt.cli", "vertex_training.infra.program", "vertex_training.infra.customjob.provider", "vertex_training.infra.customjob.google.job_service",
+    "vertex_training.infra.customjob.google.intent_store", "vertex_training.vt.review.html", "vertex_training.vt.engine.events",
 ):
     importlib.import_module(name)
 """

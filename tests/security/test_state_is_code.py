@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
 
-from infra.customjob.provider import PROVIDER_KEY, CustomJobProvider
-from vt.deploy.state_code import is_own_provider, state_problems
+from vertex_training.infra.customjob.provider import PROVIDER_KEY, CustomJobProvider
+from vertex_training.vt.deploy.state_code import is_own_provider, state_problems
 
 OWN: Final = serialize_provider(CustomJobProvider())
 URN: Final = "urn:pulumi:dev::vertex-training::"

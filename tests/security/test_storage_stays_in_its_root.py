@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from google.cloud import storage
 
-from localcloud.faults.front import StorageFront
-from localcloud.gcp.emulator import Emulator
-from localcloud.home import Home
-from localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.faults.front import StorageFront
+from vertex_training.localcloud.gcp.emulator import Emulator
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 SECRET = "the secret of a file outside"
 

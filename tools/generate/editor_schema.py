@@ -3,7 +3,7 @@
     .venv/bin/python -m tools.generate.editor_schema          rewrite the file
     .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
 
-Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of ``infra/catalog``: a file
+Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of ``vertex_training/infra/catalog``: a file
 with a ``studySpec`` or a ``trialJobSpec`` is a tuning job. Their documentation comes from the
 docstrings of the official client's types, machine types from the catalogue. A job file names the
 schema in its first line: ``# yaml-language-server: $schema=job.schema.json``. Where a pattern does
@@ -25,11 +25,11 @@ from typing import Any, Final
 
 from google.cloud.aiplatform_v1 import types
 
-from infra.customjob import kinds
-from infra.customjob.request import hints
-from infra.customjob.request import message as job_message
 from tools.generate import editor_forms, generated
 from tools.generate.editor_forms import snake
+from vertex_training.infra.customjob import kinds
+from vertex_training.infra.customjob.request import hints
+from vertex_training.infra.customjob.request import message as job_message
 
 TARGET: Final = Path(__file__).parents[2] / "jobs" / "job.schema.json"
 

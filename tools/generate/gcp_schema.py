@@ -1,4 +1,4 @@
-"""Write ``localcloud/gcp/schema.json`` from the schema of a pulumi-gcp plugin.
+"""Write ``vertex_training/localcloud/gcp/schema.json`` from the schema of a pulumi-gcp plugin.
 
     pulumi package get-schema gcp@VERSION > SCHEMA.json
     .venv/bin/python -m tools.generate.gcp_schema SCHEMA.json          rewrite the file
@@ -30,7 +30,7 @@ from urllib.parse import unquote
 
 from tools.generate.editor_forms import snake
 
-TARGET: Final = Path(__file__).parents[2] / "localcloud" / "gcp" / "schema.json"
+TARGET: Final = Path(__file__).parents[2] / "vertex_training" / "localcloud" / "gcp" / "schema.json"
 
 #: Fields of a row in the order in which the file has them.
 FIELDS: Final = (
@@ -264,7 +264,9 @@ def _type(content: Mapping[str, Any]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; see the module's docstring. Exit codes: 0 done or equal, 1 it would change."""
-    parser = argparse.ArgumentParser(description="Write localcloud/gcp/schema.json anew.")
+    parser = argparse.ArgumentParser(
+        description="Write vertex_training/localcloud/gcp/schema.json anew."
+    )
     parser.add_argument("schema", type=Path, help="output of: pulumi package get-schema gcp")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(arguments)

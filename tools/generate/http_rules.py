@@ -1,4 +1,4 @@
-"""Write ``localcloud/rest/http_rules.json``: Google's rules of REST for the methods served here.
+"""Write ``vertex_training/localcloud/rest/http_rules.json``: Google's rules of REST for the methods served here.
 
     .venv/bin/python -m tools.generate.http_rules          rewrite the file
     .venv/bin/python -m tools.generate.http_rules --check  exit 1 if it is not up to date
@@ -15,10 +15,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from localcloud.rest.methods import METHODS
 from tools.generate import generated
+from vertex_training.localcloud.rest.methods import METHODS
 
-TARGET: Final = Path(__file__).parents[2] / "localcloud" / "rest" / "http_rules.json"
+TARGET: Final = (
+    Path(__file__).parents[2] / "vertex_training" / "localcloud" / "rest" / "http_rules.json"
+)
 
 CLIENT: Final = "google.cloud.aiplatform_v1"
 _SECRETS: Final = "google.cloud.secretmanager_v1"

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from infra.customjob import rules
-from infra.customjob.rules import Rule
 from tools.generate import generated
+from vertex_training.infra.customjob import rules
+from vertex_training.infra.customjob.rules import Rule
 
 TARGET: Final = Path(__file__).parents[2] / "docs" / "rules.md"
 TITLES: Final = {

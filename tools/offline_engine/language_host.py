@@ -21,7 +21,7 @@ that day, change:
 - ``tools/toolchain/layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
   ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
   ``INSTALL_SOURCES``;
-- ``localcloud/orphaned_plugins.py``: ``language_host`` in the names of plugins;
+- ``vertex_training/localcloud/orphaned_plugins.py``: ``language_host`` in the names of plugins;
 - ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
 - the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
   engine's part of ``tests/unit/tools/test_setup.py`` and ``test_toolchain.py``;
@@ -56,7 +56,7 @@ from language_environment import Environment, OptionError, plugins_of
 VERSION: Final = "0.1.0-standin"
 
 #: Exit code of ``pulumi-language-python-exec`` after an error that the user has seen. The host must
-#: not import the program, so it copies ``infra.engine.MESSAGE_SHOWN``; a test compares them.
+#: not import the program, so it copies ``vertex_training.infra.engine.MESSAGE_SHOWN``; a test compares them.
 MESSAGE_SHOWN: Final = 32
 
 PARENT_POLL_SECONDS: Final = 1.0

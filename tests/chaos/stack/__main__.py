@@ -4,12 +4,12 @@ import os
 
 import pulumi
 
-from infra.customjob.google import job_service as client
-from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
-from infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
-from infra.customjob.request.job_file import JobRequest, Submission, canonical
 from tests.chaos.impatient import ImpatientJob, ImpatientTuningJob
 from tests.chaos.messages import smallest
+from vertex_training.infra.customjob.google import job_service as client
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
+from vertex_training.infra.customjob.request.job_file import JobRequest, Submission, canonical
 
 PROJECT, REGION = "local-chaos", "us-central1"
 #: Seconds to wait for machines that do not come; 0: not to wait.

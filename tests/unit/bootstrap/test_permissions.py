@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from foundation import permissions
-from localcloud.gcp import schema
+from vertex_training.localcloud.gcp import schema
 
 ROOT = Path(__file__).parents[3]
 #: Types whose calls the dynamic provider makes.
@@ -24,7 +24,7 @@ LOOKING = {"get", "list", "getIamPolicy"}
 
 def declared_types() -> set[str]:
     """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
-    return JOBS | declared_below(ROOT / "infra" / "components")
+    return JOBS | declared_below(ROOT / "vertex_training" / "infra" / "components")
 
 
 def declared_below(folder: Path) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 from foundation import config, federation
 from foundation.federation import Role
 from foundation.settings import Settings
-from infra.errors import ConfigError, Problem
+from vertex_training.infra.errors import ConfigError, Problem
 
 GITHUB = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
 GOOD: dict[str, Any] = {

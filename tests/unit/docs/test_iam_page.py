@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.fixture_project import PROJECT, ROOT
-from vt.cli import app
+from vertex_training.vt.cli import app
 
 
 @pytest.fixture(autouse=True)

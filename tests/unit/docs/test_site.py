@@ -7,7 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/adr/*.md"), *ROOT.glob("docs/examples/*/*.md"))
 MODULES = {
-    path.stem for path in (ROOT / "infra/components").glob("*.py") if path.stem != "__init__"
+    path.stem
+    for path in (ROOT / "vertex_training/infra/components").glob("*.py")
+    if path.stem != "__init__"
 }
 
 

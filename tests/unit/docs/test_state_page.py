@@ -7,18 +7,18 @@ from typing import Final
 
 import pytest
 
-from infra.customjob.google import intent_store
-from infra.customjob.kinds import TUNING_JOB
-from infra.customjob.protocol.ports import JOB_LABELS
-from infra.customjob.provider import CustomJobProvider
 from tests.fixture_project import ROOT
+from vertex_training.infra.customjob.google import intent_store
+from vertex_training.infra.customjob.kinds import TUNING_JOB
+from vertex_training.infra.customjob.protocol.ports import JOB_LABELS
+from vertex_training.infra.customjob.provider import CustomJobProvider
 
 PAGE: Final = (ROOT / "docs" / "state.md").read_text()
 TYPE: Final = re.compile(r'__init__\(\s*"(vertextraining:[\w:]+)"')
 
 
 def test_the_page_has_every_type_of_a_component_and_no_other() -> None:
-    files = (ROOT / "infra" / "components").rglob("*.py")
+    files = (ROOT / "vertex_training" / "infra" / "components").rglob("*.py")
     declared = [found for file in files for found in TYPE.findall(file.read_text())]
     assert sorted(declared) == re.findall(r"^\| `(vertextraining:[\w:]+)` \|", PAGE, re.MULTILINE)
     assert len(declared) == len(set(declared))
@@ -27,7 +27,7 @@ def test_the_page_has_every_type_of_a_component_and_no_other() -> None:
 def test_the_provider_has_the_place_that_states_name() -> None:
     assert f"class `{CustomJobProvider.__qualname__}`" in PAGE
     assert f"`{CustomJobProvider.__module__}`" in PAGE
-    assert CustomJobProvider.__module__ == "infra.customjob.provider"
+    assert CustomJobProvider.__module__ == "vertex_training.infra.customjob.provider"
 
 
 @pytest.mark.parametrize("label", JOB_LABELS)

@@ -4,10 +4,10 @@ import asyncio
 
 import pulumi
 
-from infra import program
-from infra.stack import read_settings, with_packages
 from tests import fixture_project
 from tests.fixture_project import PROJECT
+from vertex_training.infra import program
+from vertex_training.infra.stack import read_settings, with_packages
 
 
 class Recorder(pulumi.runtime.Mocks):

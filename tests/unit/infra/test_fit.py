@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from infra.stack import Stack
 from tests.unit.infra.stacks import H100, HOST, HOST_NETWORK, PEERING, PSC, stack
+from vertex_training.infra.stack import Stack
 
 ACCOUNT = {"serviceAccounts": {"trainer": {"writes": ["artifacts"]}}, "buckets": {"artifacts": {}}}
 NODE = {

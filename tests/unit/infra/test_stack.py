@@ -2,9 +2,9 @@
 
 import pytest
 
-from infra import program
-from infra.errors import ConfigError
-from infra.stack import from_raw
+from vertex_training.infra import program
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.stack import from_raw
 
 JOB = """\
 serviceAccount: ${serviceAccounts.trainer}

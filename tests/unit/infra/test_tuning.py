@@ -7,13 +7,13 @@ import re
 import pulumi
 import pytest
 
-from infra import program
-from infra.catalog import costs
-from infra.errors import ConfigError
-from infra.stack import from_raw
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
 from tests.unit.infra.recorder import Recorder, grants
 from tests.unit.infra.stacks import BASE
+from vertex_training.infra import program
+from vertex_training.infra.catalog import costs
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.stack import from_raw
 
 ACCOUNT = "trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
 #: The right file with what this stack has; a trial costs what its machine costs in an hour.

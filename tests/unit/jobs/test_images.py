@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
-from infra.errors import ConfigError
-from infra.images import pins
-from infra.stack import read_settings
 from tests.fixture_project import SAMPLES as JOBS
 from tests.fixture_project import sample
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.images import pins
+from vertex_training.infra.stack import read_settings
 
 #: Those of samples: what a company builds itself is its own.
 FILES = (

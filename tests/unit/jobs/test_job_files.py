@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from infra.customjob.kinds import TUNING_JOB
-from infra.customjob.request import job_file as spec
 from tests.fixture_project import SAMPLE_JOBS, sample
-from vt.check import placeholders
+from vertex_training.infra.customjob.kinds import TUNING_JOB
+from vertex_training.infra.customjob.request import job_file as spec
+from vertex_training.vt.check import placeholders
 
 SCHEMA = "# yaml-language-server: $schema=job.schema.json"
 

@@ -9,8 +9,8 @@ import pytest
 from vertex_job.errors import MetricError
 from vertex_job.metrics import is_trial, report_metric
 
-from localcloud.tuning.measurements import read_report
-from localcloud.tuning.records import Measurement
+from vertex_training.localcloud.tuning.measurements import read_report
+from vertex_training.localcloud.tuning.records import Measurement
 
 METRICS = [{"metricId": "accuracy", "goal": "MAXIMIZE"}]
 

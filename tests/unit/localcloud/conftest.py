@@ -18,24 +18,24 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
-from localcloud.access.gate import HttpServer
-from localcloud.containers.host import ContainerHost
-from localcloud.faults.jobs import JobFaults
-from localcloud.faults.table import FaultTable
-from localcloud.home import Home
-from localcloud.inventory.store import ACCOUNT as ACCOUNT_TYPE
-from localcloud.inventory.store import BUCKET, SERVICE, Binding, Store
-from localcloud.rest.front import RestFront
-from localcloud.runner.gcsfuse import storage_client
-from localcloud.runner.job import JobRun
-from localcloud.runner.scheduler import LocalScheduler
-from localcloud.secretmanager import service as secretmanager
-from localcloud.secretmanager.service import SecretService
-from localcloud.storage import StorageEmulator
-from localcloud.tuning.assembly import Tuning
-from localcloud.vertex.grpc_front import Hook, serve
-from localcloud.vertex.records import JobTable
-from localcloud.vertex.service import JobService
+from vertex_training.localcloud.access.gate import HttpServer
+from vertex_training.localcloud.containers.host import ContainerHost
+from vertex_training.localcloud.faults.jobs import JobFaults
+from vertex_training.localcloud.faults.table import FaultTable
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.store import ACCOUNT as ACCOUNT_TYPE
+from vertex_training.localcloud.inventory.store import BUCKET, SERVICE, Binding, Store
+from vertex_training.localcloud.rest.front import RestFront
+from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.runner.job import JobRun
+from vertex_training.localcloud.runner.scheduler import LocalScheduler
+from vertex_training.localcloud.secretmanager import service as secretmanager
+from vertex_training.localcloud.secretmanager.service import SecretService
+from vertex_training.localcloud.storage import StorageEmulator
+from vertex_training.localcloud.tuning.assembly import Tuning
+from vertex_training.localcloud.vertex.grpc_front import Hook, serve
+from vertex_training.localcloud.vertex.records import JobTable
+from vertex_training.localcloud.vertex.service import JobService
 
 PROJECT = "local-training"
 PARENT = f"projects/{PROJECT}/locations/us-central1"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import CommandError
-from localcloud.home import cache_dir
 from toolchain import layout
+from vertex_training.infra.errors import CommandError
+from vertex_training.localcloud.home import cache_dir
 
 
 @pytest.mark.parametrize(

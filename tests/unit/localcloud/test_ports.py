@@ -1,6 +1,6 @@
 """The ports of a server that is started for the first time."""
 
-from localcloud import lifecycle
+from vertex_training.localcloud import lifecycle
 
 
 def test_they_are_free_ones_that_any_user_may_have(home):

@@ -17,7 +17,13 @@ MAPPED: Final = ("bootstrap", "infra", "localcloud", "policy", "vt")
 #: A row of a table in a docstring: the module at its beginning.
 ROW: Final = re.compile(r"^``([\w./]+)``  ", re.MULTILINE)
 #: Packages whose docstring must have a table, beside those that have one.
-WITH_A_TABLE: Final = ("infra", "infra/components", "infra/plan", "infra/settings", "vt/engine")
+WITH_A_TABLE: Final = (
+    "infra",
+    "vertex_training/infra/components",
+    "vertex_training/infra/plan",
+    "vertex_training/infra/settings",
+    "vertex_training/vt/engine",
+)
 #: A row of the map in CONTRIBUTING.md; its first cell names folders and files.
 MAP_ROW: Final = re.compile(r"^\| (`[^|]*`) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 

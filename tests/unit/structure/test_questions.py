@@ -18,41 +18,74 @@ from tests.unit.structure.tree import ROOT, files
 
 #: Question -> (the file that answers it, words that stand there).
 QUESTIONS: Final = {
-    "Where is a rule for job files added?": ("infra/customjob/rules/__init__.py", "SUBJECTS"),
-    "Where is a rule about boot disks?": ("infra/customjob/rules/compute/machines.py", "disk"),
-    "Where does an option of a bucket go?": ("infra/settings/model.py", "class Bucket"),
-    "What becomes of that option?": ("infra/components/storage.py", "gcp.storage.Bucket"),
-    "Where is the wait for a lease?": ("infra/customjob/protocol/submission.py", "timing.lease"),
-    "How long is a lease?": ("infra/customjob/protocol/timing.py", "lease"),
+    "Where is a rule for job files added?": (
+        "vertex_training/infra/customjob/rules/__init__.py",
+        "SUBJECTS",
+    ),
+    "Where is a rule about boot disks?": (
+        "vertex_training/infra/customjob/rules/compute/machines.py",
+        "disk",
+    ),
+    "Where does an option of a bucket go?": (
+        "vertex_training/infra/settings/model.py",
+        "class Bucket",
+    ),
+    "What becomes of that option?": (
+        "vertex_training/infra/components/storage.py",
+        "gcp.storage.Bucket",
+    ),
+    "Where is the wait for a lease?": (
+        "vertex_training/infra/customjob/protocol/submission.py",
+        "timing.lease",
+    ),
+    "How long is a lease?": ("vertex_training/infra/customjob/protocol/timing.py", "lease"),
     "Where is a job cancelled when it leaves the stack?": (
-        "infra/customjob/protocol/withdrawal.py",
+        "vertex_training/infra/customjob/protocol/withdrawal.py",
         "cancel",
     ),
     "Where is an error of Vertex AI explained?": (
-        "infra/customjob/google/job_service.py",
+        "vertex_training/infra/customjob/google/job_service.py",
         "PermissionDenied",
     ),
-    "Where is a fault added?": ("localcloud/faults/model.py", "class Fault"),
-    "Where is a machine's price?": ("infra/catalog/machines.yaml", "price"),
-    "Where is the worst case of a job's cost?": ("infra/catalog/costs.py", "def of_job"),
-    "Where is an encrypted value refused?": ("infra/settings/reader.py", "encrypted"),
-    "Where is the physical name of a bucket made?": ("infra/naming.py", "def bucket"),
-    "Where is a kind of reference added?": ("infra/plan/references.py", "reference"),
-    "Which grants may a stack make?": ("infra/plan/grants.py", "roles/"),
-    "What must another team grant?": ("infra/plan/external_grants.py", "gcloud"),
-    "Which keys of a network exclude each other?": ("infra/stack_rules/network.py", "Problem("),
-    "Which exceptions are there?": ("infra/errors.py", "class TrainingError"),
+    "Where is a fault added?": ("vertex_training/localcloud/faults/model.py", "class Fault"),
+    "Where is a machine's price?": ("vertex_training/infra/catalog/machines.yaml", "price"),
+    "Where is the worst case of a job's cost?": (
+        "vertex_training/infra/catalog/costs.py",
+        "def of_job",
+    ),
+    "Where is an encrypted value refused?": (
+        "vertex_training/infra/settings/reader.py",
+        "encrypted",
+    ),
+    "Where is the physical name of a bucket made?": (
+        "vertex_training/infra/naming.py",
+        "def bucket",
+    ),
+    "Where is a kind of reference added?": (
+        "vertex_training/infra/plan/references.py",
+        "reference",
+    ),
+    "Which grants may a stack make?": ("vertex_training/infra/plan/grants.py", "roles/"),
+    "What must another team grant?": ("vertex_training/infra/plan/external_grants.py", "gcloud"),
+    "Which keys of a network exclude each other?": (
+        "vertex_training/infra/stack_rules/network.py",
+        "Problem(",
+    ),
+    "Which exceptions are there?": ("vertex_training/infra/errors.py", "class TrainingError"),
     "Which permissions does CI need for a resource type?": (
         "bootstrap/foundation/permissions.yaml",
         "gcp:storage/bucket:Bucket",
     ),
     "Which class stands in for a resource type?": (
-        "localcloud/gcp/services/__init__.py",
+        "vertex_training/localcloud/gcp/services/__init__.py",
         "SERVICES",
     ),
-    "Which environment has a replica?": ("localcloud/runner/environment.py", "CLUSTER_SPEC"),
-    "Where are the engine's events parsed?": ("vt/engine/events.py", "diagnostic"),
-    "When does an approval no longer hold?": ("vt/deploy/decision.py", "digest"),
+    "Which environment has a replica?": (
+        "vertex_training/localcloud/runner/environment.py",
+        "CLUSTER_SPEC",
+    ),
+    "Where are the engine's events parsed?": ("vertex_training/vt/engine/events.py", "diagnostic"),
+    "When does an approval no longer hold?": ("vertex_training/vt/deploy/decision.py", "digest"),
     "Where is the policy on access to buckets?": (
         "policy/guardrails/buckets.py",
         "bucket-uniform-access",

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import language_host
-from infra import engine
 from language_environment import (
     Environment,
     OptionError,
@@ -16,6 +15,7 @@ from language_environment import (
     plugin_version,
     plugins_of,
 )
+from vertex_training.infra import engine
 
 
 def package(site: Path, name: str, version: str, plugin: dict[str, object] | None = None) -> None:

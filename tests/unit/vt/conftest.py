@@ -4,9 +4,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vt.catalogue.command import catalogue
-from vt.check.command import check
-from vt.render.command import render
+from vertex_training.vt.catalogue.command import catalogue
+from vertex_training.vt.check.command import check
+from vertex_training.vt.render.command import render
 
 JOB = """\
 serviceAccount: ${serviceAccounts.trainer}

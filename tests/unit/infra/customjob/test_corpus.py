@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from infra.customjob import rules
-from infra.customjob.request import job_file as spec
-from infra.customjob.request.job_file import Submission
-from infra.customjob.rules import (
+from tests.unit.infra.customjob.rules import tuning_cases
+from vertex_training.infra.customjob import rules
+from vertex_training.infra.customjob.request import job_file as spec
+from vertex_training.infra.customjob.request.job_file import Submission
+from vertex_training.infra.customjob.rules import (
     BucketFacts,
     Context,
     JobFacts,
@@ -24,8 +25,7 @@ from infra.customjob.rules import (
     ReservationFacts,
     StackFacts,
 )
-from infra.customjob.rules.context import JobLimits, ReservationRequest
-from tests.unit.infra.customjob.rules import tuning_cases
+from vertex_training.infra.customjob.rules.context import JobLimits, ReservationRequest
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from infra.customjob.provider import CustomJobProvider
-from infra.errors import OperatorError
+from vertex_training.infra.customjob.provider import CustomJobProvider
+from vertex_training.infra.errors import OperatorError
 
 
 @pytest.fixture

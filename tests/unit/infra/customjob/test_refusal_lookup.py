@@ -2,11 +2,11 @@ import threading
 
 import pytest
 
-from infra.customjob.protocol import submission
-from infra.customjob.protocol.timing import Timing
-from infra.customjob.refusal_lookup import RefusalLookup, is_offline
-from infra.errors import OperatorError
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World
+from vertex_training.infra.customjob.protocol import submission
+from vertex_training.infra.customjob.protocol.timing import Timing
+from vertex_training.infra.customjob.refusal_lookup import RefusalLookup, is_offline
+from vertex_training.infra.errors import OperatorError
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from infra.customjob import secret_patterns
-from infra.customjob.secret_patterns import masked, redacted
-from vt.cli import app
-from vt.engine.values import redact
+from vertex_training.infra.customjob import secret_patterns
+from vertex_training.infra.customjob.secret_patterns import masked, redacted
+from vertex_training.vt.cli import app
+from vertex_training.vt.engine.values import redact
 
 SECRET = "canary-hunter2"
 TOKENS = [

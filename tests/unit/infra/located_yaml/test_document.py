@@ -1,7 +1,7 @@
 import pytest
 
-from infra.errors import ConfigError, Location
-from infra.located_yaml import document
+from vertex_training.infra.errors import ConfigError, Location
+from vertex_training.infra.located_yaml import document
 
 
 def refused(data: bytes) -> str:

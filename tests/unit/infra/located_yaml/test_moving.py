@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.errors import Mend
-from infra.located_yaml.mending import mended
+from vertex_training.infra.errors import Mend
+from vertex_training.infra.located_yaml.mending import mended
 
 UP = Mend("move", target=())
 DOWN = Mend("move", target=("spec",))

@@ -82,8 +82,8 @@ workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, containerSpec: {im
         "images": {"x": {"digest": "sha256:" + "a" * 64}},
         "jobs": {"plain": {"file": "plain.yaml"}, "own": {"file": "own.yaml"}},
     }
-    from infra.stack import from_raw
     from tests.unit.infra.stacks import BASE
+    from vertex_training.infra.stack import from_raw
 
     def keys(**changes):
         results = from_raw(BASE | settings | changes, tmp_path).check_jobs()

@@ -2,11 +2,11 @@
 
 import shlex
 
-from infra.images import pinned
-from infra.plan.existing_grants import elsewhere, existing_grants
-from infra.settings.model import Image
 from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import planned, stack
+from vertex_training.infra.images import pinned
+from vertex_training.infra.plan.existing_grants import elsewhere, existing_grants
+from vertex_training.infra.settings.model import Image
 
 SHARED = {
     "buckets": {

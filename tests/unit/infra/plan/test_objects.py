@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.plan import objects
-from infra.settings.model import Settings
-from infra.stack_rules import files
 from tests.unit.infra.stacks import BASE
+from vertex_training.infra.plan import objects
+from vertex_training.infra.settings.model import Settings
+from vertex_training.infra.stack_rules import files
 
 
 def write(root: Path, *names: str, content: bytes = b"x") -> None:

@@ -4,8 +4,8 @@ import tarfile
 
 import pytest
 
-from infra.errors import ConfigError
-from infra.plan import packages as packaging
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.plan import packages as packaging
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ import copy
 import pulumi
 import pytest
 
-from infra import engine
-from infra.errors import ConfigError
-from infra.stack import SCHEMA, load, read_settings
+from vertex_training.infra import engine
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.stack import SCHEMA, load, read_settings
 
 STACK = {
     "stack": "dev",

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import renames
-from infra.stack import Stack, from_raw
 from tests.unit.infra.stacks import BASE, PEERING, planned
+from vertex_training.infra.settings import renames
+from vertex_training.infra.stack import Stack, from_raw
 
 JOB = """\
 serviceAccount: ${serviceAccounts.ACCOUNT}

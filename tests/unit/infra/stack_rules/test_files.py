@@ -2,9 +2,9 @@
 
 import pytest
 
-from infra.errors import ConfigError
-from infra.stack import read_settings
 from tests.unit.infra.stacks import BASE
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.stack import read_settings
 
 
 def refused(root, **changes):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from infra.catalog import costs
-from infra.customjob.rules.context import JobLimits
-from infra.plan.facts import job_limits
-from infra.stack import from_raw
 from tests.unit.infra.stacks import BASE, planned, refused, stack
+from vertex_training.infra.catalog import costs
+from vertex_training.infra.customjob.rules.context import JobLimits
+from vertex_training.infra.plan.facts import job_limits
+from vertex_training.infra.stack import from_raw
 
 JOB = """\
 serviceAccount: trainer-prod@acme-ml-prod.iam.gserviceaccount.com

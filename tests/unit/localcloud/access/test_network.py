@@ -13,16 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from localcloud import storage
-from localcloud.access import network
-from localcloud.access.network import PrivateNetwork
-from localcloud.errors import NoPrivateNetworkError
-from localcloud.faults.front import StorageFront
-from localcloud.faults.table import FaultTable
-from localcloud.home import Home
-from localcloud.runner.gcsfuse import storage_client
-from localcloud.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port, wait_until
+from vertex_training.localcloud import storage
+from vertex_training.localcloud.access import network
+from vertex_training.localcloud.access.network import PrivateNetwork
+from vertex_training.localcloud.errors import NoPrivateNetworkError
+from vertex_training.localcloud.faults.front import StorageFront
+from vertex_training.localcloud.faults.table import FaultTable
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.storage import StorageEmulator
 
 #: Answers each connection with the uid of the process.
 SERVER = """

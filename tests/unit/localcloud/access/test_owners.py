@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from localcloud.access import callers, owners
-from localcloud.access.callers import caller
-from localcloud.access.owners import LOOKUPS, Lookup, plain_address
+from vertex_training.localcloud.access import callers, owners
+from vertex_training.localcloud.access.callers import caller
+from vertex_training.localcloud.access.owners import LOOKUPS, Lookup, plain_address
 
 Pair = tuple[socket.socket, socket.socket]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are Linux's")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.containers import builders, images
-from localcloud.containers.engines import Buildah, Docker
-from localcloud.containers.host import ContainerHost
-from localcloud.containers.images import ImageConfig
-from localcloud.home import Home
-from localcloud.runner import environment
+from vertex_training.localcloud.containers import builders, images
+from vertex_training.localcloud.containers.engines import Buildah, Docker
+from vertex_training.localcloud.containers.host import ContainerHost
+from vertex_training.localcloud.containers.images import ImageConfig
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner import environment
 
 DIGEST = "@sha256:" + "a" * 64
 LOCAL = "us-central1-docker.pkg.dev/local-training/training/titanic"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.errors import LocalCloudError
-from localcloud.faults.model import Fault, Service
+from vertex_training.infra.errors import LocalCloudError
+from vertex_training.localcloud.faults.model import Fault, Service
 
 
 def parse(kind: str = "error", service: str = "jobs", **given: Any) -> Fault:

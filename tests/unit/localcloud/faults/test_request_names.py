@@ -2,7 +2,7 @@
 
 import pytest
 
-from localcloud.faults.proxy import describe
+from vertex_training.localcloud.faults.proxy import describe
 
 
 @pytest.mark.parametrize(

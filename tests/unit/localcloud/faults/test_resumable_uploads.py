@@ -16,10 +16,10 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
-from localcloud.faults.front import StorageFront
-from localcloud.home import Home
-from localcloud.runner.gcsfuse import storage_client
-from localcloud.storage_uploads import UNIT
+from vertex_training.localcloud.faults.front import StorageFront
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.storage_uploads import UNIT
 
 DATA = os.urandom(3 * UNIT + 7)
 TOTAL = len(DATA)

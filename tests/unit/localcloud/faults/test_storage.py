@@ -12,15 +12,15 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
-from infra.customjob.google.intent_store import BucketIntents
-from infra.customjob.protocol.ports import IntentRecord, IntentState
-from localcloud.faults.front import StorageFront
-from localcloud.faults.model import Fault
-from localcloud.faults.proxy import describe
-from localcloud.faults.table import FaultTable
-from localcloud.home import Home
-from localcloud.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import wait_until
+from vertex_training.infra.customjob.google.intent_store import BucketIntents
+from vertex_training.infra.customjob.protocol.ports import IntentRecord, IntentState
+from vertex_training.localcloud.faults.front import StorageFront
+from vertex_training.localcloud.faults.model import Fault
+from vertex_training.localcloud.faults.proxy import describe
+from vertex_training.localcloud.faults.table import FaultTable
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_record_whose_answer_was_lost_is_written_once(
     front: StorageFront, table: FaultTable, bucket: storage.Bucket, kind: str
 ) -> None:
     """The client repeats a write under a precondition, and the repetition conflicts with it."""
-    from infra.errors import PreconditionFailedError
+    from vertex_training.infra.errors import PreconditionFailedError
 
     intents = BucketIntents(storage_client(front.url), "control")
     add(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import LocalCloudError
-from localcloud.faults.model import Fault, Service
-from localcloud.faults.table import FaultTable
 from tests.unit.localcloud.conftest import wait_until
+from vertex_training.infra.errors import LocalCloudError
+from vertex_training.localcloud.faults.model import Fault, Service
+from vertex_training.localcloud.faults.table import FaultTable
 
 DROP = Fault.parse(service="jobs", kind="drop", times=3)
 HOLD = Fault.parse(service="jobs", kind="hold")

@@ -9,13 +9,17 @@ import grpc
 import pytest
 from google.protobuf import json_format
 
-from localcloud.errors import ApiError
-from localcloud.home import Home
-from localcloud.inventory.store import SERVICE, Store
-from localcloud.pipelines.records import PipelineTable
-from localcloud.pipelines.service import PipelineService, pipeline_service, training_pipeline
-from localcloud.vertex.records import JobState, JobTable
-from localcloud.vertex.service import JobService
+from vertex_training.localcloud.errors import ApiError
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.store import SERVICE, Store
+from vertex_training.localcloud.pipelines.records import PipelineTable
+from vertex_training.localcloud.pipelines.service import (
+    PipelineService,
+    pipeline_service,
+    training_pipeline,
+)
+from vertex_training.localcloud.vertex.records import JobState, JobTable
+from vertex_training.localcloud.vertex.service import JobService
 
 PROJECT = "local-training"
 PARENT = f"projects/{PROJECT}/locations/us-central1"

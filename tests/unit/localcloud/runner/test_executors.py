@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.errors import PackageError
-from localcloud.runner import executors, packages
-from localcloud.runner.joblog import JobLog
+from vertex_training.localcloud.errors import PackageError
+from vertex_training.localcloud.runner import executors, packages
+from vertex_training.localcloud.runner.joblog import JobLog
 
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from localcloud.runner import replica
-from localcloud.runner.joblog import JobLog
-from localcloud.runner.replica import Ending
+from vertex_training.localcloud.runner import replica
+from vertex_training.localcloud.runner.joblog import JobLog
+from vertex_training.localcloud.runner.replica import Ending
 
 
 @pytest.fixture(params=["told", "asked"])

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from infra.customjob.google import logs
-from infra.errors import OperatorError
-from localcloud.inventory.store import SERVICE
-from localcloud.tuning.assembly import Tuning
-from localcloud.vertex.grpc_front import serve
-from localcloud.vertex.log_entries import LogService, handler
-from localcloud.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning import studies
+from vertex_training.infra.customjob.google import logs
+from vertex_training.infra.errors import OperatorError
+from vertex_training.localcloud.inventory.store import SERVICE
+from vertex_training.localcloud.tuning.assembly import Tuning
+from vertex_training.localcloud.vertex.grpc_front import serve
+from vertex_training.localcloud.vertex.log_entries import LogService, handler
+from vertex_training.localcloud.vertex.service import JobService
 
 SCRIPT = "printf 'one\\ntwo\\n10%%\\r100%%\\n'; printf 'last'"
 

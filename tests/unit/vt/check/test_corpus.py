@@ -8,10 +8,10 @@ import yaml
 from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
-from infra.customjob.request import job_file
 from tests.fixture_project import ROOT, SAMPLE_JOBS, SAMPLES, sample
-from vt.check import placeholders
-from vt.render import rendering
+from vertex_training.infra.customjob.request import job_file
+from vertex_training.vt.check import placeholders
+from vertex_training.vt.render import rendering
 
 CORPUS = ROOT / "tests" / "corpus"
 

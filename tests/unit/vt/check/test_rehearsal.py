@@ -34,7 +34,15 @@ def check(
     checkout: Path, image: str, stack: str, text: str = ""
 ) -> tuple[int, list[dict[str, Any]]]:
     (checkout / "jobs/new.yaml").write_text(text or JOB.format(image=image))
-    command = [sys.executable, "-m", "vt.cli", "check", "jobs/new.yaml", "-s", stack]
+    command = [
+        sys.executable,
+        "-m",
+        "vertex_training.vt.cli",
+        "check",
+        "jobs/new.yaml",
+        "-s",
+        stack,
+    ]
     env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(checkout)}
     done = subprocess.run([*command, "--format", "json"], cwd=checkout, env=env,
                           capture_output=True, text=True, check=False)  # fmt: skip

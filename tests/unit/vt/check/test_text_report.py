@@ -1,8 +1,8 @@
 """What people read."""
 
-from infra.errors import Location, Problem
-from vt.check import text_report
-from vt.check.report import FileReport
+from vertex_training.infra.errors import Location, Problem
+from vertex_training.vt.check import text_report
+from vertex_training.vt.check.report import FileReport
 
 
 def at(line, column, what, *more, **fields):

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vt.deploy import command, sources
-from vt.engine import stacks
+from vertex_training.vt.deploy import command, sources
+from vertex_training.vt.engine import stacks
 
 DIGEST = "f" * 64
 
@@ -151,7 +151,7 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
     assert done.exit_code == 0
     [(program, words, env)] = became
     assert [program, *words[1:]] == [
-        sys.executable, "-m", "vt.cli", "up", "--stack", "dev", "--yes", "--skip-preview",
+        sys.executable, "-m", "vertex_training.vt.cli", "up", "--stack", "dev", "--yes", "--skip-preview",
         "--non-interactive", "--policy-pack", "p", "--refresh",
         "--plan", str(sources.engine_plan(repo, "dev")),
     ]  # fmt: skip

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import requests
 
-from infra.errors import CommandError
-from infra.settings.drift import AllowedMember
 from tests.unit.vt.review import plans
-from vt.drift.policies import Membership, declared, digest_of, undeclared
-from vt.drift.policy_clients import ADDRESSES, GooglePolicies
+from vertex_training.infra.errors import CommandError
+from vertex_training.infra.settings.drift import AllowedMember
+from vertex_training.vt.drift.policies import Membership, declared, digest_of, undeclared
+from vertex_training.vt.drift.policy_clients import ADDRESSES, GooglePolicies
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"

@@ -5,8 +5,14 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vt.drift import report
-from vt.drift.findings import RUNS, Drift, DriftOutcome, PropertyDifference, ResourceDifference
+from vertex_training.vt.drift import report
+from vertex_training.vt.drift.findings import (
+    RUNS,
+    Drift,
+    DriftOutcome,
+    PropertyDifference,
+    ResourceDifference,
+)
 
 BUCKET = ResourceDifference(
     "update", "storage-data", "gcp:storage/bucket:Bucket", "acme-data",

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from infra.errors import EventParseError
 from tests.unit.vt.review import plans
-from vt.engine import events
+from vertex_training.infra.errors import EventParseError
+from vertex_training.vt.engine import events
 
 
 def test_a_replacement_is_one_step_though_the_engine_sends_three() -> None:

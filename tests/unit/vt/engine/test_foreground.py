@@ -25,7 +25,7 @@ sys.exit(8)
 PARENT = """\
 import sys
 from pathlib import Path
-from vt.engine import foreground
+from vertex_training.vt.engine import foreground
 print("exit code", foreground.run([sys.executable, "-c", sys.argv[1]], Path.cwd(), {}), flush=True)
 """
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from infra.errors import CommandError
-from localcloud import processes
-from localcloud.runner.gcsfuse import storage_client
-from localcloud.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port, wait_until
-from vt.engine import locks
+from vertex_training.infra.errors import CommandError
+from vertex_training.localcloud import processes
+from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.storage import StorageEmulator
+from vertex_training.vt.engine import locks
 
 OBJECT = ".pulumi/locks/organization/demo/{}/{}.json"
 Write = Callable[..., None]

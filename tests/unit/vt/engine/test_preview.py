@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import PreviewError
-from vt.engine import stacks
-from vt.engine.preview import stream_events
-from vt.engine.pulumi_cli import BACKEND, PulumiCli
+from vertex_training.infra.errors import PreviewError
+from vertex_training.vt.engine import stacks
+from vertex_training.vt.engine.preview import stream_events
+from vertex_training.vt.engine.pulumi_cli import BACKEND, PulumiCli
 
 
 @pytest.fixture

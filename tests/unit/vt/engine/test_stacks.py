@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from infra import naming
-from infra.errors import CommandError
-from localcloud import lifecycle
-from localcloud.home import REGISTRY
-from localcloud.server_info import ServerInfo
-from vt.engine import stacks
-from vt.engine.pulumi_cli import BACKEND
-from vt.images import connection
+from vertex_training.infra import naming
+from vertex_training.infra.errors import CommandError
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.home import REGISTRY
+from vertex_training.localcloud.server_info import ServerInfo
+from vertex_training.vt.engine import stacks
+from vertex_training.vt.engine.pulumi_cli import BACKEND
+from vertex_training.vt.images import connection
 
 
 @pytest.mark.parametrize(

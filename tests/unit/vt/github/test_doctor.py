@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from infra.errors import CommandError
-from vt.github.command import github
-from vt.github.doctor import State, as_text, examine
+from vertex_training.infra.errors import CommandError
+from vertex_training.vt.github.command import github
+from vertex_training.vt.github.doctor import State, as_text, examine
 
 ROOT = Path(__file__).resolve().parents[4]
 

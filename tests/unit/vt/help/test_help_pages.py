@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vt.cli import app
-from vt.help.examples import EXAMPLES
+from vertex_training.vt.cli import app
+from vertex_training.vt.help.examples import EXAMPLES
 
 ROOT = typer.main.get_command(app)
 FRAME = re.compile("[─╭╮╰╯│]")

@@ -6,9 +6,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from infra.naming import local_project_number
 from tests.unit.vt.images import stand_in
-from vt.images.command import images, promote
+from vertex_training.infra.naming import local_project_number
+from vertex_training.vt.images.command import images, promote
 
 STACK = """\
 # What this stack is.

@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from infra.errors import CommandError
-from localcloud import lifecycle
-from localcloud.server_info import ServerInfo
-from vt.engine.stacks import StackRef
-from vt.images import connection
+from vertex_training.infra.errors import CommandError
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.server_info import ServerInfo
+from vertex_training.vt.engine.stacks import StackRef
+from vertex_training.vt.images import connection
 
 ADDRESSES = ("ARTIFACT_REGISTRY", "VERTEX", "STORAGE")
 

@@ -14,11 +14,11 @@ from google.oauth2.credentials import Credentials
 from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
-from infra.errors import RegistryError
 from tests.unit.vt.images import stand_in
-from vt.images import documents, labels, transport
-from vt.images.registry import Registry
-from vt.images.transport import Transport
+from vertex_training.infra.errors import RegistryError
+from vertex_training.vt.images import documents, labels, transport
+from vertex_training.vt.images.registry import Registry
+from vertex_training.vt.images.transport import Transport
 
 BASE = "https://us-central1-docker.pkg.dev"
 ELSEWHERE = "https://elsewhere.example.com"

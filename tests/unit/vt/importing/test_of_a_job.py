@@ -4,9 +4,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from infra.naming import local_project_number
 from tests.unit.localcloud.conftest import PROJECT, command_job
-from vt.cli import app
+from vertex_training.infra.naming import local_project_number
+from vertex_training.vt.cli import app
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra.errors import CommandError
-from vt.jobs import trials
+from vertex_training.infra.errors import CommandError
+from vertex_training.vt.jobs import trials
 
 
 def trial(number: int, state: str = "SUCCEEDED", **metrics: float) -> dict[str, Any]:

@@ -7,12 +7,17 @@ import json
 import pytest
 from click.testing import Result
 
-from infra.customjob.kinds import TUNING_JOB
-from infra.customjob.protocol.ports import JOB_LABEL, REQUEST_ID_LABEL, RUN_LABEL, STACK_LABEL
 from tests.unit.localcloud.conftest import Cloud, wait_until
 from tests.unit.localcloud.tuning import studies
 from tests.unit.vt.jobs.submitting import done, submit
 from tests.unit.vt.jobs.test_commands import Vt, ids, vt
+from vertex_training.infra.customjob.kinds import TUNING_JOB
+from vertex_training.infra.customjob.protocol.ports import (
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    RUN_LABEL,
+    STACK_LABEL,
+)
 
 __all__ = ["vt"]
 LABELS = {STACK_LABEL: "local", JOB_LABEL: "tune", RUN_LABEL: "2", REQUEST_ID_LABEL: "tune-2"}

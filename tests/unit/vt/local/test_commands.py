@@ -9,12 +9,12 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from localcloud.home import Home
-from localcloud.inventory.reservations import RESERVATION
-from localcloud.inventory.store import Store
-from localcloud.vertex.records import JobRecord, JobState, JobTable
-from vt.cli import app
-from vt.local.joblogs import log_file
+from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.reservations import RESERVATION
+from vertex_training.localcloud.inventory.store import Store
+from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
+from vertex_training.vt.cli import app
+from vertex_training.vt.local.joblogs import log_file
 
 
 def test_a_damaged_database_is_one_line_and_exit_code_1(
@@ -54,7 +54,10 @@ def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home)
     env = {**os.environ, "VT_LOCAL_HOME": str(home.root), "PYTHONIOENCODING": "ascii"}
 
     done = subprocess.run(
-        [sys.executable, "-m", "vt.cli", "local", "logs"], env=env, capture_output=True, check=False
+        [sys.executable, "-m", "vertex_training.vt.cli", "local", "logs"],
+        env=env,
+        capture_output=True,
+        check=False,
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"caf?\n", b"")

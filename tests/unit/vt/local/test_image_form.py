@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from infra.errors import CommandError, ImageBuildError
-from localcloud import lifecycle
-from localcloud.containers import host
-from localcloud.containers import registry as registry_program
-from localcloud.containers.requests import REPOSITORY
-from localcloud.inventory.store import Store
-from localcloud.server_info import ServerInfo
 from tests.fixture_project import copy_project
 from tests.unit.vt.images import stand_in
-from vt.images import building
-from vt.local import image_form
+from vertex_training.infra.errors import CommandError, ImageBuildError
+from vertex_training.localcloud import lifecycle
+from vertex_training.localcloud.containers import host
+from vertex_training.localcloud.containers import registry as registry_program
+from vertex_training.localcloud.containers.requests import REPOSITORY
+from vertex_training.localcloud.inventory.store import Store
+from vertex_training.localcloud.server_info import ServerInfo
+from vertex_training.vt.images import building
+from vertex_training.vt.local import image_form
 
 STACK = """\
 config:

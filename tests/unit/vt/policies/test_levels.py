@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.errors import CommandError
 from tests.unit.vt.review import plans
-from vt.policies import levels
+from vertex_training.infra.errors import CommandError
+from vertex_training.vt.policies import levels
 
 STACK = """\
 config:

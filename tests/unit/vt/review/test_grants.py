@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from infra.plan.grants import READ_OBJECTS, WRITE_OBJECTS
 from tests.unit.vt.review import plans
-from vt.review import grants
+from vertex_training.infra.plan.grants import READ_OBJECTS, WRITE_OBJECTS
+from vertex_training.vt.review import grants
 
 TRAINER = f"serviceAccount:{plans.ACCOUNT}"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from infra.errors import Problem
 from tests.unit.vt.review import plans
-from vt.review import html, json_report, markdown, report
-from vt.review.images.changes import image_changes
+from vertex_training.infra.errors import Problem
+from vertex_training.vt.review import html, json_report, markdown, report
+from vertex_training.vt.review.images.changes import image_changes
 
 NAME = "us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train"
 OLD, NEW = f"{NAME}@sha256:{'a' * 64}", f"{NAME}@sha256:{'b' * 64}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from infra.catalog import costs
 from tests.unit.vt.review import plans
-from vt.review import jobs, markdown
-from vt.review.report import build
-from vt.review.verdict import verdict
+from vertex_training.infra.catalog import costs
+from vertex_training.vt.review import jobs, markdown
+from vertex_training.vt.review.report import build
+from vertex_training.vt.review.verdict import verdict
 
 
 def only(*told: plans.Event) -> jobs.JobChange:

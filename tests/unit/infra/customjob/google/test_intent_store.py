@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from google.cloud import storage
 
-from infra.customjob.google import intent_store
-from infra.customjob.protocol.ports import IntentRecord, IntentState
-from infra.errors import OperatorError, PreconditionFailedError
-from localcloud.server import choose_port
-from localcloud.storage import StorageEmulator
+from vertex_training.infra.customjob.google import intent_store
+from vertex_training.infra.customjob.protocol.ports import IntentRecord, IntentState
+from vertex_training.infra.errors import OperatorError, PreconditionFailedError
+from vertex_training.localcloud.server import choose_port
+from vertex_training.localcloud.storage import StorageEmulator
 
 
 @pytest.fixture(scope="module")

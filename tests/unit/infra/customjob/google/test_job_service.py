@@ -14,8 +14,13 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 from google.rpc import status_pb2
 
-from infra.customjob.google import job_service as client
-from infra.errors import InDoubtError, NotSubmittedError, OperatorError, PermissionDeniedError
+from vertex_training.infra.customjob.google import job_service as client
+from vertex_training.infra.errors import (
+    InDoubtError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+)
 
 PARENT = "projects/local-x/locations/us-central1"
 BODY = (

@@ -5,9 +5,9 @@ from google.cloud import aiplatform_v1
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
-from infra.customjob.google import job_service as client
-from infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 from tests.unit.infra.customjob.google.test_job_service import PARENT, Server, sent, server
+from vertex_training.infra.customjob.google import job_service as client
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 __all__ = ["Server", "server"]
 BODY = (

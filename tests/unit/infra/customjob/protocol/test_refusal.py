@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.refusal import refusal_reason
-from infra.customjob.protocol.timing import Timing
-from infra.errors import JobRefusedError, OperatorError
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World, job
+from vertex_training.infra.customjob.protocol import submission, withdrawal
+from vertex_training.infra.customjob.protocol.refusal import refusal_reason
+from vertex_training.infra.customjob.protocol.timing import Timing
+from vertex_training.infra.errors import JobRefusedError, OperatorError
 
 STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "CANCELLING", "EXPIRED", ""]
 

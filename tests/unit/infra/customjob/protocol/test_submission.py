@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import IntentState
-from infra.customjob.protocol.timing import Timing
-from infra.errors import (
+from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
+from vertex_training.infra.customjob.protocol import submission, withdrawal
+from vertex_training.infra.customjob.protocol.ports import IntentState
+from vertex_training.infra.customjob.protocol.timing import Timing
+from vertex_training.infra.errors import (
     InDoubtError,
     JobRefusedError,
     NotSubmittedError,
@@ -15,7 +16,6 @@ from infra.errors import (
     PermissionDeniedError,
     PreconditionFailedError,
 )
-from tests.unit.infra.customjob.fakes import REQUEST, Killed, Process, World, job
 
 TIMING = Timing()
 

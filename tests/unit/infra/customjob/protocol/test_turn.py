@@ -5,11 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import IntentState
-from infra.customjob.protocol.timing import Timing
-from infra.errors import InDoubtError, JobRefusedError, NotSubmittedError, OperatorError
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
+from vertex_training.infra.customjob.protocol import submission, withdrawal
+from vertex_training.infra.customjob.protocol.ports import IntentState
+from vertex_training.infra.customjob.protocol.timing import Timing
+from vertex_training.infra.errors import (
+    InDoubtError,
+    JobRefusedError,
+    NotSubmittedError,
+    OperatorError,
+)
 
 TIMING = Timing()
 LIVE = ["QUEUED", "PENDING", "RUNNING", "PAUSED", "UPDATING"]

@@ -5,15 +5,15 @@ import threading
 
 import pytest
 
-from infra.customjob.protocol.waiting import (
+from tests.unit.infra.customjob.fakes import job
+from vertex_training.infra.customjob.protocol.waiting import (
     PollBackoff,
     Wait,
     WaitPorts,
     format_duration,
     wait_for_job,
 )
-from infra.errors import OperatorError, WaitDeadlineError, WaitError
-from tests.unit.infra.customjob.fakes import job
+from vertex_training.infra.errors import OperatorError, WaitDeadlineError, WaitError
 
 NAME = "projects/1/locations/r/customJobs/7"
 

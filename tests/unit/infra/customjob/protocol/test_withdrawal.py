@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from infra.customjob.protocol import submission, withdrawal
-from infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
-from infra.errors import JobRefusedError, OperatorError
 from tests.unit.infra.customjob.fakes import REQUEST, Process, World, job
+from vertex_training.infra.customjob.protocol import submission, withdrawal
+from vertex_training.infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
+from vertex_training.infra.errors import JobRefusedError, OperatorError
 
 
 def world_with(*jobs):

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from google.api_core.exceptions import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
 
-from infra.errors import ImageBuildError
-from localcloud.inventory.store import ACCOUNT, SERVICE
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
@@ -22,11 +20,13 @@ from tests.unit.localcloud.cloudbuild.conftest import (
     tarred,
 )
 from tests.unit.localcloud.conftest import PROJECT, wait_until
-from vt.images import engines
-from vt.images.engines import build_service, build_sources, cloud_build
-from vt.images.engines.build_service import BuildService
-from vt.images.engines.cloud_build import CloudBuildEngine
-from vt.images.engines.engine import Build
+from vertex_training.infra.errors import ImageBuildError
+from vertex_training.localcloud.inventory.store import ACCOUNT, SERVICE
+from vertex_training.vt.images import engines
+from vertex_training.vt.images.engines import build_service, build_sources, cloud_build
+from vertex_training.vt.images.engines.build_service import BuildService
+from vertex_training.vt.images.engines.cloud_build import CloudBuildEngine
+from vertex_training.vt.images.engines.engine import Build
 
 ENGINE = CloudBuildEngine(PROJECT, "us-central1", poll_seconds=0.05)
 

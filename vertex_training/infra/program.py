@@ -1,0 +1,374 @@
+"""The architecture on one page: the components of a stack, in order, and what each passes on.
+
+    apis ──► storage ──► packages ──┐
+      │         └──────┐            │
+      ├────► secrets ──┴► identities┤
+      ├────► registry ──────────────┼──► training
+      │         └► image builds     │
+      ├─(► host project)► network ──┤
+      └────► capacity ──────────────┘
+
+Deleted from right to left: a job is cancelled before its network connection is removed, and that
+before its addresses and its network.
+
+Everything is checked before the first resource is registered. No component reads the config and
+none unwraps an output: all names are explicit, so a job's request is known in full at preview.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+import pulumi
+from pulumi import export
+
+from vertex_training.infra.catalog import costs
+from vertex_training.infra.components.apis import Apis
+from vertex_training.infra.components.capacity import Capacity
+from vertex_training.infra.components.iam import ExtraGrants, JobGrants, KeyAccess
+from vertex_training.infra.components.identities import TrainingAccount
+from vertex_training.infra.components.image_builds import ImageBuilds
+from vertex_training.infra.components.network import Network
+from vertex_training.infra.components.ordering.protection import Protection
+from vertex_training.infra.components.packages import Packages
+from vertex_training.infra.components.registry import Registry
+from vertex_training.infra.components.secrets import Secrets
+from vertex_training.infra.components.shared_vpc import HostProject
+from vertex_training.infra.components.storage import Storage
+from vertex_training.infra.components.training import Training
+from vertex_training.infra.customjob.kinds import CUSTOM_JOB
+from vertex_training.infra.customjob.request.job_file import JobRequest
+from vertex_training.infra.customjob.resource import CustomJob
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.naming import CONTROL, STAGING
+from vertex_training.infra.plan import encryption, existing_grants
+from vertex_training.infra.settings.model import Settings
+from vertex_training.infra.stack import Stack
+
+
+def deploy(stack: Stack) -> None:
+    """Read the jobs, log what a reviewer must know, and declare everything.
+
+    Raises:
+        ConfigError: with every mistake in job files, before anything is declared.
+    """
+    requests = read_jobs(stack)
+    log_advice(stack, requests)
+    declare(stack, requests)
+
+
+def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
+    """Every component, in order, and the stack's outputs.
+
+    ``requests`` are by the keys of the stack file, as outputs are. Resources go by first keys.
+    """
+    outputs = {key: request.submission.job for key, request in requests.items()}
+    requests = {request.submission.job: request for request in requests.values()}
+    settings = stack.declared
+    apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
+    key = declare_key_access(stack, apis)
+    storage = declare_storage(stack, apis, key)
+    registry = declare_registry(stack, apis, key)
+    builds = declare_image_builds(stack, apis, storage, registry)
+    secrets = declare_secrets(stack, apis, key)
+    identities = declare_identities(stack, requests, apis, storage, secrets)
+    uploaded = Packages(
+        "packages",
+        packages=stack.packages,
+        root=stack.root,
+        bucket=storage.buckets[STAGING],
+        keep_old=any(settings.finishes(job) for job in settings.submitted),
+    )
+    needed: list[pulumi.ComponentResource] = [
+        *(apis, storage, registry, uploaded),
+        *declare_network(stack, apis),
+        *declare_capacity(stack, apis),
+        *declare_job_grants(stack, requests, apis),
+        *identities.values(),
+        *declare_extra_grants(stack, [storage, registry, secrets, *identities.values()]),
+    ]
+    training = declare_training(stack, requests, needed)
+    everything = [*needed, *builds, secrets, training]
+    Protection("protection", protects=settings.protects, after=everything)
+    export_outputs(stack, storage, registry, identities)
+    export_jobs(training, requests, outputs)
+
+
+def export_jobs(
+    training: Training, requests: Mapping[str, JobRequest], keys: Mapping[str, str]
+) -> None:
+    """Outputs of jobs, and of tuning jobs where there are some. ``keys``: to first keys."""
+    sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
+    for key, job in keys.items():
+        section = sections.setdefault(requests[job].kind.section, {})
+        section[key] = summary(training.jobs[job], requests[job])
+    for section, summaries in sections.items():
+        export(section, summaries)
+
+
+def export_outputs(
+    stack: Stack, storage: Storage, registry: Registry, identities: Mapping[str, TrainingAccount]
+) -> None:
+    """Outputs of what jobs use, by the keys of the stack file."""
+    urls = {
+        key: storage.buckets[key].url
+        if key in storage.buckets
+        else pulumi.Output.concat("gs://", name)
+        for key, name in storage.bucket_names.items()
+    }
+    emails = {key: account.email for key, account in identities.items()}
+    export("buckets", stack.by_new_keys(("buckets",), urls))
+    export("registry", registry.url)
+    export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
+    # A review compares them with those of the files.
+    export("limits", limits_by_section(stack.declared))
+    export("policyLevels", dict(stack.declared.policy_levels))
+
+
+def declare_key_access(stack: Stack, apis: Apis) -> list[KeyAccess]:
+    """Who may encrypt with the stack's own key; nothing where it has none."""
+    if stack.declared.encryption is None:
+        return []
+    return [
+        KeyAccess(
+            "encryption",
+            project=stack.declared.project,
+            users=encryption.key_users(stack.declared),
+            grants=stack.encryption_grants,
+            api_of=apis.on,
+        )
+    ]
+
+
+def declare_storage(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Storage:
+    """The buckets, encrypted with the stack's own key if ``key`` is there to wait for."""
+    settings = stack.declared
+    return Storage(
+        "storage",
+        names=settings.names,
+        labels=settings.labels_by_team,
+        buckets=settings.buckets,
+        objects=stack.objects,
+        key=settings.key_for("buckets"),
+        after=[*apis.on("storage"), *key],
+    )
+
+
+def declare_secrets(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Secrets:
+    """The secrets, encrypted with the stack's own key if ``key`` is there to wait for."""
+    settings = stack.declared
+    return Secrets(
+        "secrets",
+        names=settings.names,
+        labels=settings.labels_by_team,
+        secrets=settings.secrets,
+        key=settings.key_for("secrets"),
+        after=[*(apis.on("secretmanager") if settings.secrets else []), *key],
+    )
+
+
+def declare_identities(
+    stack: Stack,
+    requests: Mapping[str, JobRequest],
+    apis: Apis,
+    storage: Storage,
+    secrets: Secrets,
+) -> dict[str, TrainingAccount]:
+    """The accounts that jobs run as, by key."""
+    settings = stack.declared
+    fetching = accounts_fetching_packages(settings, requests)
+    return {
+        key: TrainingAccount(
+            key,
+            key=key,
+            names=settings.names,
+            account=account,
+            uses_packages=settings.names.account_email(key) in fetching,
+            submitters=settings.submitters_of(key),
+            elsewhere=existing_grants.elsewhere(settings),
+            storage=storage,
+            secrets=secrets,
+            after=apis.on("iam", "cloudresourcemanager"),
+        )
+        for key, account in settings.service_accounts.items()
+    }
+
+
+def declare_registry(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Registry:
+    """The repository of images."""
+    settings = stack.declared
+    return Registry(
+        "registry",
+        names=settings.names,
+        labels=settings.labels,
+        settings=settings.registry,
+        pinned=stack.pinned_digests,
+        key=settings.key_for("registry"),
+        after=[*apis.on("artifactregistry"), *key],
+    )
+
+
+def declare_image_builds(
+    stack: Stack, apis: Apis, storage: Storage, registry: Registry
+) -> list[ImageBuilds]:
+    """The account that builds images, if the stack builds some. No job waits for it."""
+    settings = stack.declared
+    if not settings.builds_images:
+        return []
+    return [
+        ImageBuilds(
+            "images",
+            names=settings.names,
+            builders=settings.builders,
+            storage=storage,
+            registry=registry,
+            after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
+        )
+    ]
+
+
+def declare_training(
+    stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
+) -> Training:
+    """The jobs, which need all of ``after``."""
+    settings, names = stack.declared, stack.declared.names
+    return Training(
+        "training",
+        requests=requests,
+        jobs=settings.submitted,
+        labels=settings.labels,
+        team_labels={
+            key: settings.labels_of(team)
+            for key, request in requests.items()
+            if (team := settings.team_at(request.account))
+        },
+        control_bucket=names.bucket(CONTROL),
+        finishes=settings.finishes,
+        after=after,
+    )
+
+
+def sections_with_apis(settings: Settings) -> list[str]:
+    """Sections in use that need APIs of their own, by their names in ``catalog/apis.yaml``."""
+    network = settings.network
+    wanted = {
+        "secrets": bool(settings.secrets),
+        "imageBuilds": settings.builds_images,
+        "scanning": bool(settings.registry.scanning),
+        "peering": network.mode == "peering",
+        "dnsPeering": bool(network.dns_peering),
+        "encryption": settings.encryption is not None,
+    }
+    return [section for section, used in wanted.items() if used]
+
+
+def declare_network(stack: Stack, apis: Apis) -> list[Network]:
+    """The network, in the project of its owner; nothing where jobs use none."""
+    settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
+    if plan is None:
+        return []
+    peering = plan.mode == "peering"
+    after = [*apis.on("compute", *(["servicenetworking"] if peering else [])), apis.agent]
+    if host and host.manage_host:
+        after.append(
+            HostProject(
+                "host", project=settings.project, host=host, peering=peering, after=after[:-1]
+            )
+        )
+    return [
+        Network(
+            "network",
+            names=settings.names,
+            plan=plan,
+            settings=settings.network,
+            grants=stack.network_grants,
+            after=after,
+        )
+    ]
+
+
+def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
+    """The reservations; nothing where the stack has none."""
+    if not stack.reservations:
+        return []
+    return [
+        Capacity(
+            "capacity",
+            project=stack.declared.project,
+            plans=stack.reservations,
+            grants=stack.reservation_grants,
+            after=[*apis.on("compute"), apis.agent],
+        )
+    ]
+
+
+def declare_extra_grants(stack: Stack, after: Sequence[pulumi.Resource]) -> list[ExtraGrants]:
+    """Grants that the stack file asks for by name; nothing where it asks for none."""
+    ours = [grant for grant in stack.extra_grants if grant.ours]
+    return [ExtraGrants("extra", grants=ours, after=after)] if ours else []
+
+
+def declare_job_grants(
+    stack: Stack, requests: Mapping[str, JobRequest], apis: Apis
+) -> list[JobGrants]:
+    """Grants on keys of this project that jobs name; nothing where none does."""
+    grants = [grant for grant in stack.job_grants(requests) if grant.ours]
+    if not grants:
+        return []
+    return [JobGrants("job", grants=grants, after=[apis.agent])]
+
+
+def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
+    """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
+    for warning in stack.warnings(requests):
+        pulumi.log.warn(str(warning))
+    now = datetime.datetime.now(tz=datetime.UTC)
+    for line in (*stack.reservation_costs(now), *stack.tuning_costs(requests)):
+        pulumi.log.info(line)
+    if report := stack.external_grants(requests):
+        pulumi.log.info(report)
+
+
+def read_jobs(stack: Stack) -> dict[str, JobRequest]:
+    """Requests of all jobs. Warnings are logged; mistakes of all files are raised together."""
+    results = stack.check_jobs()
+    problems = [problem for result in results.values() for problem in result.errors]
+    if problems := [*problems, *stack.exceeded_limits(results)]:
+        raise ConfigError(problems)
+    for result in results.values():
+        for warning in (*result.warnings, *result.ignored):
+            pulumi.log.warn(str(warning))
+    return {key: result.request for key, result in results.items() if result.request}
+
+
+def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobRequest]) -> set[str]:
+    """Addresses of the accounts whose jobs fetch code from the staging bucket."""
+    staging = f"gs://{settings.names.bucket(STAGING)}/"
+    return {request.account for request in requests.values() if staging in request.body}
+
+
+def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
+    """The limits that are set, as the stack file has them, by their section."""
+    sections = {"limits": settings.limits} | {
+        f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
+    }
+    found = {
+        name: limits.model_dump(by_alias=True, exclude_defaults=True)
+        for name, limits in sections.items()
+    }
+    return {name: limits for name, limits in found.items() if limits}
+
+
+def summary(job: CustomJob, request: JobRequest) -> dict[str, pulumi.Input[str]]:
+    """The outputs of a job. Values that do not depend on its creation are known at preview."""
+    return {
+        "name": job.name,
+        "state": job.state,
+        "requestId": request.request_id,
+        "requestDigest": request.digest,
+        "artifacts": request.output_directory,
+        "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
+        "console": job.console_url,
+        "logs": job.log_url,
+    }

@@ -1,0 +1,29 @@
+"""Which stacks a project has: the names of its files. Loads nothing, so commands may ask first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from vertex_training.infra.errors import UnknownStackError
+
+PROJECT_FILE: Final = "Pulumi.yaml"
+
+
+def names(root: Path) -> list[str]:
+    """Stacks that have a file in ``root``."""
+    files = (file.name for file in root.glob("Pulumi.*.yaml"))
+    return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
+
+
+def file_of(root: Path, stack: str) -> Path:
+    """The file of ``stack``. A name like ``../x`` names no file.
+
+    Raises:
+        UnknownStackError: ``root`` has no such file.
+    """
+    known = names(root)
+    if stack not in known:
+        listed = ", ".join(known) or "none"
+        raise UnknownStackError(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {listed})")
+    return root / f"Pulumi.{stack}.yaml"

@@ -1,0 +1,140 @@
+"""Grants that ``bootstrap/`` and a stack declare, recorded by Pulumi's mocks without an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pulumi
+
+from vertex_training.infra import program, stack
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.settings import stack_files
+
+#: Where a grant's resource is named, by the property of its type.
+PLACES: Final[Mapping[str, str]] = {
+    "bucket": "bucket {}",
+    "cryptoKeyId": "key {}",
+    "repository": "repository {}",
+    "secretId": "secret {}",
+    "serviceAccountId": "account {}",
+    "subnetwork": "subnet {}",
+    "project": "project {}",
+}
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
+DENIAL: Final = "gcp:iam/denyPolicy:DenyPolicy"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Grant:
+    """A member's role on one resource."""
+
+    member: str
+    role: str
+    on: str
+    condition: str = ""
+    """CEL; empty if the grant always holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A rule of the deny policy."""
+
+    title: str
+    permissions: tuple[str, ...]
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who can do what in one environment."""
+
+    stack: str
+    grants: tuple[Grant, ...]
+    roles: Mapping[str, tuple[str, ...]]
+    """Permissions of the custom roles, by their ids."""
+    denials: tuple[Denial, ...]
+
+
+def record(root: Path, name: str) -> Access:
+    """What both programs declare for this environment.
+
+    Raises:
+        ConfigError: with every mistake in a stack file or a job file.
+        UnknownStackError: it has no file.
+    """
+    declared = stack.load(root, name)
+    results = declared.check_jobs()
+    if problems := [problem for result in results.values() for problem in result.errors]:
+        raise ConfigError(problems)
+    requests = {key: result.request for key, result in results.items() if result.request}
+    resources = _run(name, lambda: program.declare(declared, requests))
+    resources += _run(name, _bootstrap(root, name))
+    grants = {grant for inputs in resources if (grant := _grant(inputs))}
+    roles = {r["roleId"]: tuple(r["permissions"]) for r in resources if r["type"] == ROLE}
+    denials = [_denial(rule) for r in resources if r["type"] == DENIAL for rule in r["rules"]]
+    return Access(name, tuple(sorted(grants)), roles, tuple(denials))
+
+
+def _bootstrap(root: Path, name: str) -> Callable[[], None]:
+    """The other program, which is a project of its own, with its own import path."""
+    folder = root / "bootstrap"
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    config = importlib.import_module("foundation.config")
+    foundation = importlib.import_module("foundation.program")
+    settings = config.parse(stack_files.read_raw(config.SCHEMA, folder, name))
+    return lambda: foundation.deploy(settings)
+
+
+class _Recorder(pulumi.runtime.Mocks):
+    """Keeps inputs, and answers with what the cloud would fill in."""
+
+    def __init__(self) -> None:
+        self.resources: list[dict[str, Any]] = []
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        self.resources.append({"type": args.typ, **args.inputs})
+        state, given = dict(args.inputs), args.inputs
+        if args.typ == ACCOUNT:
+            email = f"{given['accountId']}@{given['project']}.iam.gserviceaccount.com"
+            state |= {"email": email, "member": f"serviceAccount:{email}", "uniqueId": email}
+            state["name"] = f"projects/{given['project']}/serviceAccounts/{email}"
+        elif args.typ == ROLE:
+            state["name"] = f"projects/{given['project']}/roles/{given['roleId']}"
+        return given.get("name") or args.name, state
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
+        raise AssertionError(f"a program must not look anything up: {args.token}")
+
+
+def _run(name: str, declare: Callable[[], None]) -> list[dict[str, Any]]:
+    recorder = _Recorder()
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(recorder, "vt-iam", name, preview=True)
+    pulumi.runtime.test(declare)()
+    return recorder.resources
+
+
+def _grant(inputs: Mapping[str, Any]) -> Grant | None:
+    if not inputs["type"].lower().endswith("iammember"):
+        return None
+    place = next(
+        text.format(str(inputs[key]).rpartition("/")[2])
+        for key, text in PLACES.items()
+        if key in inputs
+    )
+    condition = (inputs.get("condition") or {}).get("expression", "")
+    return Grant(inputs["member"], inputs["role"].rpartition("/")[2], place, condition)
+
+
+def _denial(rule: Mapping[str, Any]) -> Denial:
+    denied = rule["denyRule"]
+    condition = (denied.get("denialCondition") or {}).get("expression", "")
+    return Denial(rule["description"], tuple(denied["deniedPermissions"]), condition)
