@@ -214,7 +214,7 @@ def make_project(folder: Path, *, checked: bool) -> None:
     (folder / "Pulumi.yaml").write_text(PROJECT)
     jobs = "".join(f"    job-{n:04}: {{file: jobs/job-{n:04}.yaml}}\n" for n in range(JOBS))
     (folder / "Pulumi.bench.yaml").write_text(STACK + jobs)
-    (folder / "vertex_training" / "infra").symlink_to(ROOT / "vertex_training" / "infra")
+    (folder / "vertex_training").symlink_to(ROOT / "vertex_training")
     (folder / ".venv").symlink_to(sys.prefix)
     entry = (ROOT / "__main__.py").read_text()
     (folder / "entry.py").write_text(entry)

@@ -73,7 +73,7 @@ def make_project(folder: Path) -> None:
     lines = [f"  vertex-training:{key}: {json.dumps(value)}\n" for key, value in config.items()]
     (folder / "Pulumi.bench.yaml").write_text(STACK + "".join(lines))
     shutil.copy(ROOT / "__main__.py", folder)
-    (folder / "vertex_training" / "infra").symlink_to(ROOT / "vertex_training" / "infra")
+    (folder / "vertex_training").symlink_to(ROOT / "vertex_training")
     (folder / ".venv").symlink_to(sys.prefix)
 
 

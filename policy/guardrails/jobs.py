@@ -109,7 +109,7 @@ def job_dedicated_account(resource: Resource, settings: Mapping[str, Any]) -> It
 
 
 def _is_own(account: str, stack: str, project: str) -> bool:
-    """Whether the stack makes an account of this address; see ``account_email`` in vertex_training/infra/naming.
+    """Whether the stack makes an account of this address, as infra.naming names it.
 
     ``project`` is empty while it is not known. CI's accounts, ``ci-…``, are of no stack.
     """

@@ -34,8 +34,13 @@ class Refusing(importlib.abc.MetaPathFinder):
 refused = set(sys.argv[1].split())
 sys.meta_path.insert(0, Refusing())
 for name in (
-    "vertex_training.vt.cli", "vertex_training.infra.program", "vertex_training.infra.customjob.provider", "vertex_training.infra.customjob.google.job_service",
-    "vertex_training.infra.customjob.google.intent_store", "vertex_training.vt.review.html", "vertex_training.vt.engine.events",
+    "vertex_training.vt.cli",
+    "vertex_training.vt.engine.events",
+    "vertex_training.vt.review.html",
+    "vertex_training.infra.program",
+    "vertex_training.infra.customjob.provider",
+    "vertex_training.infra.customjob.google.intent_store",
+    "vertex_training.infra.customjob.google.job_service",
 ):
     importlib.import_module(name)
 """

@@ -1,4 +1,4 @@
-"""Write ``vertex_training/infra/catalog``'s machines, accelerators and regions from a catalogue of facts.
+"""Write machines, accelerators and regions of ``vertex_training/infra/catalog`` from facts.
 
     .venv/bin/python -m tools.generate.catalogue FACTS.yaml           show what would change
     .venv/bin/python -m tools.generate.catalogue FACTS.yaml --write   and write it
@@ -6,8 +6,8 @@
 FACTS.yaml has facts from Google's pages and price lists, collected by hand: ``sources`` (key ->
 where and when), ``training_regions``, ``accelerators``, ``families``, ``machine_types`` and
 ``not_supported``. Each row names its sources by key; an unknown source is an error. To refresh:
-correct FACTS.yaml by the pages in ``vertex_training/infra/catalog/sources.yaml``, update their dates, run this,
-read the diff, commit. Nothing is fetched from a network.
+correct FACTS.yaml by the pages in ``vertex_training/infra/catalog/sources.yaml``, update their
+dates, run this, read the diff, commit. Nothing is fetched from a network.
 """
 
 from __future__ import annotations

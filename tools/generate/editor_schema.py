@@ -3,13 +3,13 @@
     .venv/bin/python -m tools.generate.editor_schema          rewrite the file
     .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
 
-Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of ``vertex_training/infra/catalog``: a file
-with a ``studySpec`` or a ``trialJobSpec`` is a tuning job. Their documentation comes from the
-docstrings of the official client's types, machine types from the catalogue. A job file names the
-schema in its first line: ``# yaml-language-server: $schema=job.schema.json``. Where a pattern does
-not match, ``errorMessage`` says why in words, as VS Code's YAML server shows it. The schema finds
-what a schema can say, ``vt check`` finds the rest, and a file that ``vt check`` accepts is valid
-here too. A test runs ``--check``.
+Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of
+``vertex_training/infra/catalog``: a file with a ``studySpec`` or a ``trialJobSpec`` is a tuning
+job. Their documentation comes from the docstrings of the official client's types, machine types
+from the catalogue. A job file names the schema in its first line: ``# yaml-language-server:
+$schema=job.schema.json``. Where a pattern does not match, ``errorMessage`` says why in words, as VS
+Code's YAML server shows it. The schema finds what a schema can say, ``vt check`` finds the rest,
+and a file that ``vt check`` accepts is valid here too. A test runs ``--check``.
 """
 
 from __future__ import annotations

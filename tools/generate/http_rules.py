@@ -1,4 +1,4 @@
-"""Write ``vertex_training/localcloud/rest/http_rules.json``: Google's rules of REST for the methods served here.
+"""Write ``vertex_training/localcloud/rest/http_rules.json``: rules of REST for what is served.
 
     .venv/bin/python -m tools.generate.http_rules          rewrite the file
     .venv/bin/python -m tools.generate.http_rules --check  exit 1 if it is not up to date

@@ -56,7 +56,8 @@ from language_environment import Environment, OptionError, plugins_of
 VERSION: Final = "0.1.0-standin"
 
 #: Exit code of ``pulumi-language-python-exec`` after an error that the user has seen. The host must
-#: not import the program, so it copies ``vertex_training.infra.engine.MESSAGE_SHOWN``; a test compares them.
+#: not import the program, so it copies ``vertex_training.infra.engine.MESSAGE_SHOWN``; a test
+#: compares them.
 MESSAGE_SHOWN: Final = 32
 
 PARENT_POLL_SECONDS: Final = 1.0

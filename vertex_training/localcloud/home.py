@@ -91,7 +91,7 @@ class Home:
 
     @property
     def registries(self) -> Path:
-        """Where builders of images find base images (``vertex_training.localcloud.containers.builders``)."""
+        """Base images for builders (``vertex_training.localcloud.containers.builders``)."""
         return self.root / "registries.conf"
 
     @property
@@ -150,7 +150,7 @@ class Home:
 
     @property
     def children(self) -> Path:
-        """One file for each process the server started (see ``vertex_training.localcloud.processes``)."""
+        """One file for each process of the server (``vertex_training.localcloud.processes``)."""
         return self.root / "run"
 
     @property
@@ -300,7 +300,7 @@ def _checkout(cwd: Path) -> Path:
     for folder in (cwd, *cwd.parents):
         if (folder / "Pulumi.yaml").is_file():
             return folder
-    return Path(__file__).resolve().parents[1]
+    return Path(__file__).resolve().parents[2]
 
 
 def _path_without(*folders: Path) -> str:

@@ -1,7 +1,7 @@
 """The local cloud's one server process: object storage, the job service and the runner.
 
-``python -m vertex_training.localcloud.server --home DIR --repo DIR`` runs until SIGTERM. Its lock file is held as
-long as it lives, and ``server.json`` is there while it is ready.
+``python -m vertex_training.localcloud.server --home DIR --repo DIR`` runs until SIGTERM. Its lock
+file is held as long as it lives, and ``server.json`` is there while it is ready.
 """
 
 from __future__ import annotations

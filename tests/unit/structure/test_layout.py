@@ -13,6 +13,7 @@ import pytest
 
 from tests.unit.structure.tree import PRODUCT, ROOT, modules
 
+INFRA: Final = "vertex_training/infra"
 MOST_AT_THE_ROOT: Final = 6
 MOST_IN_A_FOLDER: Final = 15
 MOST_LINES: Final = 40
@@ -65,7 +66,7 @@ def local_prefixes(tree: ast.Module) -> list[int]:
 
 
 def test_the_root_of_infra_has_few_modules() -> None:
-    at_the_root = [path.stem for path in modules("infra") if len(path.parts) == 2]
+    at_the_root = [path.stem for path in modules(INFRA) if str(path.parent) == INFRA]
     assert len([name for name in at_the_root if name != "__init__"]) <= MOST_AT_THE_ROOT
 
 
@@ -106,5 +107,5 @@ def test_only_the_naming_module_spells_the_prefix_of_local_projects() -> None:
 
 def test_infra_defines_the_exit_code_of_a_shown_message_once() -> None:
     definition = re.compile(r"^MESSAGE_SHOWN\b.*=", re.MULTILINE)
-    defined = [path for path in modules("infra") if definition.search((ROOT / path).read_text())]
+    defined = [path for path in modules(INFRA) if definition.search((ROOT / path).read_text())]
     assert defined == [Path("vertex_training/infra/engine.py")]

@@ -13,12 +13,13 @@ from tests.fixture_project import is_removed_sample
 from tests.unit.structure.tree import ROOT, files, modules, packages
 
 CONTRIBUTING: Final = (ROOT / "CONTRIBUTING.md").read_text()
-MAPPED: Final = ("bootstrap", "infra", "localcloud", "policy", "vt")
+MAPPED: Final = ("bootstrap", "policy", "vertex_training")
 #: A row of a table in a docstring: the module at its beginning.
 ROW: Final = re.compile(r"^``([\w./]+)``  ", re.MULTILINE)
 #: Packages whose docstring must have a table, beside those that have one.
 WITH_A_TABLE: Final = (
-    "infra",
+    "vertex_training",
+    "vertex_training/infra",
     "vertex_training/infra/components",
     "vertex_training/infra/plan",
     "vertex_training/infra/settings",
@@ -78,11 +79,16 @@ def test_the_map_names_every_folder_at_the_top() -> None:
     assert {name for name in top if not name.startswith(".")} - named == set()
 
 
-@pytest.mark.parametrize("folder", ["infra", "localcloud", "vt", "tools", "tests"])
+@pytest.mark.parametrize(
+    "folder",
+    ["vertex_training/infra", "vertex_training/localcloud", "vertex_training/vt", "tools", "tests"],
+)
 def test_the_map_names_every_folder_of_the_larger_ones(folder: str) -> None:
     inside = {
-        "/".join(Path(name).parts[:2])
+        "/".join(Path(name).parts[: folder.count("/") + 2])
         for name in files()
-        if name.startswith(f"{folder}/") and name.endswith(".py") and name.count("/") > 1
+        if name.startswith(f"{folder}/")
+        and name.endswith(".py")
+        and name.count("/") > folder.count("/") + 1
     }
     assert inside - mapped() == set()

@@ -9,7 +9,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 #: Folders with code that is shipped or run; not tests and benchmarks.
-PRODUCT: Final = ("bootstrap", "infra", "jobs", "localcloud", "policy", "tools", "vt")
+PRODUCT: Final = ("bootstrap", "jobs", "policy", "tools", "vertex_training")
 
 
 @functools.cache
@@ -23,7 +23,9 @@ def files() -> tuple[str, ...]:
 def modules(*folders: str) -> tuple[Path, ...]:
     """The Python files below these folders, relative to the root."""
     return tuple(
-        Path(name) for name in files() if name.endswith(".py") and name.partition("/")[0] in folders
+        Path(name)
+        for name in files()
+        if name.endswith(".py") and name.startswith(tuple(f"{folder}/" for folder in folders))
     )
 
 

@@ -24,7 +24,8 @@ SKIPPED: Final = "__pycache__"
 def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
     """Object name -> file in the checkout, with folders as their files. Both have ``/``.
 
-    Folders that are too large or have none of them are mistakes: ``vertex_training.infra.stack_rules.files``.
+    Folders that are too large or have none of them are mistakes:
+    ``vertex_training.infra.stack_rules.files``.
     """
     found: dict[str, str] = {}
     for name, file in objects.items():

@@ -15,7 +15,7 @@ class Limits(Section):
     """Bounds that hold for every job of the stack. What is absent is not limited."""
 
     max_usd_per_job: Usd | None = None
-    """The most a job may cost if it runs until its timeout (see ``vertex_training.infra.catalog.costs``)."""
+    """The most a job may cost until its timeout (see ``vertex_training.infra.catalog.costs``)."""
     max_usd_per_environment: Usd | None = None
     """The most all jobs of the stack may cost together, each once and until its timeout."""
     allow_unpriced: bool = False

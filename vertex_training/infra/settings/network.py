@@ -1,7 +1,8 @@
 """The models of the sections ``network`` and ``sharedVpc`` of a stack file.
 
 A resource given by ``existing`` is used, never made. ``vertex_training.infra.stack_rules.network``
-has the rules across keys, ``vertex_training.infra.plan.network`` the names and grants derived from them.
+has the rules across keys, ``vertex_training.infra.plan.network`` the names and grants derived from
+them.
 """
 
 from __future__ import annotations

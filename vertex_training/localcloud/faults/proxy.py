@@ -1,8 +1,9 @@
 """Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
 
-It refuses other users and web pages (``vertex_training.localcloud.access``) and names that would leave the
-emulator's folder (``vertex_training.localcloud.storage_requests``), keeps the sessions of resumable uploads
-(``vertex_training.localcloud.storage_uploads``), and applies the faults that were added.
+It refuses other users and web pages (``vertex_training.localcloud.access``) and names that would
+leave the emulator's folder (``vertex_training.localcloud.storage_requests``), keeps the sessions of
+resumable uploads (``vertex_training.localcloud.storage_uploads``), and applies the faults that were
+added.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m vertex_training.localcloud.gcp [ENGINE_ADDRESS]``: the plugin as the Pulumi engine starts it.
+"""``python -m vertex_training.localcloud.gcp [ENGINE_ADDRESS]``: as the engine starts the plugin.
 
 Prints the port on stdout, as the engine expects, and serves until the engine ends it.
 """

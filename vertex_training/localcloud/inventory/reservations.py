@@ -1,7 +1,7 @@
 """Compute Engine reservations as jobs and the gcp plugin see them, and who uses how many.
 
-A use is a row that goes with the job's state (``vertex_training.localcloud.vertex.records``): whatever ends a job
-gives its machines back, also the next server's start after a crash.
+A use is a row that goes with the job's state (``vertex_training.localcloud.vertex.records``):
+whatever ends a job gives its machines back, also the next server's start after a crash.
 """
 
 from __future__ import annotations

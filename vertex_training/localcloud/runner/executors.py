@@ -2,7 +2,8 @@
 
 An environment is built once, in a folder beside its final place, and renamed into it; a lock file
 keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
-own packages go into an environment of the job on top (``vertex_training.localcloud.runner.packages``).
+own packages go into an environment of the job on top
+(``vertex_training.localcloud.runner.packages``).
 """
 
 from __future__ import annotations

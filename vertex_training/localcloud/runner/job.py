@@ -1,7 +1,7 @@
 """One job from PENDING to its end: prepare, run all replicas, set the final state.
 
-What happens when a replica ends is decided in ``vertex_training.localcloud.runner.gang``. Preemptions, stock-outs
-and killed replicas happen as faults only.
+What happens when a replica ends is decided in ``vertex_training.localcloud.runner.gang``.
+Preemptions, stock-outs and killed replicas happen as faults only.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from vertex_training.localcloud.vertex.records import JobState, JobTable
 
 #: Jobs at once: training code takes all cores of a laptop by itself.
 SLOTS: Final = 2
-#: Trials at once, of all tuning jobs. Which of them is started is decided in ``vertex_training.localcloud.tuning``.
+#: Trials at once, of all tuning jobs. Which of them is started is decided in
+#: ``vertex_training.localcloud.tuning``.
 TRIAL_SLOTS: Final = 4
 
 #: How often a job that waits for machines asks again; the plugin may free some at any time.

@@ -1,6 +1,7 @@
 """The methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs.
 
-States move as a CustomJob's. Which trials there are is decided in ``vertex_training.localcloud.tuning.driver``.
+States move as a CustomJob's. Which trials there are is decided in
+``vertex_training.localcloud.tuning.driver``.
 """
 
 from __future__ import annotations

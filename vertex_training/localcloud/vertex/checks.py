@@ -2,7 +2,8 @@
 
 Required fields are those marked Required in google-cloud-aiplatform 2.7.0
 (``aiplatform_v1/types/custom_job.py``, ``machine_resources.py``, ``io.py``, ``env_var.py``). What
-the service finds out only when the job starts is in ``vertex_training.localcloud.vertex.admission``.
+the service finds out only when the job starts is in
+``vertex_training.localcloud.vertex.admission``.
 """
 
 from __future__ import annotations

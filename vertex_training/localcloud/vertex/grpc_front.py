@@ -64,7 +64,8 @@ def serve(
 
     ``also`` are handlers of further services at the same address, ``more`` further methods of the
     job service. Only processes of this user get
-    in (``vertex_training.localcloud.access``); ``folder`` is for its sockets. ``rest`` answers REST at this port.
+    in (``vertex_training.localcloud.access``); ``folder`` is for its sockets. ``rest`` answers REST
+    at this port.
 
     Raises LocalCloudError if the port is taken.
     """

@@ -1,4 +1,4 @@
-"""``python -m vertex_training.vt.check``: ``vt check`` without the rest of ``vt``, for the pre-commit hook."""
+"""``python -m vertex_training.vt.check``: ``vt check`` alone, for the pre-commit hook."""
 
 import typer
 

@@ -18,18 +18,23 @@ from vertex_training.infra.errors import Problem
 
 #: Where the engine keeps the pickled provider: ``pulumi.dynamic.dynamic.PROVIDER_KEY``.
 _PROVIDER_KEY: Final = "__provider"
-#: What the SDK pickles of the program's provider: its class, made without arguments. A change of
-#: Python's protocol changes numbers and frames, which are left out here.
-_OWN_PROVIDER: Final = (
-    ("SHORT_BINUNICODE", "vertex_training.infra.customjob.provider"),
-    ("SHORT_BINUNICODE", "CustomJobProvider"),
-    ("STACK_GLOBAL", None),
-    ("EMPTY_TUPLE", None),
-    ("NEWOBJ", None),
-    ("STOP", None),
+#: Where the program's provider is, and where it was when earlier states were written.
+_MODULES: Final = ("vertex_training.infra.customjob.provider", "infra.customjob.provider")
+#: What the SDK pickles of it: its class, made without arguments. A change of Python's protocol
+#: changes numbers and frames, which are left out here.
+_OWN_PROVIDERS: Final = tuple(
+    (
+        ("SHORT_BINUNICODE", module),
+        ("SHORT_BINUNICODE", "CustomJobProvider"),
+        ("STACK_GLOBAL", None),
+        ("EMPTY_TUPLE", None),
+        ("NEWOBJ", None),
+        ("STOP", None),
+    )
+    for module in _MODULES
 )
 _WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
-#: The text of the program's own provider has 88 characters.
+#: The text of the program's own provider has 108 characters.
 _LONGEST: Final = 500
 _DYNAMIC: Final = "pulumi-python:dynamic"
 _PROVIDER: Final = "pulumi:providers:"
@@ -104,4 +109,4 @@ def is_own_provider(text: object) -> bool:
         )
     except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
         return False
-    return steps == _OWN_PROVIDER
+    return steps in _OWN_PROVIDERS

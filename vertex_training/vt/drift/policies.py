@@ -57,7 +57,7 @@ AGENT_ROLE: Final = "serviceAgent"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Membership:
-    """A member of a role in a policy. ``policy`` is named as in ``vertex_training.localcloud.inventory.store``."""
+    """A member of a role; ``vertex_training.localcloud.inventory.store`` names policies so."""
 
     policy: str
     role: str

@@ -1,7 +1,8 @@
 """IAM policies of Google Cloud by their REST methods, and of the local cloud from its inventory.
 
 One client serves all services: ``getIamPolicy`` and ``setIamPolicy`` have one form everywhere, but
-for where their arguments stand. Policies are named as in ``vertex_training.localcloud.inventory.store``.
+for where their arguments stand. Policies are named as in
+``vertex_training.localcloud.inventory.store``.
 """
 
 from __future__ import annotations

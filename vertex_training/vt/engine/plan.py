@@ -1,7 +1,8 @@
 """A plan: what the engine would do to each resource, what it reported, what policies found.
 
-Two parsers make one: ``vertex_training.vt.engine.events`` of the engine's events, ``vertex_training.vt.engine.preview_document`` of
-the document that ``pulumi preview --json`` prints.
+Two parsers make one: ``vertex_training.vt.engine.events`` of the engine's events,
+``vertex_training.vt.engine.preview_document`` of the document that ``pulumi preview --json``
+prints.
 """
 
 from __future__ import annotations

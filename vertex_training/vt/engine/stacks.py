@@ -1,7 +1,7 @@
 """Which stack a command is about, and the environment in which ``pulumi`` reaches it.
 
-Stacks of the local cloud (see ``vertex_training.infra.naming.is_local``) are reached by themselves, from any
-terminal. Other stacks are reached in this process's environment.
+Stacks of the local cloud (see ``vertex_training.infra.naming.is_local``) are reached by themselves,
+from any terminal. Other stacks are reached in this process's environment.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ def findings(settings: Settings, chosen: Sequence[Pin], root: Path) -> list[Find
 def problems(settings: Settings, root: Path) -> list[Problem]:
     """What registries say of the images of a stack file, with paths below the namespace.
 
-    That an image is behind its context is left out: it needs no look (``vertex_training.infra.images.pins``).
+    That an image is behind its context is left out: it needs no look
+    (``vertex_training.infra.images.pins``).
 
     Raises:
         ConfigError: a context cannot be read.

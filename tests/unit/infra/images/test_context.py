@@ -124,7 +124,8 @@ def test_an_archive_has_one_digest(folder, variation):
 @pytest.mark.parametrize("utf8", ["0", "1"])
 def test_an_archive_has_one_digest_in_every_locale_and_process(folder, language, utf8):
     code = (
-        "import sys, pathlib; from vertex_training.infra.images.identity import *; s = Source('jobs/x');"
+        "import sys, pathlib; from vertex_training.infra.images.identity import *; "
+        "s = Source('jobs/x');"
         "print(identity(s, read_context(pathlib.Path(sys.argv[1]), 'Dockerfile', 'jobs/x')))"
     )
     env = {"LC_ALL": language, "PYTHONUTF8": utf8, "PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}

@@ -151,8 +151,8 @@ def test_the_approved_plan_becomes_vt_up(vt, repo, monkeypatch):
     assert done.exit_code == 0
     [(program, words, env)] = became
     assert [program, *words[1:]] == [
-        sys.executable, "-m", "vertex_training.vt.cli", "up", "--stack", "dev", "--yes", "--skip-preview",
-        "--non-interactive", "--policy-pack", "p", "--refresh",
+        sys.executable, "-m", "vertex_training.vt.cli", "up", "--stack", "dev", "--yes",
+        "--skip-preview", "--non-interactive", "--policy-pack", "p", "--refresh",
         "--plan", str(sources.engine_plan(repo, "dev")),
     ]  # fmt: skip
     assert env["PULUMI_BACKEND_URL"] == "gs://nowhere"

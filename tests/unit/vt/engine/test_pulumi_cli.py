@@ -71,7 +71,8 @@ def test_the_backend_is_the_one_of_the_environment_else_the_one_of_the_login(
 def test_what_pulumi_prints_is_utf_8_in_every_locale(tmp_path: Path) -> None:
     pulumi = fake(tmp_path, 'echo \'{"url": "file:///büro"}\'')
     script = (
-        "import sys; from pathlib import Path; from vertex_training.vt.engine.pulumi_cli import PulumiCli; "
+        "import sys; from pathlib import Path; "
+        "from vertex_training.vt.engine.pulumi_cli import PulumiCli; "
         "print(ascii(PulumiCli(Path(sys.argv[1]), {'PATH': sys.argv[2]}).backend_url()))"
     )
     printed = subprocess.run(

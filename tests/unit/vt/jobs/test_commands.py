@@ -186,7 +186,7 @@ def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -
     job_id = until_running(cloud, submit(cloud, "sleep 600", "long"))
     terminal, its_end = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "vertex_training.vt.cli", "jobs", "cancel", "--stack", "local", "long"],
+        [sys.executable, "-m", "vertex_training.vt.cli", "jobs", "cancel", "-s", "local", "long"],
         stdin=its_end, stderr=subprocess.PIPE, text=True,
     ) as asking:  # fmt: skip
         assert asking.stderr

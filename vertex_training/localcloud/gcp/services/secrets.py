@@ -1,4 +1,4 @@
-"""Secret Manager secrets, without versions: values are in ``vertex_training.localcloud.secretmanager``."""
+"""Secret Manager secrets; their values are in ``vertex_training.localcloud.secretmanager``."""
 
 from __future__ import annotations
 

