@@ -1,4 +1,4 @@
-"""The job provider's earlier place: states written by 0.1 name it, and the engine loads it to delete.
+"""The job provider's earlier place: states of 0.1 name it, and the engine loads it to delete a job.
 
 ``infra`` has no ``__init__.py``, so it is a namespace: a company's own package ``infra`` hides
 nothing of ours but this name.

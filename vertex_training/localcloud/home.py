@@ -121,7 +121,7 @@ class Home:
 
     @property
     def wheels(self) -> Path:
-        """What was built of the packages of jobs, by content (``vertex_training.localcloud.runner.packages``)."""
+        """Built packages of jobs, by content (``vertex_training.localcloud.runner.packages``)."""
         return self.root / "wheels"
 
     @property

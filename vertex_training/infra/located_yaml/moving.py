@@ -1,6 +1,7 @@
 """Moves an entry to another mapping, and makes two items of one with a count.
 
-The text is edited where the parser finds it; :mod:`vertex_training.infra.located_yaml.mending` proves the edit.
+The text is edited where the parser finds it;
+:mod:`vertex_training.infra.located_yaml.mending` proves the edit.
 """
 
 from __future__ import annotations
