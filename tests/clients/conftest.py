@@ -18,6 +18,15 @@ ROOT = Path(__file__).parents[2]
 _HINT = "docs/local-stack.md says how"
 
 
+def until_ended(describe: str) -> str:
+    """Shell words that wait for a job's end, by the gcloud command that describes it.
+
+    gcloud reads a job once, before it streams its log: of a job that still runs it may stream for
+    ever.
+    """
+    return f"until {describe} --format='value(endTime)' | grep -q .; do sleep 1; done"
+
+
 @dataclass(frozen=True)
 class Shell:
     """Runs commands by ``vt local shell -c``, in a folder of its own."""

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.clients.conftest import Shell
+from tests.clients.conftest import Shell, until_ended
 from vertex_training.localcloud import lifecycle
 from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
 from vertex_training.localcloud.runner.gcsfuse import storage_client
@@ -45,11 +45,9 @@ def create(shell: Shell, form: str, expect: int = 0) -> str:
     call = f"gcloud ai custom-jobs create --region=us-central1 --display-name=form {form}"
     if expect:
         return shell.run(call, expect).stderr
-    # gcloud reads the job once, before it streams: of a job that still runs it streams for ever.
+    wait = until_ended("gcloud ai custom-jobs describe $JOB --region=us-central1")
     return shell.run(
-        f'JOB=$({call} --format="value(name)") && '
-        "until gcloud ai custom-jobs describe $JOB --region=us-central1 --format='value(endTime)' "
-        "| grep -q .; do sleep 1; done; "
+        f'JOB=$({call} --format="value(name)") && {wait} && '
         "gcloud ai custom-jobs stream-logs $JOB --region=us-central1 --polling-interval=1 && "
         "gcloud ai custom-jobs describe $JOB --region=us-central1 --format=json"
     ).stdout

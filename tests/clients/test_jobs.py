@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import Shell
+from tests.clients.conftest import Shell, until_ended
 from vertex_training.infra.naming import local_project_number
 from vertex_training.localcloud import lifecycle
 from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
@@ -91,6 +91,7 @@ def test_gcloud_creates_finds_describes_streams_and_cancels_a_job(
         "    --config=vertex_job.yaml --project=local-training &&"
         'JOB_ID=$(gcloud ai custom-jobs list --region=${REGION} --filter="displayName=${JOB_NAME}"'
         '    --format="value(name.scope(customJobs))") &&'
+        f"{until_ended('gcloud ai custom-jobs describe ${JOB_ID} --region=${REGION}')} &&"
         "gcloud ai custom-jobs stream-logs ${JOB_ID} --region=${REGION} --polling-interval=1 &&"
         "gcloud ai custom-jobs describe ${JOB_ID} --region=${REGION} --format=json &&"
         "gcloud ai custom-jobs cancel ${JOB_ID} --region=${REGION}"
@@ -204,6 +205,7 @@ def test_gcloud_creates_finds_describes_streams_and_cancels_a_tuning_job(
         "    --max-trial-count=4 --parallel-trial-count=2 &&"
         'ID=$($CALL list --region=$REGION --filter="displayName=tuned"'
         '    --format="value(name.scope(hyperparameterTuningJobs))") &&'
+        f"{until_ended('$CALL describe $ID --region=$REGION')} &&"
         "$CALL stream-logs $ID --region=$REGION --polling-interval=1 &&"
         "$CALL describe $ID --region=$REGION --format=json &&"
         "$CALL cancel $ID --region=$REGION"
