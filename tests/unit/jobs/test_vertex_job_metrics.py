@@ -10,7 +10,6 @@ from vertex_job.errors import MetricError
 from vertex_job.metrics import is_trial, report_metric
 
 from vertex_training.localcloud.tuning.measurements import read_report
-from vertex_training.localcloud.tuning.records import Measurement
 
 METRICS = [{"metricId": "accuracy", "goal": "MAXIMIZE"}]
 
@@ -37,9 +36,12 @@ def test_the_last_hundred_reports_are_kept_and_read(environ: dict[str, str]) -> 
         report_metric("accuracy", -((step - 200) ** 2), step, environ)
     file = Path(environ["CLOUD_ML_HP_METRIC_FILE"])
     assert len(file.read_text().splitlines()) == 100
-    last, best = (read_report(file, METRICS, best=best).measurement for best in (False, True))
-    assert last == Measurement(249, {"accuracy": -(49**2)})
-    assert best == Measurement(200, {"accuracy": 0})
+    reports = [read_report(file, METRICS, best=best, began=0) for best in (False, True)]
+    last, best = (report.measurement for report in reports)
+    assert last
+    assert best
+    assert (last.step, last.metrics) == (249, {"accuracy": -(49**2)})
+    assert (best.step, best.metrics) == (200, {"accuracy": 0})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
