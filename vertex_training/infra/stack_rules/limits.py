@@ -32,20 +32,20 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
 
     A job that is wrong by itself does not count towards the total: it is reported already.
     """
-    known = {
+    costs_of = {
         key: (result.request, cost)
         for key, result in results.items()
         if result.request
-        and (cost := costs.of_job(result.request.message, settings.region).worst_case)
+        and (cost := costs.of_job(result.request.message, settings.region)).worst_case
     }
-    everything = {key: cost for key, (_, cost) in known.items()}
+    everything = {key: cost for key, (_, cost) in costs_of.items()}
     most = settings.limits.max_usd_per_environment
     found = [*_region(settings)]
     found += _total(everything, most, "all jobs", ("limits", "maxUsdPerEnvironment"))
     for name, team in settings.teams.items():
         of_team = {
             key: cost
-            for key, (request, cost) in known.items()
+            for key, (request, cost) in costs_of.items()
             if settings.team_at(request.account) == name
         }
         path = ("teams", name, "limits", "maxUsdPerTeam")
@@ -62,14 +62,17 @@ def _region(settings: Settings) -> Iterator[Problem]:
 
 
 def _total(
-    known: Mapping[str, float], most: float | None, whose: str, path: Path
+    jobs: Mapping[str, costs.JobCost], most: float | None, whose: str, path: Path
 ) -> Iterator[Problem]:
-    """Jobs (``known``: name -> USD) that together cost more than ``most``."""
+    """Jobs, by name, that together cost more than ``most``."""
+    known = {key: cost.worst_case or 0.0 for key, cost in jobs.items()}
     total = math.fsum(known.values())
     if most is None or total <= most:
         return
     dearest = sorted(known, key=lambda key: -known[key])[:3]
     examples = ", ".join(f"{key} {costs.usd(known[key])}" for key in dearest)
     what = f"{whose} together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
+    if foreign := [key for key, cost in jobs.items() if cost.elsewhere]:
+        what += f"; prices of the region of {', '.join(foreign)} are unknown, another's were taken"
     hint = f"shorten timeouts, use fewer machines, or raise the limit; the dearest: {examples}"
     yield Problem(what, "", hint, path, rule="limit-environment-cost")

@@ -72,6 +72,15 @@ def test_all_jobs_together_keep_the_environments_limit(tmp_path):
     assert "one $2.18, two $2.18" in problem.hint
 
 
+def test_a_sum_with_prices_of_another_region_says_whose_jobs_they_are(tmp_path, monkeypatch):
+    g2 = "g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1"
+    monkeypatch.setattr(f"{__name__}.JOB", JOB.replace("n1-standard-4", g2))
+    limits = {"maxUsdPerEnvironment": 1}
+    found, judged = verdicts(tmp_path, region="europe-west4", limits=limits)
+    [problem] = found.exceeded_limits(judged)
+    assert "; prices of the region of one, two are unknown, another's were taken" in problem.what
+
+
 def test_a_broken_limit_stands_at_its_line_of_the_stack_file(tmp_path):
     (tmp_path / "Pulumi.prod.yaml").write_text(
         "config:\n  gcp:region: us-central1\n"
