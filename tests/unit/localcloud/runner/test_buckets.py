@@ -167,7 +167,9 @@ def test_the_machines_root_stays_as_it_is_and_so_do_signals(cloud: Cloud) -> Non
     assert not Path(name).exists()
     lines = cloud.log(job).splitlines()
     ignored = next(line for line in lines if line.startswith("SigIgn"))
-    assert int(ignored.split()[1], 16) == 0
+    # Those that Python ignores; others come from whoever started the tests.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        assert not int(ignored.split()[1], 16) >> (number - 1) & 1
     assert str(cloud.home.jobs) in lines[-2]
 
 
