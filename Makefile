@@ -11,7 +11,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings local up review browser containers test chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings state local up review browser containers test chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
 .NOTPARALLEL:
 
@@ -27,6 +27,9 @@ golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
 
 recordings: setup ## record the plans of tests/golden/recorded anew, and write their reports (10 minutes)
 	@RECORD=1 UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden/test_recorded_reviews.py
+
+state: setup ## record the state that this version writes: tests/fixtures/state (before a release)
+	@RECORD=1 $(PYTEST) -q tests/e2e/test_recorded_state.py
 
 local: setup ## run all of it here: local cloud, pulumi up, training (NO_IMAGE=1: no container)
 	@$(BIN)/vt local up $(if $(NO_IMAGE),,--images)
