@@ -74,7 +74,7 @@ drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a work
 test: setup ## run all tests: unit, golden, policy, browser, containers, clients, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
-chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=tuning|data; SEED=N)
+chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs|tuning|data; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) \
 		$(if $(SEED),--seed $(SEED))
 
