@@ -232,8 +232,8 @@ def _add_kills(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     kills, jobs = (sum(tally[key] for tally in found) for key in ("kills", "jobs"))
     twice = [text for tally in found for text in tally["duplicates"]]
     lost = [text for tally in found for text in tally["lost"]]
-    # Rule of three: nothing in n trials bounds the rate at 3/n with 95 % confidence.
     cancelled = [text for tally in found for text in tally["cancelled"]]
+    # Rule of three: nothing in n trials bounds the rate at 3/n with 95 % confidence.
     bound = f"; rate below {3 / kills:.2%} (95 %)" if kills and not twice and not lost else ""
     figure = f"{kills}, {jobs} jobs: {len(twice)} submitted twice, {len(lost)} lost{bound}"
     if KIND_OF[name] is TUNING_JOB:

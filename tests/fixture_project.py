@@ -35,8 +35,7 @@ SAMPLE_JOBS: Final = (
     *("parameter-server", "spot-resume", "titanic", "titanic-image", "titanic-t4"),
     *("titanic-tuning", "two-h100"),
 )
-
-
+#: An entry for each ``reading_samples`` that is entered.
 _reading: list[bool] = []
 
 

@@ -12,6 +12,7 @@ from google.cloud import aiplatform_v1 as vertex
 from tests.unit.localcloud.conftest import command_job
 from vertex_training.infra.customjob.google.logs import Line
 from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.joblog import log_path
 from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 from vertex_training.vt.jobs import log as job_log
 from vertex_training.vt.local import joblogs
@@ -54,14 +55,14 @@ def job(home: Home) -> JobRecord:
     made = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.FAILED, now,
                      None, None, now, None, None)  # fmt: skip
     JobTable(home.database).insert(made)
-    joblogs.log_file(home, made, "workerpool0-0").parent.mkdir(parents=True)
+    log_path(home, made.job_id, "workerpool0-0").parent.mkdir(parents=True)
     return made
 
 
 def test_vt_local_logs_shows_a_jobs_output_as_text(
     home: Home, job: JobRecord, attack: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = joblogs.log_file(home, job, "workerpool0-0")
+    file = log_path(home, job.job_id, "workerpool0-0")
     file.write_text(f"before\n{attack}\nafter ü\n", newline="")
     joblogs.show(home, "1", "workerpool0-0", follow=False)
     shown = capsys.readouterr().out
@@ -74,7 +75,7 @@ def test_vt_local_logs_shows_a_jobs_output_as_text(
 def test_the_end_of_a_log_after_vt_local_up_is_text(
     home: Home, job: JobRecord, attack: str
 ) -> None:
-    file = joblogs.log_file(home, job, "workerpool0-0")
+    file = log_path(home, job.job_id, "workerpool0-0")
     file.write_text(f"before\n{attack}\nafter\n", newline="")
     assert acts("\n".join(tail(home, job, 20))) == []
 

@@ -34,7 +34,7 @@ from vertex_training.localcloud.runner.gang.cluster import Replica
 from vertex_training.localcloud.runner.gang.hosts import Host
 from vertex_training.localcloud.runner.gang.life_cycle import Action, Decision, LifeCycle
 from vertex_training.localcloud.runner.gang.running import Gang, Member
-from vertex_training.localcloud.runner.joblog import JobLog
+from vertex_training.localcloud.runner.joblog import JobLog, log_path
 from vertex_training.localcloud.runner.preparation import Preparation
 from vertex_training.localcloud.runner.programs import (
     ContainerProgram,
@@ -292,11 +292,6 @@ class _JobPorts:
 
     def tick(self) -> None:
         self._job.buckets.sync()
-
-
-def log_path(home: Home, job_id: str, replica_name: str) -> Path:
-    """Log file of one replica."""
-    return home.jobs / job_id / "logs" / f"{replica_name}.log"
 
 
 def _timeout(spec: dict[str, Any]) -> float:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from vertex_training.localcloud.home import Home
 from vertex_training.localcloud.vertex.log_times import times_file
 
 
@@ -43,3 +44,8 @@ class JobLog:
             self._stamped = size
             with times_file(self.path).open("a", encoding="ascii") as times:
                 times.write(f"{size} {datetime.now(UTC).isoformat()}\n")
+
+
+def log_path(home: Home, job_id: str, replica_name: str) -> Path:
+    """Log file of one replica, which may not exist yet."""
+    return home.jobs / job_id / "logs" / f"{replica_name}.log"

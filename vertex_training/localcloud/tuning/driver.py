@@ -24,8 +24,7 @@ from vertex_training.localcloud.home import Home
 from vertex_training.localcloud.rpc_code import RpcCode
 from vertex_training.localcloud.runner.environment import metrics_file
 from vertex_training.localcloud.runner.gang.cluster import REPLICA_BYTES
-from vertex_training.localcloud.runner.job import log_path
-from vertex_training.localcloud.runner.joblog import JobLog
+from vertex_training.localcloud.runner.joblog import JobLog, log_path
 from vertex_training.localcloud.tuning import bayesian, exact, parameters, progress, stopping
 from vertex_training.localcloud.tuning.measurements import Report, read_report
 from vertex_training.localcloud.tuning.parameters import Parameter

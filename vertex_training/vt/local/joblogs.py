@@ -15,6 +15,7 @@ from typing import Final
 
 from vertex_training.infra.errors import LocalCloudError
 from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.joblog import log_path
 from vertex_training.localcloud.tuning.records import TrialRecord, TuningRecord, TuningTable
 from vertex_training.localcloud.vertex.records import JobRecord, JobTable
 from vertex_training.vt.console import plain_lines
@@ -49,11 +50,6 @@ def find_job(
     raise LocalCloudError(f"there is no job {wanted!r}.", f"there are: {known}.")
 
 
-def log_file(home: Home, job: JobRecord, replica: str) -> Path:
-    """Path of a replica's log, which may not exist yet."""
-    return home.jobs / job.job_id / "logs" / f"{replica}.log"
-
-
 def show(
     home: Home, wanted: str | None, replica: str, *, follow: bool, trial: str | None = None
 ) -> None:
@@ -85,12 +81,13 @@ def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[JobRecord,
     """The job or tuning job that is meant, and the trial if one is."""
     if not home.database.exists():
         return find_job([], wanted, []), None  # raises
-    jobs, tunings = JobTable(home.database).list(), TuningTable(home.database)
-    every = [*jobs, *tunings.list()] if wanted or trial else jobs
-    if trial and not wanted:
-        every = tunings.list()
-    every.sort(key=lambda job: job.create_time, reverse=True)
-    trials = {each.job_id for job in tunings.list() for each in tunings.trials(job.job_id)}
+    jobs, table = JobTable(home.database).list(), TuningTable(home.database)
+    tunings = table.list()
+    if wanted:
+        every = sorted([*jobs, *tunings], key=lambda job: job.create_time, reverse=True)
+    else:
+        every = tunings if trial else jobs
+    trials = {each.job_id for job in tunings for each in table.trials(job.job_id)}
     try:
         in_stack = job_ids_named(home, wanted) if wanted else []
         return find_job(every, wanted, in_stack, trials), trial
@@ -98,7 +95,7 @@ def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[JobRecord,
         # The name in the stack may be another than the display name, which trials are named after.
         named = _TRIAL_NAME.fullmatch(wanted or "")
         ids = job_ids_named(home, named["tuning"]) if named else []
-        for job in tunings.list():
+        for job in tunings:
             if named and job.job_id in ids:
                 return job, named["number"]
         raise
@@ -121,7 +118,7 @@ def _show_all(
         )
     empty = True
     for trial in trials:
-        path = home.jobs / trial.job_id / "logs" / f"{replica}.log"
+        path = log_path(home, trial.job_id, replica)
         if not path.exists():
             continue
         empty = False
@@ -133,7 +130,7 @@ def _show_all(
 
 
 def _show_one(home: Home, job: JobRecord, replica: str, *, follow: bool) -> None:
-    table, path = JobTable(home.database), log_file(home, job, replica)
+    table, path = JobTable(home.database), log_path(home, job.job_id, replica)
     offset = 0
     # A look may end in the middle of a character; the next one brings the rest.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")

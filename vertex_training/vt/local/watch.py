@@ -10,10 +10,10 @@ from typing import Final
 from vertex_training.infra.errors import LocalCloudError
 from vertex_training.localcloud import lifecycle
 from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.joblog import log_path
 from vertex_training.localcloud.vertex.records import JobRecord
 from vertex_training.vt.console import console, plain
 from vertex_training.vt.engine.stack_state import StackJob
-from vertex_training.vt.local.joblogs import log_file
 from vertex_training.vt.local.records import JobLookup
 
 _POLL_SECONDS: Final = 0.25
@@ -42,7 +42,7 @@ def watch(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None:
 def tail(home: Home, record: JobRecord, lines: int) -> list[str]:
     """The last lines of the first replica's log."""
     try:
-        with log_file(home, record, _FIRST_REPLICA).open("rb") as log:
+        with log_path(home, record.job_id, _FIRST_REPLICA).open("rb") as log:
             log.seek(0, 2)
             log.seek(max(0, log.tell() - _TAIL_BYTES))
             written = [line.decode(errors="replace") for line in log]

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from vertex_training.localcloud.home import Home
 from vertex_training.localcloud.inventory.reservations import RESERVATION
 from vertex_training.localcloud.inventory.store import Store
+from vertex_training.localcloud.runner.joblog import log_path
 from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 from vertex_training.vt.cli import app
-from vertex_training.vt.local.joblogs import log_file
 
 
 def test_a_damaged_database_is_one_line_and_exit_code_1(
@@ -49,8 +49,8 @@ def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home)
     job = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.SUCCEEDED,
                     time, time, time, time, None, None)  # fmt: skip
     JobTable(home.database).insert(job)
-    log_file(home, job, "workerpool0-0").parent.mkdir(parents=True)
-    log_file(home, job, "workerpool0-0").write_text("café\n", encoding="utf-8")
+    log_path(home, job.job_id, "workerpool0-0").parent.mkdir(parents=True)
+    log_path(home, job.job_id, "workerpool0-0").write_text("café\n", encoding="utf-8")
     env = {**os.environ, "VT_LOCAL_HOME": str(home.root), "PYTHONIOENCODING": "ascii"}
 
     done = subprocess.run(

@@ -11,11 +11,12 @@ import pytest
 from tests.unit.localcloud.conftest import Cloud, command_job
 from vertex_training.infra.errors import LocalCloudError
 from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.joblog import log_path
 from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 from vertex_training.vt.engine import stack_state
 from vertex_training.vt.engine.stack_state import StackJob
 from vertex_training.vt.local import results
-from vertex_training.vt.local.joblogs import find_job, log_file, show
+from vertex_training.vt.local.joblogs import find_job, show
 
 JOB_URN = "urn:pulumi:local::demo::pulumi-python:dynamic/vertex:CustomJob::training-titanic"
 JOB_NAME = "projects/1/locations/us-central1/customJobs/42"
@@ -104,7 +105,7 @@ def test_a_followed_log_keeps_a_character_that_was_written_in_two_parts(
     job = replace(record("1", "a"), state=JobState.RUNNING)
     table = JobTable(home.database)
     table.insert(job)
-    file = log_file(home, job, "workerpool0-0")
+    file = log_path(home, job.job_id, "workerpool0-0")
     file.parent.mkdir(parents=True)
     rest = "ü is whole\n".encode()
     file.write_bytes(rest[:1])

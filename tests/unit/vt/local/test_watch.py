@@ -12,10 +12,10 @@ import pytest
 
 from vertex_training.infra.errors import LocalCloudError
 from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.runner.joblog import log_path
 from vertex_training.localcloud.server_info import ServerInfo
 from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 from vertex_training.vt.engine.stack_state import StackJob
-from vertex_training.vt.local.joblogs import log_file
 from vertex_training.vt.local.watch import tail, watch
 
 WANTED = [StackJob("titanic", "1")]
@@ -72,7 +72,7 @@ def on_wait(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def write_log(home: Home, text: str) -> None:
-    file = log_file(home, RUNNING, "workerpool0-0")
+    file = log_path(home, RUNNING.job_id, "workerpool0-0")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8", newline="")
 
