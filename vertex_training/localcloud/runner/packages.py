@@ -75,7 +75,7 @@ def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Ins
     # Not isolated: the executor has setuptools, and an isolated build would fetch its own.
     options = ["wheel", "--no-index", "--no-deps", "--no-build-isolation"]
     command = [str(python), *_COMMON, *options, "--wheel-dir", str(target), *map(str, files)]
-    _check(run(command, _build_environment(python, tmp)), files)
+    _check(run(command, _build_environment(python, tmp)), "Building", files)
 
 
 def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
@@ -85,13 +85,13 @@ def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> No
     """
     options = ["install", "--no-build-isolation", "--no-warn-script-location"]
     command = [str(python), *_COMMON, *options, *map(str, wheels)]
-    _check(run(command, {**installer_environment(), "TMPDIR": str(tmp)}), wheels)
+    _check(run(command, {**installer_environment(), "TMPDIR": str(tmp)}), "Installing", wheels)
 
 
-def _check(code: int, files: Sequence[Path]) -> None:
+def _check(code: int, step: str, files: Sequence[Path]) -> None:
     if code:
         names = ", ".join(file.name for file in files)
-        raise PackageError(f"Installing {names} failed: pip exited with status {code}.")
+        raise PackageError(f"{step} {names} failed: pip exited with status {code}.")
 
 
 def _build_environment(python: Path, tmp: Path) -> dict[str, str]:

@@ -107,9 +107,9 @@ def test_a_package_installs_without_network_over_the_executor(tmp_path: Path, sd
 
 
 def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> None:
-    with pytest.raises(PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
+    with pytest.raises(PackageError, match=r"Building demo-1\.0\.tar\.gz failed: .* status 2"):
         packages.build(Path("python"), [sdist], tmp_path, tmp_path, lambda _c, _e: 2)
-    with pytest.raises(PackageError, match=r"demo-1\.0\.tar\.gz failed: .* status 2"):
+    with pytest.raises(PackageError, match=r"Installing demo-1\.0\.tar\.gz failed: .* status 2"):
         packages.install(Path("python"), [sdist], tmp_path, lambda _c, _e: 2)
 
 

@@ -336,12 +336,10 @@ class MessageBuilder:
         what: str,
         value: str = "",
         hint: str = "",
-        *,
-        key: bool = False,
         mend: Mend | None = None,
     ) -> None:
         self._mark_unreadable(path)
-        location = self.document.location(path, key=key)
+        location = self.document.location(path)
         what = what if path else f"the file {what}"
         if IN_ENV in path:
             value = ""  # it may be a secret at the wrong place
