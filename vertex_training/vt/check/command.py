@@ -68,29 +68,14 @@ ListRules = Annotated[
 
 def check(
     files: Files = None,
-    stack: Annotated[
-        str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
-    ] = "",
-    format_: Annotated[
-        Format,
-        typer.Option("--format", "-f", metavar="FORMAT", help="text, json, sarif or github."),
-    ] = Format.TEXT,
-    show_all: Annotated[
-        bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
-    ] = False,
+    stack: StackName = "",
+    format_: FormatOption = Format.TEXT,
+    show_all: ShowAll = False,
     ask_registries: AskRegistries = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what is certain in the files; shows the diff.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --fix: show the diff, write nothing.")
-    ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Check again whenever a file changes.")
-    ] = False,
-    list_rules: Annotated[
-        bool, typer.Option("--rules", help="List every rule instead, with its source.")
-    ] = False,
+    fix: Fix = False,
+    dry_run: DryRun = False,
+    watch: Watch = False,
+    list_rules: ListRules = False,
 ) -> None:
     """Find every mistake in job files that can be known before they are sent.
 

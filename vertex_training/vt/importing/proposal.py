@@ -52,9 +52,9 @@ class Proposal:
     def diff(self) -> Iterator[str]:
         """A unified diff, file by file."""
         for file, text in self.files.items():
-            path = self.root / file
-            self.shown[file] = _bytes_of(path)
-            before = _text_of(path).splitlines(keepends=True) if path.exists() else []
+            shown = self.shown[file] = _bytes_of(self.root / file)
+            # Line ends stay as they are.
+            before = (shown or b"").decode(errors="replace").splitlines(keepends=True)
             old = file if before else "/dev/null"
             if isinstance(text, bytes):
                 yield from (
@@ -117,10 +117,6 @@ def _edited(data: bytes, entries: StackEntries, name: str) -> str:
         except ConfigError as failed:
             raise CommandError(str(failed.problems[0])) from None
     return data.decode()
-
-
-def _text_of(path: Path) -> str:
-    return path.read_bytes().decode(errors="replace")  # line ends as they are
 
 
 def _package(
