@@ -6,7 +6,7 @@
 ``methods``         how their messages are read and written
 ``checks``          what ``CreateHyperparameterTuningJob`` refuses
 ``records``         tuning jobs and trials as rows of SQLite
-``driver``          starts trials, reads their measurements, ends tuning jobs
+``driver``          starts and stops trials, reads their measurements, ends tuning jobs
 ``progress``        what follows from the trials that ended
 ``results``         which trial is the best
 ``stopping``        which trials are ended early

@@ -1,4 +1,4 @@
-"""Starts trials, reads what they measured, and ends tuning jobs.
+"""Starts and stops trials, reads what they measured, and ends tuning jobs.
 
 One thread looks at each tuning job that is not over, a few times a second. All it goes by is in the
 tables, so a server that was killed goes on where it was: a trial that ran begins again, in the same
@@ -147,7 +147,7 @@ class TuningDriver:
         return changed
 
     def _has_reported(self, trial: TrialRecord) -> bool:
-        """Has the metric file changed since this was asked last?"""
+        """Whether the metric file has changed since the last call."""
         try:
             found = self._metrics_file(trial).lstat()
         except OSError:

@@ -2,7 +2,7 @@
 
 ==================  ==================================================================
 ``cluster``         the replicas of a job, their hosts, and what this machine refuses
-``hosts``           a loopback address and a host name for each replica
+``hosts``           a loopback address, a host name and a ``/gcs`` for each replica
 ``host_launcher``   starts a program on such a host, with a ``/gcs``; a script of its own
 ``life_cycle``      restarts and retries, as the service documents them; pure
 ``running``         replicas that run together: one attempt of a job

@@ -2,7 +2,8 @@
 
 On Linux every address of 127.0.0.0/8 is this machine's own, so replicas listen on the same port
 without meeting each other. A host name takes namespaces of the kernel; without them CLUSTER_SPEC
-has addresses. Where there is only 127.0.0.1 (macOS), replicas differ by port.
+has addresses. Where there is only 127.0.0.1 (macOS), replicas differ by port. The command line of a
+program gives it its host, and where it can, a ``/gcs`` of its own.
 """
 
 from __future__ import annotations
