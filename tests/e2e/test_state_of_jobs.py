@@ -125,7 +125,7 @@ def test_a_job_goes_before_what_it_needs_goes_or_is_replaced(project: Project) -
 def test_a_state_that_names_the_providers_earlier_place_is_updated_and_submits_nothing(
     project: Project,
 ) -> None:
-    around(project, "c", "account")
+    around(project, "b", "account")
     project.want(busy={**BUSY, "run": 2})
     project.up()
     before = project.accepted("busy")
