@@ -122,11 +122,12 @@ def push(
         if dry_run:
             _show(compared, gone, "send")
             return
+        if gone:
+            _confirm(gone, place, yes=yes)
         sent = compared.of("new", "changed")
         with progress(f"to {place}", sum(pair.size for pair in sent)) as advance:
             upload.push(client, place, sent, advance)
         if gone:
-            _confirm(gone, place, yes=yes)
             upload.delete(client, place, [remote[name] for name in gone])
         _report("sent", sent, compared, f", deleted {len(gone)}" if gone else "")
 

@@ -59,11 +59,11 @@ def read(path: Path) -> Source:
     text = data.decode("utf-8-sig", errors="replace")
     name = key_of(path.stem)
     if path.suffix == ".ipynb":
-        found = _of_notebook(text, name)
+        found = _of_notebook(text, path, name)
     elif path.suffix == ".py":
         found = _of_python([text], name)
     elif path.suffix in (".md", ".rst", ".txt", ".qmd", ".Rmd"):
-        found = _of_page(text, name)
+        found = _of_page(text, path, name)
     else:
         found = _of_document(data, path, name)
     if not found.jobs:
@@ -107,7 +107,7 @@ def _of_python(texts: list[str], name: str) -> Source:
     return found
 
 
-def _of_notebook(text: str, name: str) -> Source:
+def _of_notebook(text: str, path: Path, name: str) -> Source:
     try:
         cells = json.loads(text).get("cells", [])
         sources = [
@@ -116,7 +116,7 @@ def _of_notebook(text: str, name: str) -> Source:
             if isinstance(cell, dict) and cell.get("cell_type") == "code"
         ]
     except (ValueError, AttributeError, TypeError, RecursionError):
-        raise CommandError("this is no notebook: its JSON cannot be read.") from None
+        raise CommandError(f"{path}: this is no notebook: its JSON cannot be read.") from None
     code, files = list[str](), dict[str, str]()
     for source in sources:
         if match := WRITEFILE.match(source):
@@ -130,11 +130,11 @@ def _of_notebook(text: str, name: str) -> Source:
     return found
 
 
-def _of_page(text: str, name: str) -> Source:
+def _of_page(text: str, path: Path, name: str) -> Source:
     """The jobs in the blocks of code of a page. Blocks of Python build on one another."""
     blocks = list(FENCE.finditer(text))
     if not blocks:
-        return _of_document(text.encode(), Path(name), name)
+        return _of_document(text.encode(), path, name)
     python, found = list[str](), Source()
     for block in blocks:
         code = textwrap.dedent(block["text"])

@@ -107,9 +107,11 @@ def test_nothing_is_deleted_unasked(bucket: storage.Bucket, folder: Path) -> Non
     bucket.blob("elsewhere").upload_from_string(b"kept")
     vt("push", "data/set", folder)
     assert "set/old" in names(bucket)
+    (folder / "late.txt").write_text("late")
     refused = vt("push", "data/set", folder, "--delete")
     assert (refused.exit_code, "set/old" in names(bucket)) == (2, True)
     assert "--yes" in refused.stderr
+    assert "set/late.txt" not in names(bucket)  # a refused command has done nothing
     assert vt("push", "data/set", folder, "--delete", "--yes").exit_code == 0
     assert {"set/old", "elsewhere"} & names(bucket) == {"elsewhere"}
 

@@ -254,6 +254,7 @@ def test_what_holds_no_job_is_one_line(project, vt, tmp_path, name, text):
     (tmp_path / name).write_text(text)
     done = vt(tmp_path / name, code=2)
     assert done.stderr.startswith("vt import: ")
+    assert name in done.stderr
     assert "Traceback" not in done.output
 
 
