@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixture_project import is_sample, is_stack_file
+
 ROOT = Path(__file__).resolve().parents[3]
 FENCED = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"""(?:\]\(|\b(?:href|src)=")([^)"\s]+)[)"]""")
@@ -44,3 +46,12 @@ def test_each_link_leads_somewhere(page):
         assert target.exists(), link
         if anchor:
             assert anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_link_leads_to_a_sample_which_a_company_removes(page):
+    for link in links_within(page):
+        target = (page.parent / link.partition("#")[0]).resolve()
+        name = target.relative_to(ROOT).as_posix()
+        assert name == "jobs" or not is_sample(name), link
+        assert not is_stack_file(name), link

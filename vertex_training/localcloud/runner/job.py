@@ -30,7 +30,7 @@ from vertex_training.localcloud.runner import environment, machines, replica
 from vertex_training.localcloud.runner.buckets import JobBuckets
 from vertex_training.localcloud.runner.environment import Placement
 from vertex_training.localcloud.runner.gang import cluster, hosts
-from vertex_training.localcloud.runner.gang.cluster import Replica
+from vertex_training.localcloud.runner.gang.cluster import PRIMARY, Replica
 from vertex_training.localcloud.runner.gang.hosts import Host
 from vertex_training.localcloud.runner.gang.life_cycle import Action, Decision, LifeCycle
 from vertex_training.localcloud.runner.gang.running import Gang, Member
@@ -86,7 +86,7 @@ class JobRun:
             work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
         )
         #: Of the primary replica; what concerns all replicas is in it too.
-        self.log = JobLog(log_path(home, record.job_id, "workerpool0-0"))
+        self.log = JobLog(log_path(home, record.job_id, PRIMARY))
         self.buckets = self._job_buckets()
 
     def execute(self) -> bool:
@@ -121,7 +121,7 @@ class JobRun:
         except PreparationError as error:
             self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, str(error)))
         except CommandNotFoundError as error:
-            text = f"The replica {error.replica or 'workerpool0-0'} could not be started: {error}."
+            text = f"The replica {error.replica or PRIMARY} could not be started: {error}."
             self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
         except JobCancelledError:
             self._end_cancelled()
@@ -246,7 +246,7 @@ class JobRun:
             f"The replica {name} exited with a non-zero status of {code}. {reason} "
             f"To find out more about why your job exited please check the logs: "
             f"vt local logs {self.record.job_id}"
-            + ("" if name == "workerpool0-0" else f" --replica {name}")
+            + ("" if name == PRIMARY else f" --replica {name}")
         )
 
     def _end_cancelled(self) -> None:

@@ -23,7 +23,7 @@ import psutil
 from vertex_training.localcloud.home import Home
 from vertex_training.localcloud.rpc_code import RpcCode
 from vertex_training.localcloud.runner.environment import metrics_file
-from vertex_training.localcloud.runner.gang.cluster import REPLICA_BYTES
+from vertex_training.localcloud.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from vertex_training.localcloud.runner.joblog import JobLog, log_path
 from vertex_training.localcloud.tuning import bayesian, exact, parameters, progress, stopping
 from vertex_training.localcloud.tuning.measurements import Report, read_report
@@ -39,7 +39,6 @@ from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTa
 from vertex_training.localcloud.vertex.service import CANCELLABLE, Scheduler
 
 _POLL_SECONDS: Final = 0.2
-_PRIMARY: Final = "workerpool0-0"
 _LONGEST_NAME: Final = 128
 _CANCELLED: Final = "The tuning job was cancelled."
 
@@ -159,7 +158,7 @@ class TuningDriver:
         return True
 
     def _metrics_file(self, trial: TrialRecord) -> Path:
-        return metrics_file(self.home.jobs / trial.job_id / "gcs", _PRIMARY)
+        return metrics_file(self.home.jobs / trial.job_id / "gcs", PRIMARY)
 
     def _read(self, tuning: TuningRecord, trial: TrialRecord) -> Report:
         """What a trial that began has reported, which is written to the table."""
@@ -223,7 +222,7 @@ class TuningDriver:
             self.scheduler.cancel(trial.job_id)
 
     def _log(self, job_id: str, text: str) -> None:
-        JobLog(log_path(self.home, job_id, _PRIMARY)).append(text)
+        JobLog(log_path(self.home, job_id, PRIMARY)).append(text)
 
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
         """Ask all trials that are not over to end; asking again changes nothing."""

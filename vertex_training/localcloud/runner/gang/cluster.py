@@ -18,6 +18,8 @@ from vertex_training.localcloud.runner.environment import Placement
 
 #: Port of every entry of CLUSTER_SPEC and TF_CONFIG (doc:training/distributed-training).
 PORT: Final = 2222
+#: Name of the primary replica.
+PRIMARY: Final = "workerpool0-0"
 #: Replicas of one job: each is a process with an interpreter and, mostly, a framework.
 MAX_REPLICAS: Final = 16
 #: What a replica takes before it holds any data: an interpreter with a framework, in bytes.
