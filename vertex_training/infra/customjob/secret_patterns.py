@@ -103,12 +103,14 @@ _CODE: Final = ("$", "`", "<", "os.environ", "os.getenv")
 _NAME_PART: Final = re.compile(r"[A-Za-z]*[0-9]{0,3}|[0-9]{1,4}[A-Za-z]?")
 _HEX: Final = re.compile(r"[0-9a-f]{32,64}", re.IGNORECASE)
 
+#: A mapping or list of one line, in which the value may stand: ``{value: hunter2}``.
+_INSIDE: Final = r"\{(?:[^{}\n]|\{[^{}\n]{0,300}+\}){0,300}+\}?|\[(?:[^\[\]\n]){0,500}+\]?"
 #: Name and value in a text: ``NAME=value``, ``"name": "value"``, ``--name value``, and two words
 #: of a list in JSON.
 _ASSIGNED: Final = re.compile(
     r"(?<![\w.-])(?P<dash>-{0,2})(?P<name>[A-Za-z_][\w.-]{0,80})\\?[\"']?"
     r"(?:(?P<sign>\s?[=:]\s?)|(?P<space>[ \t]{1,4}(?!-)|,\s?(?=\\?[\"'][^-])))"
-    r"\\?[\"']?(?P<value>[^\s\"'\\,;&}\]]{1,500})"
+    rf"\\?[\"']?(?P<value>{_INSIDE}|[^\s\"'\\,;&}}\]]{{1,500}})"
 )
 #: An entry of ``env`` in JSON or YAML.
 _VARIABLE: Final = re.compile(
@@ -229,7 +231,7 @@ def _before(match: re.Match[str]) -> str:
 #: What follows a secret's name in YAML or on a command line, unless it only refers to one.
 _NAMED: Final = re.compile(
     r"((?:PASSWORD|PASSWD|PASS|SECRET|CREDENTIALS?|API_?KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN)[\"']?"
-    r"\s*[,:=]\s*(?:value\s*:\s*)?)(?![\"']?\$)([^\s,}\]]{1,200})",
+    rf"\s*[,:=]\s*(?:value\s*:\s*)?)(?![\"']?\$)({_INSIDE}|[^\s,}}\]]{{1,200}})",
     re.IGNORECASE,
 )
 

@@ -68,3 +68,24 @@ def test_a_refused_file_is_reported_without_the_secret(tmp_path: Path, text, for
     assert "job.yaml" in done.output
     assert SECRET not in done.output
     assert "48151623" not in done.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wandb-api-key: {value: hunter2hunter2}",
+        "password: {user: me, value: hunter2hunter2}",
+        "password: {a: {b: c}, value: hunter2hunter2} # why",
+        "db_password: [old, hunter2hunter2]",
+        '"password": {"value": "hunter2hunter2"}',
+        "password: {value: hunter2hunter2",
+    ],
+)
+def test_a_mapping_or_list_after_a_secrets_name_is_hidden_as_a_whole(text: str) -> None:
+    assert "hunter2" not in redacted(text)
+    assert "hunter2" not in masked(text)
+    assert len(masked(text)) == len(text)
+
+
+def test_an_empty_mapping_after_a_secrets_name_is_no_secret() -> None:
+    assert not secret_patterns.contains_secret("api-key: {}")
