@@ -93,6 +93,9 @@ def _file_of(job: str, files: Sequence[str], root: Path) -> str:
 
 
 def _ensure_known(job: str, settings: Settings) -> None:
+    if job in settings.tuning:
+        hint = f"raise `run` of {job} below `tuning` in the stack file"
+        raise CommandError(f"{job} is a tuning job, of which no file is changed here.", hint)
     if job not in settings.jobs:
         hint = did_you_mean(job, settings.jobs)
         raise CommandError(f"stack {settings.stack} has no job {job!r}.", hint)

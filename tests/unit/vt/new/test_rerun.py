@@ -79,6 +79,16 @@ def test_without_write_it_is_a_diff(project):
     assert (project / "jobs" / "train.yaml").read_text() == JOB
 
 
+def test_of_a_tuning_job_it_is_told_what_to_raise(project):
+    stack = STACK + "  vertex-training:tuning: {search: {file: jobs/search.yaml}}\n"
+    (project / "Pulumi.local.yaml").write_text(stack)
+    (project / "jobs" / "search.yaml").write_text("studySpec: {}\n")
+    told = rerun("search", "--write", code=2).stderr
+    assert "search is a tuning job" in told
+    assert "raise `run` of search below `tuning`" in told
+    assert (project / "Pulumi.local.yaml").read_text() == stack
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
