@@ -10,6 +10,7 @@ log, each line is redacted.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -47,6 +48,10 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
     stdout, stderr = (None if _is_terminal(file) else subprocess.PIPE for file in (1, 2))
     # Before it is started: a signal that comes in between is for it as well.
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    arrived, arrives = os.pipe()
+    os.set_blocking(arrives, False)  # else no wakeup fd
+    wakeup = signal.set_wakeup_fd(arrives, warn_on_full_buffer=False)
     try:
         process = subprocess.Popen(
             command, cwd=cwd, env=dict(env), process_group=group, stdout=stdout, stderr=stderr
@@ -55,13 +60,28 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
         copies = [_copy_redacted(pipe, file) for pipe, file in pipes if pipe]
         for number in early:
             process.send_signal(number)
-        code = process.wait()
+        code = _wait(process, arrived)
         for copy in copies:
             copy.join(_LAST_OUTPUT)
         return code if code >= 0 else 128 - code  # as shells report a signal
     finally:
+        signal.set_wakeup_fd(wakeup)
+        os.close(arrived)
+        os.close(arrives)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _wait(process: subprocess.Popen[bytes], arrived: int) -> int:
+    """Wait for the end; ``arrived`` is readable after each signal, its end among them.
+
+    Not by ``process.wait``: a signal that comes just before it sleeps, or that another thread
+    takes, would not end the sleep, and Python would forward it after the end.
+    """
+    while (code := process.poll()) is None:
+        select.select([arrived], [], [])
+        os.read(arrived, 4096)
+    return code
 
 
 def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:

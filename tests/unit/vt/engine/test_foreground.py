@@ -87,6 +87,26 @@ subprocess.Popen = slow
     assert done.stdout.strip() == "exit code 143", done.stderr
 
 
+def test_a_signal_that_another_thread_takes_reaches_the_child() -> None:
+    """A wait for the child alone sleeps on: as when a signal comes just before it begins."""
+    meddled = """\
+import signal
+from vertex_training.vt.engine import foreground
+real = foreground._write
+def write(file, content):
+    done = real(file, content)
+    if content:
+        signal.raise_signal(signal.SIGTERM)  # in the thread that copies
+    return done
+foreground._write = write
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", meddled + PARENT, CHILD], cwd=ROOT, text=True, timeout=60,
+        capture_output=True, start_new_session=True, check=False,
+    )  # fmt: skip
+    assert "got SIGTERM\ngot SIGTERM\nexit code 8" in done.stdout, done.stderr
+
+
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
     """A terminal: the end that a person types at, and the end that programs have."""
