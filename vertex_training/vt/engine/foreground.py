@@ -14,7 +14,8 @@ import select
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import IO, Final
@@ -47,12 +48,7 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
     # None: the child has this process's own.
     stdout, stderr = (None if _is_terminal(file) else subprocess.PIPE for file in (1, 2))
     # Before it is started: a signal that comes in between is for it as well.
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
-    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-    arrived, arrives = os.pipe()
-    os.set_blocking(arrives, False)  # else no wakeup fd
-    wakeup = signal.set_wakeup_fd(arrives, warn_on_full_buffer=False)
-    try:
+    with _signals(forward) as arrived:
         process = subprocess.Popen(
             command, cwd=cwd, env=dict(env), process_group=group, stdout=stdout, stderr=stderr
         )
@@ -64,6 +60,18 @@ def run(command: list[str], cwd: Path, env: Mapping[str, str]) -> int:
         for copy in copies:
             copy.join(_LAST_OUTPUT)
         return code if code >= 0 else 128 - code  # as shells report a signal
+
+
+@contextmanager
+def _signals(forward: Callable[[int, FrameType | None], None]) -> Iterator[int]:
+    """Have ``forward`` called for signals; a file that is readable after each, and after an end."""
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    arrived, arrives = os.pipe()
+    os.set_blocking(arrives, False)  # else no wakeup fd
+    wakeup = signal.set_wakeup_fd(arrives, warn_on_full_buffer=False)
+    try:
+        yield arrived
     finally:
         signal.set_wakeup_fd(wakeup)
         os.close(arrived)
