@@ -95,13 +95,17 @@ LOAD = """([tag, url]) => new Promise(done => {
     element.onload = () => done('loaded'); element.onerror = () => done('refused');
     element.src = url; document.body.append(element);
 })"""
-FORM = """([url, type]) => {
+#: Ends when the answer is there; an answer without a page, as of a download, never is.
+FORM = """([url, type]) => new Promise(done => {
     document.body.innerHTML = '<iframe name="answer"></iframe>';
     const form = document.createElement('form');
     Object.assign(form, {action: url, method: 'POST', enctype: type, target: 'answer'});
     form.innerHTML = '<input name="name" value="evil"><input name="key" value="evil">';
-    document.body.append(form); form.submit();
-}"""
+    document.body.append(form);
+    document.querySelector('iframe').onload = () => done();
+    setTimeout(() => done(), 10000);
+    form.submit();
+})"""
 SOCKET = """url => new Promise(done => {
     const made = new WebSocket(url);
     made.onopen = () => done('opened'); made.onerror = () => done('refused');
@@ -128,7 +132,6 @@ def attack(page: Page, name: str, port: int, paths: list[str]) -> list[str]:
         seen.append(page.evaluate(SOCKET, f"ws://{name}:{port}{path}"))
         for type_ in FORMS:
             page.evaluate(FORM, [url, type_])
-            page.wait_for_timeout(100)
             frame = page.frame("answer")
             seen.append(frame.content() if frame else "")
     return seen
