@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from vertex_training.localcloud import lifecycle
 from vertex_training.localcloud.home import Home
+from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 ROOT = Path(__file__).parents[2]
+PROJECT = "local-training"
+TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 _HINT = "docs/local-stack.md says how"
 
 
@@ -55,6 +60,20 @@ class Shell:
         )
         assert done.returncode == expect, done.stdout + done.stderr
         return done
+
+    def make_project(self, account: str, *buckets: str) -> Store:
+        """Make the project as its stack would, and return what there is in the local cloud."""
+        self.run("true")  # which starts it
+        store = Store(self.home.database)
+        for api in ("aiplatform", "logging"):
+            store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
+        store.put(ACCOUNT, account, PROJECT, {}, {"email": account})
+        info = lifecycle.running(self.home)
+        assert info is not None
+        for name in buckets:
+            store.put(BUCKET, name, PROJECT, {}, {"name": name, "project": PROJECT})
+            storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket(name)
+        return store
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,9 @@ import json
 
 import pytest
 
-from tests.clients.conftest import Shell, until_ended
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from tests.clients.conftest import PROJECT, TRAINER, Shell, until_ended
 
 pytestmark = pytest.mark.timeout(900)
-PROJECT = "local-training"
-TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 POOL = "--worker-pool-spec=machine-type=n1-standard-4,replica-count=1"
 #: A container whose command is given, so that it runs on this machine.
 HOST = f"{POOL},container-image-uri=python:3.11 --command=echo"
@@ -28,15 +23,7 @@ worker_pool_specs:
 @pytest.fixture(scope="module", autouse=True)
 def project(shell: Shell) -> None:
     """The project with an account and a bucket."""
-    shell.run("true")
-    store = Store(shell.home.database)
-    for api in ("aiplatform", "logging"):
-        store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
-    store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
-    store.put(BUCKET, "forms", PROJECT, {}, {"name": "forms", "project": PROJECT})
-    info = lifecycle.running(shell.home)
-    assert info is not None
-    storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket("forms")
+    shell.make_project(TRAINER, "forms")
     (shell.folder / "form.yaml").write_text(CONFIG)
 
 

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import Shell, until_ended
+from tests.clients.conftest import PROJECT, TRAINER, Shell, until_ended
 from vertex_training.infra.naming import local_project_number
 from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
 from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 pytestmark = pytest.mark.timeout(600)
-PROJECT = "local-training"
-TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
 CONFIG = """\
 workerPoolSpecs:
   - machineSpec: {machineType: g2-standard-4, acceleratorType: NVIDIA_L4, acceleratorCount: 1}
@@ -67,15 +64,7 @@ with open(sys.argv[1], "w") as file:
 @pytest.fixture(scope="module", autouse=True)
 def project(shell: Shell) -> None:
     """The project as its stack would make it."""
-    shell.run("true")
-    store = Store(shell.home.database)
-    for api in ("aiplatform", "logging"):
-        store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
-    store.put(BUCKET, "trained", PROJECT, {}, {"name": "trained", "project": PROJECT})
-    info = lifecycle.running(shell.home)
-    assert info is not None
-    storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket("trained")
-    store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
+    shell.make_project(TRAINER, "trained")
     (shell.folder / "vertex_job.yaml").write_text(CONFIG)
     (shell.folder / "submit.py").write_text(SUBMIT)
     (shell.folder / "task.py").write_text(TASK)

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import Shell
+from tests.clients.conftest import PROJECT, Shell
 from vertex_training.infra.naming import local_project_number
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.localcloud.inventory.store import Binding
 
 pytestmark = pytest.mark.timeout(900)
-PROJECT = "local-training"
 AGENT = f"vertex-ai@{PROJECT}.iam.gserviceaccount.com"
 #: What the page says, after the author's own ``init``.
 LINE = """\
@@ -99,16 +96,7 @@ client.bucket(bucket).blob(prefix + "model.pt").upload_from_string(file.getvalue
 
 @pytest.fixture(scope="module", autouse=True)
 def project(shell: Shell) -> None:
-    shell.run("true")
-    store = Store(shell.home.database)
-    for api in ("aiplatform", "logging"):
-        store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
-    store.put(ACCOUNT, AGENT, PROJECT, {}, {"email": AGENT})
-    info = lifecycle.running(shell.home)
-    assert info is not None
-    for name in ("flash-box", "titanic-box"):
-        store.put(BUCKET, name, PROJECT, {}, {"name": name, "project": PROJECT})
-        storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket(name)
+    store = shell.make_project(AGENT, "flash-box", "titanic-box")
     roles = store.policy(f"projects/{PROJECT}")
     binding = Binding("roles/storage.objectAdmin", (f"serviceAccount:{AGENT}",))
     store.set_policy(f"projects/{PROJECT}", (*roles.bindings, binding), expected_etag=roles.etag)
