@@ -2,6 +2,7 @@
 
 ================  ==================================================================
 ``program``       the architecture on one page; start reading here
+``environment``   what was declared, for what is declared beside it
 ``stack``         a stack: settings, plans, references and packages, built once
 ``engine``        what a program asks of the Pulumi engine: its config, a plain end
 ``naming``        names and labels of everything, with their limits
@@ -16,6 +17,6 @@
 ``located_yaml``  YAML documents with the line and column of every value
 ================  ==================================================================
 
-Each folder imports only those below it. ``components``, ``engine``, ``program`` and
-``customjob``'s adapters load Pulumi or Google's clients; everything else is pure.
+Each folder imports only those below it. ``components``, ``engine``, ``environment``,
+``program`` and ``customjob``'s adapters load Pulumi or Google's clients; everything else is pure.
 """

@@ -40,6 +40,7 @@ from vertex_training.infra.components.training import Training
 from vertex_training.infra.customjob.kinds import CUSTOM_JOB
 from vertex_training.infra.customjob.request.job_file import JobRequest
 from vertex_training.infra.customjob.resource import CustomJob
+from vertex_training.infra.environment import TOP, Environment, Scope
 from vertex_training.infra.errors import ConfigError
 from vertex_training.infra.naming import CONTROL, STAGING
 from vertex_training.infra.plan import encryption, existing_grants
@@ -47,128 +48,141 @@ from vertex_training.infra.settings.model import Settings
 from vertex_training.infra.stack import Stack
 
 
-def deploy(stack: Stack) -> None:
-    """Read the jobs, log what a reviewer must know, and declare everything.
+def deploy(stack: Stack) -> Environment:
+    """Read the jobs, log what a reviewer must know, declare everything, and export the outputs.
 
     Raises:
         ConfigError: with every mistake in job files, before anything is declared.
     """
     requests = read_jobs(stack)
     log_advice(stack, requests)
-    declare(stack, requests)
+    environment = declare(stack, requests)
+    for name, value in outputs(stack, environment, requests).items():
+        export(name, value)
+    return environment
 
 
-def declare(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Every component, in order, and the stack's outputs.
+def declare(stack: Stack, requests: Mapping[str, JobRequest], scope: Scope = TOP) -> Environment:
+    """Every component, in order.
 
-    ``requests`` are by the keys of the stack file, as outputs are. Resources go by first keys.
+    ``requests`` are by the keys of the stack file. Resources go by first keys.
     """
-    outputs = {key: request.submission.job for key, request in requests.items()}
     requests = {request.submission.job: request for request in requests.values()}
     settings = stack.declared
-    apis = Apis("apis", project=settings.project, sections=sections_with_apis(settings))
-    key = declare_key_access(stack, apis)
-    storage = declare_storage(stack, apis, key)
-    registry = declare_registry(stack, apis, key)
-    builds = declare_image_builds(stack, apis, storage, registry)
-    secrets = declare_secrets(stack, apis, key)
-    identities = declare_identities(stack, requests, apis, storage, secrets)
-    uploaded = Packages(
-        "packages",
-        packages=stack.packages,
-        root=stack.root,
-        bucket=storage.buckets[STAGING],
-        keep_old=any(settings.finishes(job) for job in settings.submitted),
-    )
+    sections = sections_with_apis(settings)
+    apis = Apis(scope.name("apis"), settings.project, sections=sections, opts=scope.opts)
+    key = declare_key_access(scope, stack, apis)
+    storage = declare_storage(scope, stack, apis, key)
+    registry = declare_registry(scope, stack, apis, key)
+    builds = declare_image_builds(scope, stack, apis, storage, registry)
+    secrets = declare_secrets(scope, stack, apis, key)
+    identities = declare_identities(scope, stack, requests, apis, storage, secrets)
+    packages = declare_packages(scope, stack, storage)
+    network = declare_network(scope, stack, apis)
+    capacity = declare_capacity(scope, stack, apis)
     needed: list[pulumi.ComponentResource] = [
-        *(apis, storage, registry, uploaded),
-        *declare_network(stack, apis),
-        *declare_capacity(stack, apis),
-        *declare_job_grants(stack, requests, apis),
+        *(apis, storage, registry, packages),
+        *network,
+        *capacity,
+        *declare_job_grants(scope, stack, requests, apis),
         *identities.values(),
-        *declare_extra_grants(stack, [storage, registry, secrets, *identities.values()]),
+        *declare_extra_grants(scope, stack, [storage, registry, secrets, *identities.values()]),
     ]
-    training = declare_training(stack, requests, needed)
+    training = declare_training(scope, stack, requests, needed)
     everything = [*needed, *builds, secrets, training]
-    Protection("protection", protects=settings.protects, after=everything)
-    export_outputs(stack, storage, registry, identities)
-    export_jobs(training, requests, outputs)
+    Protection(scope.name("protection"), settings.protects, after=everything, opts=scope.opts)
+    return Environment(
+        settings,
+        apis,
+        buckets=stack.by_new_keys(("buckets",), storage.bucket_names),
+        service_accounts=stack.by_new_keys(("serviceAccounts",), addresses_of(identities)),
+        secrets=stack.by_new_keys(("secrets",), secrets.paths),
+        registry=registry.url,
+        network=network[0].path if network else None,
+        reservations=stack.by_new_keys(("reservations",), capacity[0].paths if capacity else {}),
+        jobs={key: training.jobs[first] for key, first in stack.first_job_keys.items()},
+    )
 
 
-def export_jobs(
-    training: Training, requests: Mapping[str, JobRequest], keys: Mapping[str, str]
-) -> None:
-    """Outputs of jobs, and of tuning jobs where there are some. ``keys``: to first keys."""
-    sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
-    for key, job in keys.items():
-        section = sections.setdefault(requests[job].kind.section, {})
-        section[key] = summary(training.jobs[job], requests[job])
-    for section, summaries in sections.items():
-        export(section, summaries)
+def addresses_of(identities: Mapping[str, TrainingAccount]) -> dict[str, pulumi.Output[str]]:
+    """The addresses of accounts, by key."""
+    return {key: account.address for key, account in identities.items()}
 
 
-def export_outputs(
-    stack: Stack, storage: Storage, registry: Registry, identities: Mapping[str, TrainingAccount]
-) -> None:
-    """Outputs of what jobs use, by the keys of the stack file."""
-    urls = {
-        key: storage.buckets[key].url
-        if key in storage.buckets
-        else pulumi.Output.concat("gs://", name)
-        for key, name in storage.bucket_names.items()
+def outputs(
+    stack: Stack, environment: Environment, requests: Mapping[str, JobRequest]
+) -> dict[str, object]:
+    """The outputs of a stack: what jobs use, and a summary of each job, by the stack file's keys.
+
+    A review compares the limits and the levels of policies with those of the files.
+    """
+    found: dict[str, object] = {
+        "buckets": {
+            key: pulumi.Output.concat("gs://", name) for key, name in environment.buckets.items()
+        },
+        "registry": environment.registry,
+        "serviceAccounts": environment.service_accounts,
+        "limits": limits_by_section(stack.declared),
+        "policyLevels": dict(stack.declared.policy_levels),
     }
-    emails = {key: account.email for key, account in identities.items()}
-    export("buckets", stack.by_new_keys(("buckets",), urls))
-    export("registry", registry.url)
-    export("serviceAccounts", stack.by_new_keys(("serviceAccounts",), emails))
-    # A review compares them with those of the files.
-    export("limits", limits_by_section(stack.declared))
-    export("policyLevels", dict(stack.declared.policy_levels))
+    sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
+    for key, request in requests.items():
+        section = sections.setdefault(request.kind.section, {})
+        section[key] = summary(environment.jobs[key], request)
+    return found | sections
 
 
-def declare_key_access(stack: Stack, apis: Apis) -> list[KeyAccess]:
+def declare_key_access(scope: Scope, stack: Stack, apis: Apis) -> list[KeyAccess]:
     """Who may encrypt with the stack's own key; nothing where it has none."""
     if stack.declared.encryption is None:
         return []
     return [
         KeyAccess(
-            "encryption",
+            scope.name("encryption"),
             project=stack.declared.project,
             users=encryption.key_users(stack.declared),
             grants=stack.encryption_grants,
             api_of=apis.on,
+            opts=scope.opts,
         )
     ]
 
 
-def declare_storage(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Storage:
+def declare_storage(
+    scope: Scope, stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]
+) -> Storage:
     """The buckets, encrypted with the stack's own key if ``key`` is there to wait for."""
     settings = stack.declared
     return Storage(
-        "storage",
+        scope.name("storage"),
         names=settings.names,
         labels=settings.labels_by_team,
         buckets=settings.buckets,
         objects=stack.objects,
         key=settings.key_for("buckets"),
         after=[*apis.on("storage"), *key],
+        opts=scope.opts,
     )
 
 
-def declare_secrets(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Secrets:
+def declare_secrets(
+    scope: Scope, stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]
+) -> Secrets:
     """The secrets, encrypted with the stack's own key if ``key`` is there to wait for."""
     settings = stack.declared
     return Secrets(
-        "secrets",
+        scope.name("secrets"),
         names=settings.names,
         labels=settings.labels_by_team,
         secrets=settings.secrets,
         key=settings.key_for("secrets"),
         after=[*(apis.on("secretmanager") if settings.secrets else []), *key],
+        opts=scope.opts,
     )
 
 
 def declare_identities(
+    scope: Scope,
     stack: Stack,
     requests: Mapping[str, JobRequest],
     apis: Apis,
@@ -180,37 +194,41 @@ def declare_identities(
     fetching = accounts_fetching_packages(settings, requests)
     return {
         key: TrainingAccount(
-            key,
+            scope.name(key),
             key=key,
             names=settings.names,
             account=account,
             uses_packages=settings.names.account_email(key) in fetching,
             submitters=settings.submitters_of(key),
             elsewhere=existing_grants.elsewhere(settings),
-            storage=storage,
-            secrets=secrets,
+            buckets=storage.bucket_names,
+            secrets=secrets.paths,
             after=apis.on("iam", "cloudresourcemanager"),
+            opts=scope.opts,
         )
         for key, account in settings.service_accounts.items()
     }
 
 
-def declare_registry(stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]) -> Registry:
+def declare_registry(
+    scope: Scope, stack: Stack, apis: Apis, key: Sequence[pulumi.Resource]
+) -> Registry:
     """The repository of images."""
     settings = stack.declared
     return Registry(
-        "registry",
+        scope.name("registry"),
         names=settings.names,
         labels=settings.labels,
         settings=settings.registry,
         pinned=stack.pinned_digests,
         key=settings.key_for("registry"),
         after=[*apis.on("artifactregistry"), *key],
+        opts=scope.opts,
     )
 
 
 def declare_image_builds(
-    stack: Stack, apis: Apis, storage: Storage, registry: Registry
+    scope: Scope, stack: Stack, apis: Apis, storage: Storage, registry: Registry
 ) -> list[ImageBuilds]:
     """The account that builds images, if the stack builds some. No job waits for it."""
     settings = stack.declared
@@ -218,23 +236,37 @@ def declare_image_builds(
         return []
     return [
         ImageBuilds(
-            "images",
+            scope.name("images"),
             names=settings.names,
             builders=settings.builders,
             storage=storage,
             registry=registry,
             after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
+            opts=scope.opts,
         )
     ]
 
 
+def declare_packages(scope: Scope, stack: Stack, storage: Storage) -> Packages:
+    """The code of jobs. What a job may still fetch, because it may go on, is kept."""
+    settings = stack.declared
+    return Packages(
+        scope.name("packages"),
+        packages=stack.packages,
+        root=stack.root,
+        bucket=storage.buckets[STAGING],
+        keep_old=any(settings.finishes(job) for job in settings.submitted),
+        opts=scope.opts,
+    )
+
+
 def declare_training(
-    stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
+    scope: Scope, stack: Stack, requests: Mapping[str, JobRequest], after: Sequence[pulumi.Resource]
 ) -> Training:
     """The jobs, which need all of ``after``."""
     settings, names = stack.declared, stack.declared.names
     return Training(
-        "training",
+        scope.name("training"),
         requests=requests,
         jobs=settings.submitted,
         labels=settings.labels,
@@ -246,6 +278,7 @@ def declare_training(
         control_bucket=names.bucket(CONTROL),
         finishes=settings.finishes,
         after=after,
+        opts=scope.opts,
     )
 
 
@@ -263,7 +296,7 @@ def sections_with_apis(settings: Settings) -> list[str]:
     return [section for section, used in wanted.items() if used]
 
 
-def declare_network(stack: Stack, apis: Apis) -> list[Network]:
+def declare_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
     """The network, in the project of its owner; nothing where jobs use none."""
     settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
     if plan is None:
@@ -273,50 +306,63 @@ def declare_network(stack: Stack, apis: Apis) -> list[Network]:
     if host and host.manage_host:
         after.append(
             HostProject(
-                "host", project=settings.project, host=host, peering=peering, after=after[:-1]
+                scope.name("host"),
+                project=settings.project,
+                host=host,
+                peering=peering,
+                after=after[:-1],
+                opts=scope.opts,
             )
         )
     return [
         Network(
-            "network",
+            scope.name("network"),
             names=settings.names,
             plan=plan,
             settings=settings.network,
             grants=stack.network_grants,
             after=after,
+            opts=scope.opts,
         )
     ]
 
 
-def declare_capacity(stack: Stack, apis: Apis) -> list[Capacity]:
+def declare_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
     """The reservations; nothing where the stack has none."""
     if not stack.reservations:
         return []
     return [
         Capacity(
-            "capacity",
+            scope.name("capacity"),
             project=stack.declared.project,
             plans=stack.reservations,
             grants=stack.reservation_grants,
             after=[*apis.on("compute"), apis.agent],
+            opts=scope.opts,
         )
     ]
 
 
-def declare_extra_grants(stack: Stack, after: Sequence[pulumi.Resource]) -> list[ExtraGrants]:
+def declare_extra_grants(
+    scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]
+) -> list[ExtraGrants]:
     """Grants that the stack file asks for by name; nothing where it asks for none."""
     ours = [grant for grant in stack.extra_grants if grant.ours]
-    return [ExtraGrants("extra", grants=ours, after=after)] if ours else []
+    return (
+        [ExtraGrants(scope.name("extra"), grants=ours, after=after, opts=scope.opts)]
+        if ours
+        else []
+    )
 
 
 def declare_job_grants(
-    stack: Stack, requests: Mapping[str, JobRequest], apis: Apis
+    scope: Scope, stack: Stack, requests: Mapping[str, JobRequest], apis: Apis
 ) -> list[JobGrants]:
     """Grants on keys of this project that jobs name; nothing where none does."""
     grants = [grant for grant in stack.job_grants(requests) if grant.ours]
     if not grants:
         return []
-    return [JobGrants("job", grants=grants, after=[apis.agent])]
+    return [JobGrants(scope.name("job"), grants=grants, after=[apis.agent], opts=scope.opts)]
 
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:

@@ -32,8 +32,8 @@ class Apis(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        *,
         project: str,
+        *,
         sections: Collection[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:

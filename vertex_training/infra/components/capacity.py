@@ -25,6 +25,8 @@ class Capacity(pulumi.ComponentResource):
 
     reservations: dict[str, gcp.compute.Reservation]
     """Those the stack makes, by key."""
+    paths: dict[str, pulumi.Output[str]]
+    """``projects/P/zones/Z/reservations/R`` of all of them, known before they exist."""
 
     def __init__(
         self,
@@ -46,8 +48,14 @@ class Capacity(pulumi.ComponentResource):
         self.reservations = {
             key: self._reservation(f"{name}-{key}", plan) for key, plan in made.items()
         }
+        self.paths = {key: self._path(key, plan) for key, plan in plans.items()}
         make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=self._after))
         self.register_outputs({"reservations": {k: r.id for k, r in self.reservations.items()}})
+
+    def _path(self, key: str, plan: ReservationPlan) -> pulumi.Output[str]:
+        if key not in self.reservations:
+            return pulumi.Output.from_input(plan.path)
+        return self.reservations[key].name.apply(lambda _: plan.path)
 
     def _reservation(self, name: str, plan: ReservationPlan) -> gcp.compute.Reservation:
         given = plan.settings

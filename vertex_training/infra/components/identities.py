@@ -7,13 +7,11 @@ that let people and CI submit jobs at all; those come with the project.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.infra.components.secrets import Secrets
-from vertex_training.infra.components.storage import Storage
 from vertex_training.infra.naming import STAGING, Names
 from vertex_training.infra.plan import grants
 from vertex_training.infra.settings.model import ServiceAccount
@@ -23,6 +21,9 @@ class TrainingAccount(pulumi.ComponentResource):
     """One account that jobs run as, and its grants."""
 
     email: pulumi.Output[str]
+    """Its address as the service has it."""
+    address: pulumi.Output[str]
+    """The same, known before the account exists."""
 
     def __init__(
         self,
@@ -34,29 +35,30 @@ class TrainingAccount(pulumi.ComponentResource):
         uses_packages: bool,
         submitters: Sequence[str],
         elsewhere: Container[tuple[str, str]] = (),
-        storage: Storage,
-        secrets: Secrets,
+        buckets: Mapping[str, pulumi.Input[str]],
+        secrets: Mapping[str, pulumi.Input[str]],
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``uses_packages``: whether a job of this account fetches code from the staging bucket.
 
         ``elsewhere``: section and key of what other projects own. Their owners make the grants.
+        ``buckets`` are the names, ``secrets`` the resource names of what the account may name.
         """
         super().__init__("vertextraining:identities:TrainingAccount", name, None, opts)
         self._name, self._child = name, pulumi.ResourceOptions(parent=self)
-        self._elsewhere = elsewhere
+        self._elsewhere, self._buckets = elsewhere, buckets
         if account.existing:
-            self.email = pulumi.Output.from_input(account.existing)
+            self.email = self.address = pulumi.Output.from_input(account.existing)
             self._member = pulumi.Output.from_input(f"serviceAccount:{account.existing}")
             self._path = pulumi.Output.from_input(names.account(key))
         else:
             self._make(key, names, account, after)
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
-        self._grant_buckets(reads, account.writes, storage)
+        self._grant_buckets(reads, account.writes)
         for secret in dict.fromkeys(account.secrets):
             if ("secrets", secret) not in elsewhere:
-                self._grant_secret(secret, secrets)
+                self._grant_secret(secret, secrets[secret])
         self._grant_project("logs", grants.WRITE_LOGS, names.project)
         if account.calls_vertex:
             self._grant_project("vertex", grants.CALL_VERTEX, names.project)
@@ -80,29 +82,30 @@ class TrainingAccount(pulumi.ComponentResource):
         # Not `made.name`, which is the same but unknown before the account exists: a preview
         # shows what a grant will be on. ``apply`` keeps the grants after the account.
         self._path = made.account_id.apply(lambda _: names.account(key))
+        self.address = made.account_id.apply(lambda _: names.account_email(key))
 
-    def _grant_buckets(self, reads: Sequence[str], writes: Sequence[str], storage: Storage) -> None:
+    def _grant_buckets(self, reads: Sequence[str], writes: Sequence[str]) -> None:
         for bucket in dict.fromkeys(reads):
             if bucket not in writes:  # writing includes reading
-                self._grant_bucket("reads", bucket, grants.READ_OBJECTS, storage)
+                self._grant_bucket("reads", bucket, grants.READ_OBJECTS)
         for bucket in dict.fromkeys(writes):
-            self._grant_bucket("writes", bucket, grants.WRITE_OBJECTS, storage)
+            self._grant_bucket("writes", bucket, grants.WRITE_OBJECTS)
 
-    def _grant_bucket(self, verb: str, bucket: str, role: str, storage: Storage) -> None:
+    def _grant_bucket(self, verb: str, bucket: str, role: str) -> None:
         if ("buckets", bucket) in self._elsewhere:
             return
         gcp.storage.BucketIAMMember(
             f"{self._name}-{verb}-{bucket}",
-            bucket=storage.bucket_names[bucket],
+            bucket=self._buckets[bucket],
             role=role,
             member=self._member,
             opts=self._child,
         )
 
-    def _grant_secret(self, secret: str, secrets: Secrets) -> None:
+    def _grant_secret(self, secret: str, path: pulumi.Input[str]) -> None:
         gcp.secretmanager.SecretIamMember(
             f"{self._name}-reads-secret-{secret}",
-            secret_id=secrets.paths[secret],
+            secret_id=path,
             role=grants.READ_SECRET,
             member=self._member,
             opts=self._child,

@@ -29,6 +29,9 @@ from vertex_training.infra.settings.network import Subnet as SubnetSettings
 class Network(pulumi.ComponentResource):
     """One network with everything that jobs of one region need in it."""
 
+    path: pulumi.Output[str]
+    """``projects/P/global/networks/N``, known before it exists."""
+
     def __init__(
         self,
         name: str,
@@ -44,7 +47,11 @@ class Network(pulumi.ComponentResource):
         super().__init__("vertextraining:network:Network", name, None, opts)
         self._name, self._names, self._plan, self._settings = name, names, plan, settings
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
-        self._id: pulumi.Input[str] = plan.id if settings.existing else self._network().id
+        self._id: pulumi.Input[str] = plan.id
+        self.path = pulumi.Output.from_input(plan.id)
+        if not settings.existing:
+            network = self._network()
+            self._id, self.path = network.id, network.name.apply(lambda _: plan.id)
         subnet: pulumi.Input[str] = plan.subnet
         waits: list[pulumi.Resource] = [*after]
         if settings.subnet and not settings.subnet.existing:

@@ -21,7 +21,7 @@ from vertex_training.infra.settings.model import Registry as RegistrySettings
 class Registry(pulumi.ComponentResource):
     """One Docker repository with a clean-up policy."""
 
-    url: pulumi.Input[str]
+    url: pulumi.Output[str]
     """Prefix of its images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     repository_id: pulumi.Input[str]
 
@@ -39,7 +39,8 @@ class Registry(pulumi.ComponentResource):
     ) -> None:
         """``pinned``: digests in it that no clean-up may delete; ``key`` encrypts its images."""
         super().__init__("vertextraining:registry:Registry", name, None, opts)
-        self.url, self.repository_id = names.repository(), names.repository_id()
+        self.url = pulumi.Output.from_input(names.repository())
+        self.repository_id = names.repository_id()
         if settings.existing:
             self.register_outputs({"url": self.url})
             return

@@ -24,7 +24,7 @@ class Storage(pulumi.ComponentResource):
 
     buckets: dict[str, gcp.storage.Bucket]
     """Those the stack makes, by key, with its own two: ``staging`` and ``control``."""
-    bucket_names: Mapping[str, pulumi.Input[str]]
+    bucket_names: Mapping[str, pulumi.Output[str]]
     """All of them, by key; also those that exist."""
 
     def __init__(
@@ -52,7 +52,11 @@ class Storage(pulumi.ComponentResource):
             for key, bucket in {**own(names), **buckets}.items()
             if not bucket.existing
         }
-        existing = {key: bucket.existing for key, bucket in buckets.items() if bucket.existing}
+        existing = {
+            key: pulumi.Output.from_input(bucket.existing)
+            for key, bucket in buckets.items()
+            if bucket.existing
+        }
         self.bucket_names = {key: made.name for key, made in self.buckets.items()} | existing
         self.objects = [
             self._object(key, path, file)

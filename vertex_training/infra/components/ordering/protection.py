@@ -22,8 +22,8 @@ class Protection(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        *,
         protects: bool,
+        *,
         after: Sequence[pulumi.ComponentResource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
