@@ -56,9 +56,7 @@ class TrainingAccount(pulumi.ComponentResource):
             self._make(key, names, account, after)
         reads = [*account.reads, *([STAGING] if uses_packages else [])]
         self._grant_buckets(reads, account.writes)
-        for secret in dict.fromkeys(account.secrets):
-            if ("secrets", secret) not in elsewhere:
-                self._grant_secret(secret, secrets[secret])
+        self._grant_secrets({secret: secrets[secret] for secret in account.secrets})
         self._grant_project("logs", grants.WRITE_LOGS, names.project)
         if account.calls_vertex:
             self._grant_project("vertex", grants.CALL_VERTEX, names.project)
@@ -102,14 +100,16 @@ class TrainingAccount(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _grant_secret(self, secret: str, path: pulumi.Input[str]) -> None:
-        gcp.secretmanager.SecretIamMember(
-            f"{self._name}-reads-secret-{secret}",
-            secret_id=path,
-            role=grants.READ_SECRET,
-            member=self._member,
-            opts=self._child,
-        )
+    def _grant_secrets(self, paths: Mapping[str, pulumi.Input[str]]) -> None:
+        for secret, path in paths.items():
+            if ("secrets", secret) not in self._elsewhere:
+                gcp.secretmanager.SecretIamMember(
+                    f"{self._name}-reads-secret-{secret}",
+                    secret_id=path,
+                    role=grants.READ_SECRET,
+                    member=self._member,
+                    opts=self._child,
+                )
 
     def _grant_project(self, what: str, role: str, project: str) -> None:
         gcp.projects.IAMMember(
