@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pulumi
 from pulumi import export
 
 from vertex_training.infra.catalog import costs
 from vertex_training.infra.components.apis import Apis
+from vertex_training.infra.components.apis import needed as needed_apis
 from vertex_training.infra.components.capacity import Capacity
 from vertex_training.infra.components.iam import ExtraGrants, JobGrants, KeyAccess
 from vertex_training.infra.components.identities import TrainingAccount
@@ -62,15 +64,20 @@ def deploy(stack: Stack) -> Environment:
     return environment
 
 
-def declare(stack: Stack, requests: Mapping[str, JobRequest], scope: Scope = TOP) -> Environment:
-    """Every component, in order.
+def declare(
+    stack: Stack,
+    requests: Mapping[str, JobRequest],
+    scope: Scope = TOP,
+    after: Sequence[pulumi.Resource] = (),
+) -> Environment:
+    """Every component, in order, once all of ``after`` is there.
 
     ``requests`` are by the keys of the stack file. Resources go by first keys.
     """
     requests = {request.submission.job: request for request in requests.values()}
     settings = stack.declared
-    sections = sections_with_apis(settings)
-    apis = Apis(scope.name("apis"), settings.project, sections=sections, opts=scope.opts)
+    enabled = needed_apis(sections_with_apis(settings))
+    apis = Apis(scope.name("apis"), settings.project, enabled, after=after, opts=scope.opts)
     key = declare_key_access(scope, stack, apis)
     storage = declare_storage(scope, stack, apis, key)
     registry = declare_registry(scope, stack, apis, key)
@@ -111,12 +118,12 @@ def addresses_of(identities: Mapping[str, TrainingAccount]) -> dict[str, pulumi.
 
 def outputs(
     stack: Stack, environment: Environment, requests: Mapping[str, JobRequest]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The outputs of a stack: what jobs use, and a summary of each job, by the stack file's keys.
 
     A review compares the limits and the levels of policies with those of the files.
     """
-    found: dict[str, object] = {
+    found: dict[str, Any] = {
         "buckets": {
             key: pulumi.Output.concat("gs://", name) for key, name in environment.buckets.items()
         },
