@@ -40,7 +40,8 @@ def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
     in_file = stack_files.file_problems(folder / reader.file_name(stack))
     given = stack_files.given_keys(schema, folder, stack)
     merged = merging.merge(schema, stack, folder, values, given)
-    return reader.merge(schema, stack, merged, [*in_file, *merged.problems])
+    problems = [*in_file, *merged.problems]
+    return reader.merge(schema, stack, merged, problems, pulumi.get_project())
 
 
 def _value(schema: Schema[Any], key: str, text: str) -> Any:

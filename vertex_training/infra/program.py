@@ -19,11 +19,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pulumi
 from pulumi import export
 
+from vertex_training.infra import engine
+from vertex_training.infra import stack as stacks
 from vertex_training.infra.catalog import costs
 from vertex_training.infra.components.apis import Apis
 from vertex_training.infra.components.apis import needed as needed_apis
@@ -48,6 +51,18 @@ from vertex_training.infra.naming import CONTROL, STAGING
 from vertex_training.infra.plan import encryption, existing_grants
 from vertex_training.infra.settings.model import Settings
 from vertex_training.infra.stack import Stack
+
+
+def run(file: str | Path) -> None:
+    """The whole program of a repository of stack files; ``file`` is its ``__main__.py``.
+
+    Ends the process with all mistakes, in words, if the stack's files have some.
+    """
+    root = Path(file).parent
+    try:
+        deploy(stacks.from_raw(engine.read_config(stacks.SCHEMA, root), root))
+    except ConfigError as error:
+        engine.end_with_message(error.report())
 
 
 def deploy(stack: Stack) -> Environment:

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import pulumi
 
-from foundation import config, program
 from tests import fixture_project
+from vertex_training.foundation import config, program
 
 
 def unique_id(email: str) -> str:

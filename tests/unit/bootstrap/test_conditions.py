@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from foundation import conditions, permissions
-from foundation.conditions import RolePart
 from tests.unit.bootstrap.test_program import PROD
+from vertex_training.foundation import conditions, permissions
+from vertex_training.foundation.conditions import RolePart
 
 ROOT = Path(__file__).parents[3]
 #: https://docs.cloud.google.com/iam/docs/conditions-overview#limitations

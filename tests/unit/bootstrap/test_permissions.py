@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from foundation import permissions
+from vertex_training.foundation import permissions
 from vertex_training.localcloud.gcp import schema
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +51,7 @@ def previewed_types() -> set[str]:
 
 def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -> None:
     assert previewed_types() <= declared_types()
-    made_by_bootstrap = declared_below(ROOT / "bootstrap" / "foundation") - declared_types()
+    made_by_bootstrap = declared_below(ROOT / "vertex_training" / "foundation") - declared_types()
     own = {need.type for need in permissions.needs().values() if need.where == "bootstrap"}
     assert own == made_by_bootstrap
     assert declared_types() == set(permissions.needs()) - own

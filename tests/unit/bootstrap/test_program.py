@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from foundation import conditions, config, permissions
 from tests.unit.bootstrap.recorder import grants, registered
+from vertex_training.foundation import conditions, config, permissions
 
 PREVIEW = "serviceAccount:ci-preview-dev@acme-ml-dev.iam.gserviceaccount.com"
 PLAN = "serviceAccount:ci-plan-prod@acme-ml-prod.iam.gserviceaccount.com"

@@ -8,9 +8,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from foundation import config, federation
-from foundation.federation import Role
-from foundation.settings import Settings
+from vertex_training.foundation import config, federation
+from vertex_training.foundation.federation import Role
+from vertex_training.foundation.settings import Settings
 from vertex_training.infra.errors import ConfigError, Problem
 
 GITHUB = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}

@@ -73,7 +73,7 @@ QUESTIONS: Final = {
     ),
     "Which exceptions are there?": ("vertex_training/infra/errors.py", "class TrainingError"),
     "Which permissions does CI need for a resource type?": (
-        "bootstrap/foundation/permissions.yaml",
+        "vertex_training/foundation/permissions.yaml",
         "gcp:storage/bucket:Bucket",
     ),
     "Which class stands in for a resource type?": (

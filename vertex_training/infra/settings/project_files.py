@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
 from vertex_training.infra.errors import UnknownStackError
 
 PROJECT_FILE: Final = "Pulumi.yaml"
+_NAME: Final = re.compile(r"^name\s*:\s*[\"']?([\w.-]+)", re.MULTILINE)
+
+
+def project_name(root: Path) -> str:
+    """Name of the Pulumi project in ``root``; empty if it has none, or its file cannot be read."""
+    try:
+        found = _NAME.search((root / PROJECT_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return found[1] if found else ""
 
 
 def names(root: Path) -> list[str]:

@@ -37,7 +37,7 @@ class Schema(Generic[AnySection]):
     """What the config of a project's stacks is read as."""
 
     namespace: str
-    """The project's name: its keys are ``NAMESPACE:KEY``."""
+    """Keys are ``NAMESPACE:KEY``, whatever the name of the Pulumi project."""
     model: type[AnySection]
     """Has a field for each key, for those of the provider, and ``stack``."""
 
@@ -86,10 +86,11 @@ def merge(
     stack: str,
     values: Mapping[str, Any],
     problems: Iterable[Problem] = (),
+    project: str = "",
 ) -> RawConfig:
     """The config as :func:`parse` takes it, from all of a stack's values by full key.
 
-    ``problems`` are those of the file itself.
+    ``problems`` are those of the file itself, ``project`` is the name of the Pulumi project.
     """
     location = Location(file_name(stack))
     merged, found = RawConfig(), list(problems)
@@ -97,7 +98,7 @@ def merge(
         namespace, _, key = full.partition(":")
         if namespace == PROVIDER and key in PROVIDER_KEYS:
             merged[key] = value
-        elif problem := key_problem(schema, full):
+        elif problem := key_problem(schema, full, project):
             found.append(problem.at(location))
         elif namespace == schema.namespace:
             merged[key] = value
@@ -106,8 +107,11 @@ def merge(
     return merged
 
 
-def key_problem(schema: Schema[Any], full: str) -> Problem | None:
-    """What is wrong with a full key, whatever its value; None for keys that the model judges."""
+def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | None:
+    """What is wrong with a full key, whatever its value; None for keys that the model judges.
+
+    Keys in the namespace of the Pulumi ``project`` are its own program's.
+    """
     namespace, _, key = full.partition(":")
     if namespace == schema.namespace:
         if key not in ("stack", *PROVIDER_KEYS):
@@ -120,6 +124,8 @@ def key_problem(schema: Schema[Any], full: str) -> Problem | None:
             hint = f"did you mean '{schema.namespace}:{key}'?"
         elif key in PROVIDER_KEYS:
             hint = f"did you mean '{PROVIDER}:{key}'?"
+        elif namespace == project:
+            return None
         return Problem("wrong namespace", hint=hint, path=(full,))
     if namespace != PROVIDER:
         return None

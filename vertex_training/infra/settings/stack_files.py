@@ -39,9 +39,9 @@ def read_raw(schema: Schema[Any], root: Path, stack: str) -> RawConfig:
             also in an included file.
     """
     file = project_files.file_of(root, stack)
-    # The engine takes a key without a namespace for the project's own.
-    own = {_full(schema, key): value for key, value in read_config(file).items()}
-    config = _defaults(schema, root) | own
+    project = project_files.project_name(root) or schema.namespace
+    own = {_full(project, key): value for key, value in read_config(file).items()}
+    config = _defaults(project, root) | own
     values: dict[str, Any] = {}
     encrypted: list[str] = []
     for full, value in config.items():
@@ -54,7 +54,7 @@ def read_raw(schema: Schema[Any], root: Path, stack: str) -> RawConfig:
         found = [reader.encrypted_problem(key, stack) for key in encrypted]
         raise ConfigError(locations.locate(found, root))
     merged = merging.merge(schema, stack, root, values, own)
-    return reader.merge(schema, stack, merged, [*file_problems(file), *merged.problems])
+    return reader.merge(schema, stack, merged, [*file_problems(file), *merged.problems], project)
 
 
 def file_problems(file: Path) -> list[Problem]:
@@ -76,16 +76,17 @@ def file_problems(file: Path) -> list[Problem]:
     return found
 
 
-def _full(schema: Schema[Any], key: str) -> str:
-    return key if ":" in key else f"{schema.namespace}:{key}"
+def _full(project: str, key: str) -> str:
+    """The engine takes a key without a namespace for the project's own."""
+    return key if ":" in key else f"{project}:{key}"
 
 
-def _defaults(schema: Schema[Any], root: Path) -> dict[str, Any]:
+def _defaults(project: str, root: Path) -> dict[str, Any]:
     """Values that ``Pulumi.yaml`` gives to all stacks."""
     found: dict[str, Any] = {}
     if (root / project_files.PROJECT_FILE).is_file():
         for key, declared in read_config(root / project_files.PROJECT_FILE).items():
-            full = _full(schema, key)
+            full = _full(project, key)
             for word in ("value", "default"):
                 if isinstance(declared, dict) and word in declared:
                     found[full] = declared[word]
@@ -100,8 +101,9 @@ def _text(value: Any) -> Any:
 
 def given_keys(schema: Schema[Any], root: Path, stack: str) -> set[str]:
     """Full keys that the stack's own file gives; none if it cannot be read."""
+    project = project_files.project_name(root) or schema.namespace
     try:
-        return {_full(schema, key) for key in read_config(root / reader.file_name(stack))}
+        return {_full(project, key) for key in read_config(root / reader.file_name(stack))}
     except (OSError, ConfigError):
         return set()
 

@@ -1,7 +1,7 @@
 """What CI's account may not deploy, and a person must: names and roles beyond its conditions. Pure.
 
 ``bootstrap`` gives the account ``deploy`` conditions on names and on roles
-(bootstrap/foundation/conditions.py). What is beyond them is refused with 403, half-way.
+(vertex_training/foundation/conditions.py). What is beyond them is refused with 403, half-way.
 """
 
 from __future__ import annotations

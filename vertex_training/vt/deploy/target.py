@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from vertex_training.infra.errors import CommandError
+from vertex_training.infra.stack import SCHEMA
 from vertex_training.vt.engine import stacks
 from vertex_training.vt.engine.pulumi_cli import BACKEND
 from vertex_training.vt.engine.stacks import StackRef
@@ -124,7 +125,7 @@ def _secrets_provider(file: Mapping[str, Any]) -> str:
 def _provider_settings(config: object, project: str) -> dict[str, str]:
     """Config of other namespaces than the program's own."""
     items = config.items() if isinstance(config, Mapping) else ()
-    own = f"{project}:"
+    own = (f"{project}:", f"{SCHEMA.namespace}:")
     return {
         str(key): _recorded(value)
         for key, value in sorted(items, key=lambda item: str(item[0]))

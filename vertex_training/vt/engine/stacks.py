@@ -67,9 +67,9 @@ class StackRef:
     def first_key_of_job(self, key: str) -> str:
         """The name that a job has in its labels: what it was ``formerly``, if it was renamed."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
-        for section in ("jobs", "tuning"):
+        for section in ("vertex-training:jobs", "vertex-training:tuning", "jobs", "tuning"):
             entry = config
-            for part in (f"{self.pulumi_project}:{section}", key, "formerly"):
+            for part in (section, key, "formerly"):
                 entry = entry.get(part) if isinstance(entry, dict) else None
             if isinstance(entry, str):
                 return entry

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,8 @@ from typing import Any, Final, NoReturn
 
 import pulumi
 
+from vertex_training.foundation import config
+from vertex_training.foundation import program as foundation
 from vertex_training.infra import program, stack
 from vertex_training.infra.errors import ConfigError
 from vertex_training.infra.settings import stack_files
@@ -83,13 +83,8 @@ def record(root: Path, name: str) -> Access:
 
 
 def _bootstrap(root: Path, name: str) -> Callable[[], None]:
-    """The other program, which is a project of its own, with its own import path."""
-    folder = root / "bootstrap"
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
-    config = importlib.import_module("foundation.config")
-    foundation = importlib.import_module("foundation.program")
-    settings = config.parse(stack_files.read_raw(config.SCHEMA, folder, name))
+    """The other program, which is a project of its own."""
+    settings = config.parse(stack_files.read_raw(config.SCHEMA, root / "bootstrap", name))
     return lambda: foundation.deploy(settings)
 
 
@@ -114,7 +109,7 @@ class _Recorder(pulumi.runtime.Mocks):
         raise AssertionError(f"a program must not look anything up: {args.token}")
 
 
-def _run(name: str, declare: Callable[[], None]) -> list[dict[str, Any]]:
+def _run(name: str, declare: Callable[[], object]) -> list[dict[str, Any]]:
     recorder = _Recorder()
     asyncio.set_event_loop(asyncio.new_event_loop())
     pulumi.runtime.set_mocks(recorder, "vt-iam", name, preview=True)

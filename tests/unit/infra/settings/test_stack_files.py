@@ -71,3 +71,23 @@ def test_what_is_no_config_is_one_plain_mistake(checkout, text):
 def test_a_stack_without_a_file_is_not_guessed(checkout, name):
     with pytest.raises(UnknownStackError, match="stacks here: dev"):
         stack.load(checkout, name)
+
+
+def test_a_project_of_any_name_has_the_same_keys_and_may_have_its_own(checkout):
+    """A company's repository has the company's name; its own program may have config, too."""
+    project = "name: acme-training\nruntime: python\n"
+    (checkout / "Pulumi.yaml").write_text(project)
+    text = STACK.replace("gcp:project", "gcp:region: us-central1\n  gcp:project")
+    (checkout / "Pulumi.dev.yaml").write_text(text + "  acme-training:topic: events\n  own: 1\n")
+    settings = stack.load(checkout, "dev").settings
+    assert (settings.stack, list(settings.buckets)) == ("dev", ["data"])
+
+
+def test_a_key_of_ours_in_the_projects_namespace_is_a_mistake_with_a_hint(checkout):
+    """The engine takes a key without a namespace for the project's own, which nobody would read."""
+    (checkout / "Pulumi.yaml").write_text("name: acme-training\nruntime: python\n")
+    text = STACK.replace("gcp:project", "gcp:region: us-central1\n  gcp:project")
+    found = problems(checkout, text + "  jobs: {}\n  acme-training:limits: {}\n")
+    assert len(found) == 2
+    assert "did you mean 'vertex-training:jobs'?" in found[0]
+    assert "did you mean 'vertex-training:limits'?" in found[1]

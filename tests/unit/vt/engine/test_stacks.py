@@ -53,7 +53,7 @@ def test_a_deployment_needs_a_named_state_and_takes_the_tools_of_this_python(
 
 def test_a_renamed_job_is_found_by_the_name_in_its_labels(tmp_path):
     (tmp_path / "Pulumi.dev.yaml").write_text(
-        "config:\n  p:jobs:\n    fit: {file: x.yaml, formerly: titanic}\n    odd: 1\n"
+        "config:\n  vertex-training:jobs:\n    fit: {file: x.yaml, formerly: titanic}\n    odd: 1\n"
     )
     ref = stacks.StackRef(tmp_path, "p", "dev", "acme-ml-dev", "us-central1")
     assert [ref.first_key_of_job(key) for key in ("fit", "odd", "new")] == ["titanic", "odd", "new"]

@@ -14,7 +14,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation.settings import Settings
+from vertex_training.foundation.settings import Settings
 
 #: What no deployment and no plan needs. All are listed in
 #: https://docs.cloud.google.com/iam/docs/deny-permissions-support

@@ -13,7 +13,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation.settings import Settings
+from vertex_training.foundation.settings import Settings
 
 #: Seconds in a day.
 DAY: Final = 24 * 3600

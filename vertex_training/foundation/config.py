@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from foundation.settings import Settings
+from vertex_training.foundation.settings import Settings
 from vertex_training.infra import engine, naming
 from vertex_training.infra.errors import ConfigError, Location, Problem
 from vertex_training.infra.settings import locations, reader

@@ -24,9 +24,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from foundation import permissions
-from foundation.permissions import Need
-from foundation.settings import Settings
+from vertex_training.foundation import permissions
+from vertex_training.foundation.permissions import Need
+from vertex_training.foundation.settings import Settings
 from vertex_training.infra.plan import grants
 
 #: Services that recognize ``modifiedGrantsByRole``, as their permissions begin. A request to any

@@ -15,9 +15,9 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation.federation import Federation, Role
-from foundation.settings import Settings
-from foundation.state import State
+from vertex_training.foundation.federation import Federation, Role
+from vertex_training.foundation.settings import Settings
+from vertex_training.foundation.state import State
 
 IMPERSONATE: Final = "roles/iam.workloadIdentityUser"
 READ_OBJECTS: Final = "roles/storage.objectViewer"

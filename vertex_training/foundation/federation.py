@@ -16,7 +16,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation.settings import Settings
+from vertex_training.foundation.settings import Settings
 
 #: https://docs.github.com/en/actions/reference/security/oidc
 ISSUER: Final = "https://token.actions.githubusercontent.com"

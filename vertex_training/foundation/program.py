@@ -9,17 +9,20 @@ Nothing here reads resources of the training stacks, and they never change these
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
-from foundation import conditions, identities, permissions
-from foundation.denial import Denial
-from foundation.federation import Federation, Role
-from foundation.identities import Identity
-from foundation.settings import Settings
-from foundation.state import State
+from vertex_training.foundation import conditions, config, identities, permissions
+from vertex_training.foundation.denial import Denial
+from vertex_training.foundation.federation import Federation, Role
+from vertex_training.foundation.identities import Identity
+from vertex_training.foundation.settings import Settings
+from vertex_training.foundation.state import State
+from vertex_training.infra import engine
+from vertex_training.infra.errors import ConfigError
 from vertex_training.infra.naming import STAGING
 
 APIS: Final = (
@@ -31,6 +34,17 @@ APIS: Final = (
     "storage",
     "cloudkms",
 )
+
+
+def run(file: str | Path) -> None:
+    """The whole program of a folder ``bootstrap/``; ``file`` is its ``__main__.py``.
+
+    Ends the process with all mistakes, in words, if the environment's file has some.
+    """
+    try:
+        deploy(config.read(Path(file).parent))
+    except ConfigError as error:
+        engine.end_with_message(error.report())
 
 
 def deploy(settings: Settings) -> None:
