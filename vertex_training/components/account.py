@@ -133,9 +133,9 @@ def _config(
     for verb, entries in access.items():
         section = "secrets" if verb == "secrets" else "buckets"
         account[verb] = list(entries)
-        arguments.alias(verb, (*at, verb))
+        arguments.alias((verb,), (*at, verb))
         for key, value in entries.items():
             known = arguments.known(value, (verb, key))
             used[section][key] = {"existing": UNKNOWN[section] if known is None else known}
-            arguments.alias(f"{verb}.{key}", (section, key))
+            arguments.alias((verb, key), (section, key, "existing"))
     return raw | used | {"region": STAND_INS["region"], "serviceAccounts": {name: account}}

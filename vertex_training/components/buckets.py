@@ -80,7 +80,7 @@ class TrainingBuckets(pulumi.ComponentResource):
         key = given.get("encryption_key")
         if isinstance(known := arguments.known(key, ("encryption_key",)), str):
             raw["encryption"] = {"key": known, "covers": ["buckets"]}
-            arguments.alias("encryption_key", ("encryption", "key"))
+            arguments.alias(("encryption_key",), ("encryption", "key"))
         stack = arguments.stack(raw, environment_name(given, arguments))
         super().__init__("vertex-training:index:TrainingBuckets", name, {}, opts)
         settings = stack.settings

@@ -132,9 +132,9 @@ class Arguments:
         self._problem(f"cannot be a {type(value).__name__}", "give its name, as text", path)
         return None
 
-    def alias(self, given: str, at: ProblemPath) -> None:
+    def alias(self, given: ProblemPath, at: ProblemPath) -> None:
         """Show problems at the path ``at`` of the config as those of the argument ``given``."""
-        self._given[at] = (_spelled(given),)
+        self._given[at] = (_spelled(str(given[0])), *given[1:])
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
         """``value`` if it is known, else None, and no problem: for what is safe to be unknown."""
