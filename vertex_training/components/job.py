@@ -27,6 +27,16 @@ from vertex_training.infra.stack_rules import files
 FIELDS: Final = tuple(JobFields.__annotations__)
 SETTINGS: Final = ("project", "region", "labels", "limits")
 OTHERS: Final = ("environment", "file", "spec", "control_bucket")
+#: Output -> its name among the outputs of a stack.
+OUTPUTS: Final = {
+    "job_name": "name",
+    "state": "state",
+    "request_id": "requestId",
+    "artifacts": "artifacts",
+    "costs_at_most": "costsAtMost",
+    "console": "console",
+    "logs": "logs",
+}
 
 
 class TrainingJobArgs(JobFields):
@@ -136,17 +146,9 @@ class TrainingJob(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         found = program.summary(training.jobs[name], request)
-        outputs = {
-            "job_name": found["name"],
-            "state": found["state"],
-            "request_id": found["requestId"],
-            "artifacts": found["artifacts"],
-            "costs_at_most": found["costsAtMost"],
-            "console": found["console"],
-            "logs": found["logs"],
-        }
+        outputs = {key: pulumi.Output.from_input(found[theirs]) for key, theirs in OUTPUTS.items()}
         for key, value in outputs.items():
-            setattr(self, key, pulumi.Output.from_input(value))
+            setattr(self, key, value)
         self.register_outputs(outputs)
 
 

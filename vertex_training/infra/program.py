@@ -91,8 +91,7 @@ def declare(
     """
     requests = {request.submission.job: request for request in requests.values()}
     settings = stack.declared
-    enabled = needed_apis(sections_with_apis(settings))
-    apis = Apis(scope.name("apis"), settings.project, enabled, after=after, opts=scope.opts)
+    apis = declare_apis(scope, settings, after)
     key = declare_key_access(scope, stack, apis)
     storage = declare_storage(scope, stack, apis, key)
     registry = declare_registry(scope, stack, apis, key)
@@ -113,22 +112,34 @@ def declare(
     training = declare_training(scope, stack, requests, needed)
     everything = [*needed, *builds, secrets, training]
     Protection(scope.name("protection"), settings.protects, after=everything, opts=scope.opts)
+    made = (stack, apis, storage, registry, secrets, identities, network, capacity, training)
+    return environment_of(*made)
+
+
+def environment_of(
+    stack: Stack,
+    apis: Apis,
+    storage: Storage,
+    registry: Registry,
+    secrets: Secrets,
+    identities: Mapping[str, TrainingAccount],
+    network: Sequence[Network],
+    capacity: Sequence[Capacity],
+    training: Training,
+) -> Environment:
+    """What was declared, by the keys of the stack file."""
+    addresses = {key: account.address for key, account in identities.items()}
     return Environment(
-        settings,
+        stack.declared,
         apis,
         buckets=stack.by_new_keys(("buckets",), storage.bucket_names),
-        service_accounts=stack.by_new_keys(("serviceAccounts",), addresses_of(identities)),
+        service_accounts=stack.by_new_keys(("serviceAccounts",), addresses),
         secrets=stack.by_new_keys(("secrets",), secrets.paths),
         registry=registry.url,
         network=network[0].path if network else None,
         reservations=stack.by_new_keys(("reservations",), capacity[0].paths if capacity else {}),
         jobs={key: training.jobs[first] for key, first in stack.first_job_keys.items()},
     )
-
-
-def addresses_of(identities: Mapping[str, TrainingAccount]) -> dict[str, pulumi.Output[str]]:
-    """The addresses of accounts, by key."""
-    return {key: account.address for key, account in identities.items()}
 
 
 def outputs(
@@ -152,6 +163,12 @@ def outputs(
         section = sections.setdefault(request.kind.section, {})
         section[key] = summary(environment.jobs[key], request)
     return found | sections
+
+
+def declare_apis(scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> Apis:
+    """The APIs of what the stack file has; everything else waits for some of them."""
+    apis = needed_apis(sections_with_apis(settings))
+    return Apis(scope.name("apis"), settings.project, apis, after=after, opts=scope.opts)
 
 
 def declare_key_access(scope: Scope, stack: Stack, apis: Apis) -> list[KeyAccess]:
