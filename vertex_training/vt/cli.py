@@ -35,6 +35,7 @@ from vertex_training.vt.new.rerun import rerun
 from vertex_training.vt.proxies import exempt_loopback
 from vertex_training.vt.render.command import render
 from vertex_training.vt.review.command import review
+from vertex_training.vt.setup import setup
 from vertex_training.vt.up.command import UP_CONTEXT, up
 from vertex_training.vt.user import set_user_variables
 
@@ -60,6 +61,7 @@ app = CommandLine(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(setup)
 app.command()(check)
 app.command()(render)
 app.command("import")(import_)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 #: Command -> lines for a shell, the most usual first.
 EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
     "": ("vt check jobs/train.yaml", "vt review --stack dev", "vt up --stack local"),
+    "setup": ("vt setup", "VT_PULUMI_SOURCE=path vt setup"),
     "check": (
         "vt check",
         "vt check jobs/train.yaml --stack dev",
