@@ -1,7 +1,7 @@
 """Install a working environment into .venv, with ``pulumi`` and ``vt``: ``make setup``.
 
 It runs before anything is installed, so it and ``vertex_training.toolchain`` use the standard
-library only. Any Python 3 can parse this file, so that an old one gets a message and no syntax error.
+library only. Any Python 3 can parse this file: an old one gets a message and no syntax error.
 """
 
 import os

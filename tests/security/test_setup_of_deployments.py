@@ -155,7 +155,7 @@ def archive(folder: Path, *, outside: bool = False) -> Path:
 
 def pin(checkout: Layout, file: Path, content: bytes | None = None) -> None:
     digest = hashlib.sha256(file.read_bytes() if content is None else content).hexdigest()
-    (checkout.tools / "toolchain" / "releases.sha256").write_text(f"{digest}  {file.name}\n")
+    checkout.releases.write_text(f"{digest}  {file.name}\n")
 
 
 def test_a_pinned_release_is_installed(
@@ -201,7 +201,7 @@ def test_the_gcp_plugin_is_installed_with_its_pinned_checksum(
         pulumi_cli.install_gcp_plugin(checkout)
     assert not commands
     name = releases.plugin_archive("9.1.0")
-    (checkout.tools / "toolchain" / "releases.sha256").write_text(f"{'a' * 64}  {name}\n")
+    checkout.releases.write_text(f"{'a' * 64}  {name}\n")
     assert pulumi_cli.install_gcp_plugin(checkout) == "9.1.0, by SHA-256"
     assert commands[0][1:] == [
         *("plugin", "install", "resource", "gcp", "9.1.0", "--exact", "--checksum", "a" * 64)

@@ -283,7 +283,8 @@ def cache_dir(env: Mapping[str, str] | None = None) -> Path:
     """``VT_CACHE_DIR``, else ``vertex-training`` below the user's cache folder.
 
     The same place as that of ``make setup`` (``vertex_training.toolchain.layout``, which runs
-    before there are packages to import). Raises LocalCloudError if the user has no home, and nothing else is named.
+    before there are packages to import). Raises LocalCloudError if the user has no home, and
+    nothing else is named.
     """
     env = os.environ if env is None else env
     try:

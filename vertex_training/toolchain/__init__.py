@@ -1,17 +1,18 @@
 """Install the toolchain: Python packages by hash, and a ``pulumi`` with its plugins.
 
 ====================  ===================================================================
-``main``            the steps of ``make setup``, in order: start here
-``layout``          paths of the checkout, its virtual environment and the cache
-``console``         progress, subprocesses, and the exceptions of this package
-``cache``           the cache outside of the checkout: lock and atomic writes
-``python_env``      uv, the virtual environments, the pinned packages
-``pulumi_cli``      the three sources of a ``pulumi``
-``releases``        official archives, compared with their pinned SHA-256
-``build``           builds the engine from source
-``installed``       ``vt setup``: a ``pulumi`` beside the installed package
-``offline_engine``  pins of the engine, and the stand-in Python language host
+``main``          the steps of ``make setup``, in order: start here
+``layout``        paths of the checkout, its virtual environment and the cache
+``console``       progress, subprocesses, and the exceptions of this package
+``cache``         the cache outside of the checkout: lock and atomic writes
+``python_env``    uv, the virtual environments, the pinned packages
+``pulumi_cli``    the three sources of a ``pulumi``
+``releases``      official archives, compared with their pinned SHA-256
+``build``         builds the engine from source
+``installed``     ``vt setup``: a ``pulumi`` beside the installed package
 ====================  ===================================================================
+
+``offline_engine/`` pins the modules of the engine, and has the stand-in Python language host.
 
 Exceptions: :class:`SetupError` ends setup with a message and a hint. :class:`SubprocessError` and
 :class:`SourceUnavailableError` are caught on the way and become its reasons.

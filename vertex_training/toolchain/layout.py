@@ -23,7 +23,7 @@ PLUGINS: Final = (
 ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
 SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 
-#: Inputs of an installed ``pulumi``, besides the code of this package. A change makes it out of date.
+#: Inputs of an installed ``pulumi``, besides this package's code. A change makes it out of date.
 PULUMI_SOURCES: Final = (
     "vertex_training/toolchain/offline_engine/go.mod",
     "vertex_training/toolchain/offline_engine/go.sum",
@@ -123,7 +123,7 @@ class Layout:
         return self.package / "offline_engine"
 
     def engine_version(self) -> str:
-        """The pinned version of the engine. Only vertex_training/toolchain/offline_engine/go.mod states it."""
+        """The pinned version of the engine. Only offline_engine/go.mod states it."""
         return engine_version((self.offline_engine / "go.mod").read_text())
 
     def inputs_digest(self, pulumi_source: str) -> str:
@@ -168,7 +168,7 @@ def engine_version(go_mod: str) -> str:
     found = re.search(rf"^\s*{re.escape(ENGINE_MODULE)} v(\S+)", go_mod, re.MULTILINE)
     if not found:
         raise SetupError(
-            f"vertex_training/toolchain/offline_engine/go.mod does not require {ENGINE_MODULE}",
+            f"offline_engine/go.mod does not require {ENGINE_MODULE}",
             hint="restore the file",
         )
     return found[1]

@@ -247,8 +247,7 @@ def install_build(layout: Layout) -> Pulumi:
         "build",
         layout.engine_version(),
         "official source, built here with Go",
-        "stand-in (vertex_training/toolchain/offline_engine/language_host.py); executor and dynamic provider are "
-        "official",
+        "stand-in (offline_engine/language_host.py); executor and dynamic provider are official",
     )
 
 

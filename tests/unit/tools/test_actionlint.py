@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain import actionlint
+from tools import actionlint
 from vertex_training.toolchain.console import SetupError, SubprocessError
 from vertex_training.toolchain.layout import Layout
 
