@@ -20,6 +20,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pulumi
 from pulumi import export
@@ -28,6 +29,7 @@ from vertex_training.infra import engine
 from vertex_training.infra import stack as stacks
 from vertex_training.infra.catalog import costs
 from vertex_training.infra.components.apis import Apis
+from vertex_training.infra.components.apis import needed as needed_apis
 from vertex_training.infra.components.capacity import Capacity
 from vertex_training.infra.components.iam import ExtraGrants, JobGrants, KeyAccess
 from vertex_training.infra.components.identities import TrainingAccount
@@ -77,15 +79,19 @@ def deploy(stack: Stack) -> Environment:
     return environment
 
 
-def declare(stack: Stack, requests: Mapping[str, JobRequest], scope: Scope = TOP) -> Environment:
-    """Every component, in order.
+def declare(
+    stack: Stack,
+    requests: Mapping[str, JobRequest],
+    scope: Scope = TOP,
+    after: Sequence[pulumi.Resource] = (),
+) -> Environment:
+    """Every component, in order, once all of ``after`` is there.
 
     ``requests`` are by the keys of the stack file. Resources go by first keys.
     """
     requests = {request.submission.job: request for request in requests.values()}
     settings = stack.declared
-    sections = sections_with_apis(settings)
-    apis = Apis(scope.name("apis"), settings.project, sections=sections, opts=scope.opts)
+    apis = declare_apis(scope, settings, after)
     key = declare_key_access(scope, stack, apis)
     storage = declare_storage(scope, stack, apis, key)
     registry = declare_registry(scope, stack, apis, key)
@@ -106,11 +112,28 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest], scope: Scope = TOP
     training = declare_training(scope, stack, requests, needed)
     everything = [*needed, *builds, secrets, training]
     Protection(scope.name("protection"), settings.protects, after=everything, opts=scope.opts)
+    made = (stack, apis, storage, registry, secrets, identities, network, capacity, training)
+    return environment_of(*made)
+
+
+def environment_of(
+    stack: Stack,
+    apis: Apis,
+    storage: Storage,
+    registry: Registry,
+    secrets: Secrets,
+    identities: Mapping[str, TrainingAccount],
+    network: Sequence[Network],
+    capacity: Sequence[Capacity],
+    training: Training,
+) -> Environment:
+    """What was declared, by the keys of the stack file."""
+    addresses = {key: account.address for key, account in identities.items()}
     return Environment(
-        settings,
+        stack.declared,
         apis,
         buckets=stack.by_new_keys(("buckets",), storage.bucket_names),
-        service_accounts=stack.by_new_keys(("serviceAccounts",), addresses_of(identities)),
+        service_accounts=stack.by_new_keys(("serviceAccounts",), addresses),
         secrets=stack.by_new_keys(("secrets",), secrets.paths),
         registry=registry.url,
         network=network[0].path if network else None,
@@ -119,19 +142,14 @@ def declare(stack: Stack, requests: Mapping[str, JobRequest], scope: Scope = TOP
     )
 
 
-def addresses_of(identities: Mapping[str, TrainingAccount]) -> dict[str, pulumi.Output[str]]:
-    """The addresses of accounts, by key."""
-    return {key: account.address for key, account in identities.items()}
-
-
 def outputs(
     stack: Stack, environment: Environment, requests: Mapping[str, JobRequest]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The outputs of a stack: what jobs use, and a summary of each job, by the stack file's keys.
 
     A review compares the limits and the levels of policies with those of the files.
     """
-    found: dict[str, object] = {
+    found: dict[str, Any] = {
         "buckets": {
             key: pulumi.Output.concat("gs://", name) for key, name in environment.buckets.items()
         },
@@ -145,6 +163,12 @@ def outputs(
         section = sections.setdefault(request.kind.section, {})
         section[key] = summary(environment.jobs[key], request)
     return found | sections
+
+
+def declare_apis(scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> Apis:
+    """The APIs of what the stack file has; everything else waits for some of them."""
+    apis = needed_apis(sections_with_apis(settings))
+    return Apis(scope.name("apis"), settings.project, apis, after=after, opts=scope.opts)
 
 
 def declare_key_access(scope: Scope, stack: Stack, apis: Apis) -> list[KeyAccess]:

@@ -24,7 +24,7 @@ from vertex_training.infra.customjob.request.job_file import (
     Submission,
 )
 from vertex_training.infra.customjob.rules.context import Context
-from vertex_training.infra.errors import ConfigError, Location, Problem
+from vertex_training.infra.errors import ConfigError, Problem
 from vertex_training.infra.images import pinned, pins
 from vertex_training.infra.plan import (
     encryption,
@@ -46,7 +46,7 @@ from vertex_training.infra.plan.reservations import (
     plan_reservations,
     reservation_grants,
 )
-from vertex_training.infra.settings import locations, partial, reader, renames, stack_files
+from vertex_training.infra.settings import locations, partial, renames, stack_files
 from vertex_training.infra.settings.model import Settings
 from vertex_training.infra.settings.reader import Schema
 from vertex_training.infra.stack_rules import (
@@ -80,6 +80,8 @@ class Stack:
     root: Path
     packages: Mapping[str, Package]
     """The built packages, by key."""
+    schema: Schema[Settings] = SCHEMA
+    """How the settings were given, which messages follow."""
 
     @functools.cached_property
     def declared(self) -> Settings:
@@ -261,7 +263,7 @@ class Stack:
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:
         """Problems with paths below the namespace, at their places in the stack file."""
-        return _located(problems, self.settings.stack, self.root)
+        return _located(problems, self.schema, self.settings.stack, self.root)
 
 
 def load(root: Path, stack: str) -> Stack:
@@ -274,35 +276,37 @@ def load(root: Path, stack: str) -> Stack:
     return from_raw(stack_files.read_raw(SCHEMA, root, stack), root)
 
 
-def from_raw(raw: Mapping[str, Any], root: Path) -> Stack:
+def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
     """The stack of a config that was read already; see :func:`load`."""
-    loaded = with_packages(read_settings(raw, root), root)
+    loaded = with_packages(read_settings(raw, root, schema), root, schema)
     if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
         raise ConfigError(loaded.located(wrong))
     return loaded
 
 
-def with_packages(settings: Settings, root: Path) -> Stack:
+def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
     """The stack of settings that were checked, with its packages built; nothing is written.
 
     Raises:
         ConfigError: with every path that cannot be packaged.
     """
     paths = {key: package.path for key, package in settings.packages.items()}
-    return Stack(settings, root, packages.build_all(paths, root))
+    return Stack(settings, root, packages.build_all(paths, root), schema)
 
 
-def read_settings(raw: Mapping[str, Any], root: Path) -> Settings:
+def read_settings(
+    raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA
+) -> Settings:
     """Check a config. Files that it names are looked up below ``root``.
 
     Raises:
         ConfigError: with every mistake found, at its place in the stack file.
     """
-    read = partial.read(SCHEMA, raw)
+    read = partial.read(schema, raw)
     problems = locations.locate(read.problems, root)
     if read.settings:
         found = [p for p in broken_rules(read.settings, root) if not read.concerns_removed(p)]
-        problems += _located(found, str(raw.get("stack", "")), root)
+        problems += _located(found, schema, str(raw.get("stack", "")), root)
     if problems or read.settings is None:
         raise ConfigError(problems)
     return read.settings
@@ -329,10 +333,13 @@ def broken_rules(settings: Settings, root: Path) -> list[Problem]:
     ]
 
 
-def _located(problems: Sequence[Problem], stack: str, root: Path) -> list[Problem]:
-    location = Location(reader.file_name(stack))
+def _located(
+    problems: Sequence[Problem], schema: Schema[Settings], stack: str, root: Path
+) -> list[Problem]:
     placed = [
-        dataclasses.replace(problem, path=SCHEMA.full_path(problem.path), location=location)
+        dataclasses.replace(
+            problem, path=schema.full_path(problem.path), location=schema.location(stack)
+        )
         for problem in problems
     ]
     return locations.locate(placed, root)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training.infra.components.apis import enable_api
 from vertex_training.infra.components.iam import make_grants
 from vertex_training.infra.plan.grants import GrantRequest
 from vertex_training.infra.plan.reservations import ReservationPlan
@@ -43,7 +44,9 @@ class Capacity(pulumi.ComponentResource):
         own = pulumi.ResourceOptions(parent=self)
         made = {key: plan for key, plan in plans.items() if not plan.settings.existing}
         others = sorted({plan.project for plan in made.values()} - {project})
-        apis = [_compute_api(f"{name}-compute-{other}", other, own) for other in others]
+        # Without it no reservation can be made there.
+        api = "compute.googleapis.com"
+        apis = [enable_api(f"{name}-compute-{other}", api, other, own) for other in others]
         self._after = [*after, *apis]
         self.reservations = {
             key: self._reservation(f"{name}-{key}", plan) for key, plan in made.items()
@@ -76,17 +79,6 @@ class Capacity(pulumi.ComponentResource):
             delete_after_duration=_duration(given),
             opts=pulumi.ResourceOptions(parent=self, depends_on=self._after, protect=given.protect),
         )
-
-
-def _compute_api(name: str, project: str, opts: pulumi.ResourceOptions) -> gcp.projects.Service:
-    """Compute Engine in another project; without it no reservation can be made there."""
-    return gcp.projects.Service(
-        name,
-        project=project,
-        service="compute.googleapis.com",
-        disable_on_destroy=False,
-        opts=opts,
-    )
 
 
 def _machine(

@@ -35,7 +35,7 @@ class Storage(pulumi.ComponentResource):
         labels: Mapping[str | None, Mapping[str, str]],
         buckets: Mapping[str, Bucket],
         objects: Mapping[str, Mapping[str, str]],
-        key: str | None = None,
+        key: pulumi.Input[str] | None = None,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class Storage(pulumi.ComponentResource):
             ),
             retention_policy=_retention(bucket),
             encryption=gcp.storage.BucketEncryptionArgs(default_kms_key_name=self._key)
-            if self._key
+            if self._key is not None
             else None,
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,

@@ -16,7 +16,7 @@ from vertex_training.infra.customjob.request.job_file import JobRequest
 from vertex_training.infra.customjob.resource import CustomJob, HyperparameterTuningJob
 from vertex_training.infra.engine import MESSAGE_SHOWN
 from vertex_training.infra.errors import OperatorError
-from vertex_training.infra.settings.model import Job
+from vertex_training.infra.settings.model import JobOptions
 
 if TYPE_CHECKING:
     from vertex_training.infra.customjob.google.job_service import VertexJobs
@@ -38,10 +38,10 @@ class Training(pulumi.ComponentResource):
         name: str,
         *,
         requests: Mapping[str, JobRequest],
-        jobs: Mapping[str, Job],
+        jobs: Mapping[str, JobOptions],
         labels: Mapping[str, str],
         team_labels: Mapping[str, Mapping[str, str]] | None = None,
-        control_bucket: str,
+        control_bucket: pulumi.Input[str],
         finishes: Callable[[str], bool] = lambda _: False,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
@@ -73,7 +73,7 @@ class Training(pulumi.ComponentResource):
         if not pulumi.runtime.is_dry_run():
             self._wait(requests, jobs)
 
-    def _wait(self, requests: Mapping[str, JobRequest], jobs: Mapping[str, Job]) -> None:
+    def _wait(self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]) -> None:
         """Wait where a job asks for it, all at once, and fail ``up`` if one does not get there.
 
         Not in an ``after_create`` hook: the engine then holds the step open, so an interrupt is
@@ -108,7 +108,7 @@ class Training(pulumi.ComponentResource):
         return job.name.apply(reached)
 
 
-def _wanted(key: str, job: Job, request: JobRequest) -> Wait:
+def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
     return Wait(key, request.submission.run, job.wait or "succeeded", job.deadline_seconds)
 
 

@@ -36,7 +36,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         *,
         request: JobRequest,
         labels: Mapping[str, str],
-        control_bucket: str,
+        control_bucket: pulumi.Input[str],
         on_delete: str,
         finishes: bool = False,
         opts: pulumi.ResourceOptions,

@@ -252,10 +252,9 @@ class Registry(Section):
     """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
 
-class Job(NamedSection):
-    """A file of a job or of a tuning job, and what the stack asks of it."""
+class JobOptions(NamedSection):
+    """What is asked of a job, whatever it runs."""
 
-    file: str
     run: int = Field(default=1, ge=1)
     """Raise it to submit an unchanged job once more."""
     on_delete: Literal["keep", "delete"] = "keep"
@@ -274,10 +273,16 @@ class Job(NamedSection):
         return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
 
     @pydantic.model_validator(mode="after")
-    def _deadline_of_a_wait(self) -> Job:
+    def _deadline_of_a_wait(self) -> JobOptions:
         if self.deadline and not self.wait:
             raise ValueError("deadline is how long to wait, and wait is not set: add wait")
         return self
+
+
+class Job(JobOptions):
+    """A file of a job or of a tuning job, and what the stack asks of it."""
+
+    file: str
 
 
 class Settings(Section):

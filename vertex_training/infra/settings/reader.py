@@ -59,6 +59,16 @@ class Schema(Generic[AnySection]):
         namespace = PROVIDER if top in PROVIDER_KEYS else self.namespace
         return (f"{namespace}:{top}", *path[1:])
 
+    def location(self, stack: str) -> Location:
+        """Where a stack's config is written."""
+        return Location(file_name(stack))
+
+    def missing_hint(self, path: Path, stack: str) -> str:
+        """What to do about a key that must be there, by its full path."""
+        if len(path) == 1:
+            return f"pulumi config set {path[0]} VALUE"
+        return f"add it to {file_name(stack)}"
+
 
 class RawConfig(dict[str, Any]):
     """A config by key, before it is checked, and what was found wrong while it was read."""
@@ -164,12 +174,12 @@ def form_problems(
     schema: Schema[Any], raw: Mapping[str, Any], failed: pydantic.ValidationError
 ) -> list[Problem]:
     """The mistakes that a model found, at the stack file, without lines."""
-    location = Location(file_name(str(raw.get("stack", ""))))
-    problems = [_problem(schema, error, location.file) for error in failed.errors()]
-    return [problem.at(location) for problem in problems]
+    stack = str(raw.get("stack", ""))
+    problems = [_problem(schema, error, stack) for error in failed.errors()]
+    return [problem.at(schema.location(stack)) for problem in problems]
 
 
-def _problem(schema: Schema[Any], error: ErrorDetails, file: str) -> Problem:
+def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
     """One of pydantic's errors in our words."""
     found = tuple(part for part in error["loc"] if part != "[key]") or ("",)
     path = schema.full_path(found)
@@ -177,8 +187,7 @@ def _problem(schema: Schema[Any], error: ErrorDetails, file: str) -> Problem:
         hint = did_you_mean(str(found[-1]), _keys_at(schema, found[:-1]))
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
-        hint = f"pulumi config set {path[0]} VALUE" if len(path) == 1 else f"add it to {file}"
-        return Problem("missing", hint=hint, path=path)
+        return Problem("missing", hint=schema.missing_hint(path, stack), path=path)
     is_tree = isinstance(error["input"], dict | list)
     value = "" if is_tree else json.dumps(error["input"], default=str)
     what = _in_words(error)
@@ -210,7 +219,7 @@ def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
         field = fields.get(str(step))
         if field is None:
             return []
-        section, is_map = _section_in(field.annotation)
+        section, is_map = section_in(field.annotation)
         if section is Section:
             return []
         if is_map and next(steps, None) is None:
@@ -222,8 +231,11 @@ def _fields(section: type[Section]) -> dict[str, FieldInfo]:
     return {to_camel(name): field for name, field in section.model_fields.items()}
 
 
-def _section_in(annotation: Any) -> tuple[type[Section], bool]:
-    """The section a field holds, and whether in a map of them; ``Section`` itself if none."""
+def section_in(annotation: Any) -> tuple[type[Section], bool]:
+    """The section a field holds, and whether in a map of them; ``Section`` itself if none.
+
+    ``annotation`` is that of the field, as pydantic has it.
+    """
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Section):
             return candidate, get_origin(annotation) is dict

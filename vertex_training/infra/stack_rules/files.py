@@ -15,7 +15,7 @@ def problems(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
     """Files that are not there or lie outside of ``root``; contexts that build no image."""
     for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
         for key, job in jobs.items():
-            yield from _problem((section, key, "file"), job.file, root, is_file=True)
+            yield from file_problems((section, key, "file"), job.file, root)
     for key, package in settings.packages.items():
         yield from _problem(("packages", key, "path"), package.path, root, is_file=False)
     for key, bucket in settings.buckets.items():
@@ -23,6 +23,11 @@ def problems(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
     for key, image in settings.images.items():
         if image.context:
             yield from _context(("images", key), image, image.context, root)
+
+
+def file_problems(path: Path, name: str, root: pathlib.Path) -> Iterator[Problem]:
+    """A file that is not there, or lies outside of ``root``; ``path`` names it."""
+    return _problem(path, name, root, is_file=True)
 
 
 def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Iterator[Problem]:

@@ -25,10 +25,8 @@ def test_only_grants_are_made_on_what_exists_and_only_in_the_own_project():
     types = {name: type_.rpartition(":")[2] for name, (type_, _) in found.items()}
     assert "Account" not in types.values()
     assert "Secret" not in types.values()
-    assert [name for name, type_ in types.items() if type_ == "Bucket"] == [
-        "storage-staging",
-        "storage-control",
-    ]
+    buckets = {name for name, type_ in types.items() if type_ == "Bucket"}
+    assert buckets == {"storage-staging", "storage-control"}
     grants = {
         name: (inputs["member"], inputs.get("bucket") or inputs.get("secretId") or "")
         for name, (type_, inputs) in found.items()
