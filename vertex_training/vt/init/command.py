@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,7 +107,7 @@ def _create(directory: Path, given: dict[str, Any]) -> None:
     for remark in _advice(root):
         print_line(f"note: {remark}.")
     print_line(f"Made {len(proposal.changes)} files in {directory}.")
-    go = "" if root == Path.cwd() else f"cd {directory} && "
+    go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
     print_line(f"Next: {go}git init && make local")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from vertex_training.infra.customjob.secret_patterns import masked
 from vertex_training.infra.errors import CommandError, ConfigError
 from vertex_training.vt.console import plain
 from vertex_training.vt.init import manifest, staging
@@ -88,7 +89,7 @@ def offer(proposal: Proposal, *, write: bool, done: str) -> None:
         Exit: with code 1 if there are conflicts.
     """
     for line in proposal.diff():
-        print(plain(line.rstrip("\r\n")))
+        print(masked(plain(line.rstrip("\r\n"))))
     sys.stdout.flush()
     for remark in proposal.remarks:
         print_line(f"note: {remark}.")

@@ -290,3 +290,11 @@ def test_a_manifest_that_was_edited_is_refused(change, said: str, tmp_path: Path
     found = vt("upgrade", str(root), code=2)
     assert said in found
     assert "Traceback" not in found
+
+
+def test_pulumi_is_pinned_as_it_is_for_this_repository(tmp_path: Path) -> None:
+    """The local cloud stands in for one version of the gcp plugin, which the engine compares."""
+    lines = (made(tmp_path / "x") / "requirements.txt").read_text().splitlines()
+    pins = {line for line in lines if line.startswith("pulumi")}
+    assert len(pins) == 2
+    assert pins <= set((ROOT / "requirements/runtime.in").read_text().splitlines())
