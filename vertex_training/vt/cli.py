@@ -26,6 +26,8 @@ from vertex_training.vt.help import completion, examples
 from vertex_training.vt.iam.command import iam
 from vertex_training.vt.images.command import images, promote
 from vertex_training.vt.importing.command import import_
+from vertex_training.vt.init.command import init
+from vertex_training.vt.init.upgrading import upgrade
 from vertex_training.vt.jobs.command import jobs
 from vertex_training.vt.local.commands import local
 from vertex_training.vt.local.fault_commands import fault
@@ -66,6 +68,8 @@ app.command()(check)
 app.command()(render)
 app.command("import")(import_)
 app.add_typer(new, name="new")
+app.command()(init)
+app.command()(upgrade)
 app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")
