@@ -21,6 +21,8 @@ FIRST: Final = "dev"
 PLACEHOLDER_NUMBER: Final = "123456789012"
 USUAL_REGION: Final = "us-central1"
 USUAL_TEAM: Final = "ml-platform"
+#: An example's repository, to be replaced.
+PLACEHOLDER_REPOSITORY: Final = "octo-org/octo-repo"
 #: Names of environments that mean something else.
 TAKEN: Final = ("local",)
 _ENVIRONMENT: Final = re.compile(r"[a-z][a-z0-9]{0,19}\Z")
@@ -91,7 +93,7 @@ class Answers(Section):
     """Value of the label ``team``, and the team of the code owners."""
     submitters: tuple[str, ...] = ()
     """IAM members that may run jobs."""
-    github: GitHubRepository = "octo-org/octo-repo"
+    github: GitHubRepository = PLACEHOLDER_REPOSITORY
     """Where it is kept: OWNER/REPOSITORY."""
     environments: Annotated[list[EnvironmentAnswers], Field(min_length=1)]
     """In the order in which they are deployed."""
@@ -162,6 +164,13 @@ def _problems(failed: pydantic.ValidationError, below: tuple[str, ...] = ()) -> 
 
 def _option(names: list[str]) -> str:
     return OPTIONS.get(names[-1], names[-1]) if names else "answers"
+
+
+def placeholders(given: Answers) -> list[str]:
+    """What must be replaced before a first deployment."""
+    found = [given.github] if given.github == PLACEHOLDER_REPOSITORY else []
+    numbers = (each.project_number for each in given.environments)
+    return [*found, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
 
 
 def name_from(folder: str) -> str:

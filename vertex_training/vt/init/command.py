@@ -104,7 +104,7 @@ def _create(directory: Path, given: dict[str, Any]) -> None:
         raise
     for remark in proposal.remarks:
         print_line(f"note: {remark}.")
-    for remark in _advice(root):
+    for remark in _advice(root, answers):
         print_line(f"note: {remark}.")
     print_line(f"Made {len(proposal.changes)} files in {directory}.")
     go = "" if root == Path.cwd() else f"cd {shlex.quote(str(directory))} && "
@@ -153,6 +153,7 @@ def _answers(root: Path, given: dict[str, Any]) -> Answers:
         _ask(said, "projectNumber", "Its number", answers_.PLACEHOLDER_NUMBER)
         _ask(said, "region", "Region", answers_.USUAL_REGION)
         _ask(said, "team", "Team", answers_.USUAL_TEAM)
+        _ask(said, "github", "Repository on GitHub", answers_.PLACEHOLDER_REPOSITORY)
         if not said["submitters"]:
             text = typer.prompt("Who may run jobs (group:…, user:…)", default="", err=True)
             said["submitters"] = text.replace(",", " ").split()
@@ -168,8 +169,12 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _advice(root: Path) -> Iterator[str]:
+def _advice(root: Path, answers: Answers) -> Iterator[str]:
     """What is not wrong, and will not do what one may expect."""
+    from vertex_training.vt.init.answers import placeholders
+
+    if found := placeholders(answers):
+        yield f"replace {' and '.join(found)} in the files before a deployment; README.md says how"
     above = next((folder for folder in root.parents if (folder / ".git").exists()), None)
     if above is not None and not (root / ".git").exists():
         yield f"{root} is inside of the repository {above}: GitHub runs workflows of its top only"

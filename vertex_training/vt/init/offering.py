@@ -39,6 +39,9 @@ def plain_errors(command: str) -> Iterator[None]:
     except CommandError as reason:
         print_line(f"{command}: {reason}")
         raise typer.Exit(2) from None
+    except OSError as failed:  # a current folder that is gone, for one
+        print_line(f"{command}: {failed.filename or 'this folder'}: {failed.strerror or failed}")
+        raise typer.Exit(2) from None
     except ConfigError as failed:
         for problem in failed.problems:
             print_line(f"{command}: {problem}")

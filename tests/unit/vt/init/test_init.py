@@ -298,3 +298,26 @@ def test_pulumi_is_pinned_as_it_is_for_this_repository(tmp_path: Path) -> None:
     pins = {line for line in lines if line.startswith("pulumi")}
     assert len(pins) == 2
     assert pins <= set((ROOT / "requirements/runtime.in").read_text().splitlines())
+
+
+def test_placeholders_are_named_and_let_nobody_in(tmp_path: Path) -> None:
+    """The numbers of an example's repository would let its owner sign in."""
+    ids = ("--project", "acme-ml-dev", "--project-number", "123456789012")
+    said = vt("init", str(tmp_path / "x"), *ids)
+    assert "replace octo-org/octo-repo and 123456789012 in the files" in said
+    settings = yaml.safe_load((tmp_path / "x/bootstrap/Pulumi.dev.yaml").read_text())["config"]
+    github = settings["vertex-training-bootstrap:github"]
+    assert (github["ownerId"], github["repositoryId"]) == ("0", "0")
+    assert "note" not in vt("init", str(tmp_path / "y"), *GIVEN, "--github", "acme/training")
+
+
+def test_a_current_folder_that_is_gone_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for command in (("init", *GIVEN), ("init", "--environment", "qa"), ("upgrade",)):
+        said = vt(*command, code=2)
+        assert said.count("\n") == 1
+        assert "Traceback" not in said
