@@ -1,10 +1,113 @@
-"""Install actionlint into .venv/bin, unless the pinned version is there: run by ``make check``."""
+"""Install actionlint, the linter of workflows: from PATH, else built from tools/actionlint/go.mod.
 
+``make check`` runs it, and finds actionlint in .venv/bin afterwards.
+
+actionlint is a Go program and not on PyPI. The build takes a few seconds, once for all checkouts of
+a machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
 import sys
+from pathlib import Path
+from typing import Final
 
-from toolchain.actionlint import ensure_actionlint
-from toolchain.console import SetupError
-from toolchain.layout import Layout
+# It runs before this project is installed, and with any Python.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vertex_training.toolchain.build import go_environment
+from vertex_training.toolchain.cache import link, lock, place, publish
+from vertex_training.toolchain.console import SetupError, SubprocessError, read_output, run
+from vertex_training.toolchain.layout import Layout
+from vertex_training.toolchain.python_env import parse_version
+
+MODULE: Final = "github.com/rhysd/actionlint"
+HINT: Final = (
+    f"install Go (1.21 or later) or the official release of actionlint ({MODULE}), "
+    "so that it is on PATH; then run this again"
+)
+
+
+def pinned_version(layout: Layout) -> str:
+    """The version that tools/actionlint/go.mod requires. It is stated nowhere else.
+
+    Raises:
+        SetupError: the module is not required there.
+    """
+    text = (layout.tools / "actionlint" / "go.mod").read_text()
+    found = re.search(rf"^\s*{re.escape(MODULE)} v(\S+)", text, re.MULTILINE)
+    if not found:
+        raise SetupError(f"tools/actionlint/go.mod does not require {MODULE}", hint="restore it")
+    return found[1]
+
+
+def ensure_actionlint(layout: Layout) -> str:
+    """Put ``actionlint`` into .venv/bin. Returns its version and origin.
+
+    Raises:
+        SetupError: PATH has none of the pinned version or newer, and none can be built.
+    """
+    version, tried = pinned_version(layout), list[str]()
+    target = layout.bin / "actionlint"
+    for folder in _search_path(layout):
+        try:
+            found = parse_version(read_output([folder / "actionlint", "-version"]))
+        except SubprocessError as error:
+            tried.append(str(error))
+            continue
+        if parse_version(version) <= found < (2, 0, 0):
+            link(folder / "actionlint", target)
+            return f"{'.'.join(map(str, found))}, {folder / 'actionlint'}"
+        tried.append(f"{folder / 'actionlint'} is {'.'.join(map(str, found))}, needed is {version}")
+    go = shutil.which("go")
+    if go is None:
+        tried.append("no Go on PATH")
+        raise SetupError("no usable actionlint", tried, HINT)
+    with lock(layout.toolchain):
+        built = layout.toolchain / _cache_name(layout, version)
+        if not (built / "actionlint").is_file():
+            try:
+                publish(built, lambda folder: _build(folder, Path(go), layout))
+            except SubprocessError as error:
+                tried.append(f"go build of {version}: {error}")
+                raise SetupError("no usable actionlint", tried, HINT) from error
+        place(built / "actionlint", target)
+    return f"{version}, built with Go"
+
+
+def _search_path(layout: Layout) -> list[Path]:
+    folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
+    return [
+        folder
+        for folder in folders
+        if folder.resolve() != layout.bin.resolve() and os.access(folder / "actionlint", os.X_OK)
+    ]
+
+
+def _cache_name(layout: Layout, version: str) -> str:
+    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
+    for name in ("go.mod", "go.sum"):
+        digest.update((layout.tools / "actionlint" / name).read_bytes())
+    return f"actionlint-{version}-{digest.hexdigest()[:16]}"
+
+
+def _build(folder: Path, go: Path, layout: Layout) -> None:
+    scratch = folder / "tmp"
+    scratch.mkdir()
+    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
+    run(
+        [*command, "-o", folder / "actionlint", f"{MODULE}/cmd/actionlint"],
+        what="building actionlint",
+        log=layout.toolchain / "actionlint.log",
+        cwd=layout.tools / "actionlint",
+        env=go_environment(os.environ, scratch),
+    )
+    shutil.rmtree(scratch)
 
 
 def main() -> int:

@@ -1,9 +1,10 @@
 """Install a working environment into .venv, with ``pulumi`` and ``vt``: ``make setup``.
 
-It runs before anything is installed, so it and the package ``toolchain`` use the standard library
-only. Any Python 3 can parse this file, so that an old one gets a message and no syntax error.
+It runs before anything is installed, so it and ``vertex_training.toolchain`` use the standard
+library only. Any Python 3 can parse this file: an old one gets a message and no syntax error.
 """
 
+import os
 import sys
 
 MINIMUM = (3, 11)
@@ -14,7 +15,10 @@ if sys.version_info < MINIMUM:
         "Hint: make setup PYTHON=python3.12" % (MINIMUM + sys.version_info[:2] + (sys.executable,))
     )
 
-from toolchain.main import main  # noqa: E402 - only a new enough Python can read that package
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Only a new enough Python can read that package.
+from vertex_training.toolchain.main import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

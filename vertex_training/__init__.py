@@ -5,6 +5,7 @@
 ``foundation``  a second program: what precedes a first deployment (``bootstrap/``)
 ``infra``       the program: what a stack file says, checked and declared; the job provider
 ``localcloud``  stand-ins for Google Cloud on this machine
+``toolchain``   installs ``pulumi``; standard library only
 ``vt``          the command line
 ==============  ===========================================================================
 

@@ -16,10 +16,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from toolchain import pulumi_cli, python_env, releases
-from toolchain.console import SetupError
-from toolchain.layout import PLUGINS, Layout
-from toolchain.pulumi_cli import SourceUnavailableError
+from vertex_training.toolchain import pulumi_cli, python_env, releases
+from vertex_training.toolchain.console import SetupError
+from vertex_training.toolchain.layout import PLUGINS, Layout
+from vertex_training.toolchain.pulumi_cli import SourceUnavailableError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Refuses imports of these modules, then loads all that the workflows' commands and programs load.
@@ -45,6 +45,8 @@ for name in (
     importlib.import_module(name)
 """
 
+GO_MOD = "\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n"
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Layout:
@@ -52,8 +54,8 @@ def checkout(tmp_path: Path) -> Layout:
     root = tmp_path / "checkout"
     for name, text in {
         "requirements/runtime.txt": "pulumi-gcp==9.1.0 \\\n    --hash=sha256:aa\n",
-        "tools/offline_engine/go.mod": "\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n",
-        "tools/toolchain/releases.sha256": "# none\n",
+        "vertex_training/toolchain/offline_engine/go.mod": GO_MOD,
+        "vertex_training/toolchain/releases.sha256": "# none\n",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -153,7 +155,7 @@ def archive(folder: Path, *, outside: bool = False) -> Path:
 
 def pin(checkout: Layout, file: Path, content: bytes | None = None) -> None:
     digest = hashlib.sha256(file.read_bytes() if content is None else content).hexdigest()
-    (checkout.tools / "toolchain" / "releases.sha256").write_text(f"{digest}  {file.name}\n")
+    checkout.releases.write_text(f"{digest}  {file.name}\n")
 
 
 def test_a_pinned_release_is_installed(
@@ -199,7 +201,7 @@ def test_the_gcp_plugin_is_installed_with_its_pinned_checksum(
         pulumi_cli.install_gcp_plugin(checkout)
     assert not commands
     name = releases.plugin_archive("9.1.0")
-    (checkout.tools / "toolchain" / "releases.sha256").write_text(f"{'a' * 64}  {name}\n")
+    checkout.releases.write_text(f"{'a' * 64}  {name}\n")
     assert pulumi_cli.install_gcp_plugin(checkout) == "9.1.0, by SHA-256"
     assert commands[0][1:] == [
         *("plugin", "install", "resource", "gcp", "9.1.0", "--exact", "--checksum", "a" * 64)

@@ -31,7 +31,12 @@ from vertex_training.infra.customjob import kinds
 from vertex_training.infra.customjob.request import hints
 from vertex_training.infra.customjob.request import message as job_message
 
-TARGET: Final = Path(__file__).parents[2] / "jobs" / "job.schema.json"
+_ROOT: Final = Path(__file__).parents[2]
+#: Beside the job files of this repository, and in the package for those that `vt init` makes.
+TARGETS: Final = (
+    _ROOT / "jobs" / "job.schema.json",
+    _ROOT / "vertex_training" / "vt" / "init" / "templates" / "job.schema.json",
+)
 
 #: Messages that one reference may replace.
 FROM_STACK: Final = {
@@ -206,4 +211,5 @@ def tidy(lines: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(generated.main(TARGET, generate, "tools.generate.editor_schema"))
+    module = "tools.generate.editor_schema"
+    sys.exit(max(generated.main(target, generate, module) for target in TARGETS))

@@ -282,8 +282,9 @@ def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
     """``VT_CACHE_DIR``, else ``vertex-training`` below the user's cache folder.
 
-    The same place as that of ``make setup`` (tools/toolchain/layout.py, which runs before there are
-    packages to import). Raises LocalCloudError if the user has no home, and nothing else is named.
+    The same place as that of ``make setup`` (``vertex_training.toolchain.layout``, which runs
+    before there are packages to import). Raises LocalCloudError if the user has no home, and
+    nothing else is named.
     """
     env = os.environ if env is None else env
     try:

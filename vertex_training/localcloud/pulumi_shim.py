@@ -197,7 +197,7 @@ def main() -> int:
     own = os.path.join(home, "bin") if home else ""
     pulumi = real_pulumi(own, os.environ.get("PATH", os.defpath))
     if pulumi is None:
-        print("vt: there is no pulumi on PATH. Hint: run `make setup`.", file=sys.stderr)
+        print("vt: there is no pulumi on PATH. Hint: run `vt setup`.", file=sys.stderr)
         return 127
     if home:
         args = with_local_stack_file(args, pulumi, home)

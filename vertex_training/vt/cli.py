@@ -26,6 +26,8 @@ from vertex_training.vt.help import completion, examples
 from vertex_training.vt.iam.command import iam
 from vertex_training.vt.images.command import images, promote
 from vertex_training.vt.importing.command import import_
+from vertex_training.vt.init.command import init
+from vertex_training.vt.init.upgrading import upgrade
 from vertex_training.vt.jobs.command import jobs
 from vertex_training.vt.local.commands import local
 from vertex_training.vt.local.fault_commands import fault
@@ -35,6 +37,7 @@ from vertex_training.vt.new.rerun import rerun
 from vertex_training.vt.proxies import exempt_loopback
 from vertex_training.vt.render.command import render
 from vertex_training.vt.review.command import review
+from vertex_training.vt.setup import setup
 from vertex_training.vt.up.command import UP_CONTEXT, up
 from vertex_training.vt.user import set_user_variables
 
@@ -60,10 +63,13 @@ app = CommandLine(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(setup)
 app.command()(check)
 app.command()(render)
 app.command("import")(import_)
 app.add_typer(new, name="new")
+app.command()(init)
+app.command()(upgrade)
 app.command()(catalogue)
 app.command()(review)
 local.add_typer(fault, name="fault")

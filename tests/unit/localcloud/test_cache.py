@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from toolchain import layout
 from vertex_training.infra.errors import CommandError
 from vertex_training.localcloud.home import cache_dir
+from vertex_training.toolchain import layout
 
 
 @pytest.mark.parametrize(

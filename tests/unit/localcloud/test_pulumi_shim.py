@@ -147,7 +147,7 @@ def test_without_a_pulumi_it_says_what_to_do(home: Home, tmp_path: Path) -> None
         check=False,
     )  # fmt: skip
     assert done.returncode == 127
-    assert done.stderr == "vt: there is no pulumi on PATH. Hint: run `make setup`.\n"
+    assert done.stderr == "vt: there is no pulumi on PATH. Hint: run `vt setup`.\n"
 
 
 def test_a_stack_that_cannot_be_made_is_told_with_the_reason(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.layout import Layout
+from vertex_training.toolchain.layout import Layout
 
 GO_MOD = "module tools\n\nrequire (\n\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n)\n"
 
@@ -19,10 +19,10 @@ def checkout(tmp_path: Path) -> Layout:
         "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
         "requirements/policy.txt": "",
         "pyproject.toml": "",
-        "tools/offline_engine/go.mod": GO_MOD,
-        "tools/offline_engine/go.sum": "",
-        "tools/offline_engine/pulumi-language-python": "#!/bin/sh\n",
-        "tools/toolchain/releases.sha256": "",
+        "vertex_training/toolchain/offline_engine/go.mod": GO_MOD,
+        "vertex_training/toolchain/offline_engine/go.sum": "",
+        "vertex_training/toolchain/offline_engine/pulumi-language-python": "#!/bin/sh\n",
+        "vertex_training/toolchain/releases.sha256": "",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

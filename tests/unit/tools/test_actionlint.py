@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from toolchain import actionlint
-from toolchain.console import SetupError, SubprocessError
-from toolchain.layout import Layout
+from tools import actionlint
+from vertex_training.toolchain.console import SetupError, SubprocessError
+from vertex_training.toolchain.layout import Layout
 
 GO_MOD = "module actionlint\n\nrequire (\n\tgithub.com/rhysd/actionlint v1.7.12 // indirect\n)\n"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from toolchain import build, cache, console
-from toolchain.console import SetupError, SubprocessError
-from toolchain.layout import Layout
+from vertex_training.toolchain import build, cache, console
+from vertex_training.toolchain.console import SetupError, SubprocessError
+from vertex_training.toolchain.layout import Layout
 
 ROOT = Path(__file__).resolve().parents[3]
 

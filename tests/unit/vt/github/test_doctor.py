@@ -14,8 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from vertex_training.infra.errors import CommandError
+from vertex_training.vt.cli import app
 from vertex_training.vt.github.command import github
 from vertex_training.vt.github.doctor import State, as_text, examine
+from vertex_training.vt.init import manifest
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -279,3 +281,19 @@ def test_the_page_names_every_setting_that_is_examined(doctor: Doctor) -> None:
     settings = json.loads(doctor(GOOD, "-f", "json").stdout)
     for where in {setting["where"] for setting in settings}:
         assert f"| {where} |" in page, where
+
+
+def test_a_repository_of_its_own_expects_its_own_environments(
+    doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of ``vt init`` has no prod, and its check has another name."""
+    ids = ("--project", "acme-ml-dev", "--project-number", "210987654321")
+    assert CliRunner().invoke(app, ["init", str(tmp_path / "own"), *ids]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "own")
+    done = doctor(GOOD)
+    assert "check `check and test` passes (required: ['lint, types, tests'])" in done.stdout
+    assert "environment `dev-plan`" in done.stdout
+    assert "prod" not in done.stdout
+    assert "dev-images" not in done.stdout
+    workflow = (tmp_path / "own/.github/workflows/check.yml").read_text()
+    assert f"name: {manifest.CHECK}\n" in workflow

@@ -118,7 +118,7 @@ def test_without_pulumi_there_is_one_line_with_a_hint(
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
     told = up(expect=1).stderr
-    assert told == "vt: there is no pulumi on PATH. Hint: run `make setup`.\n"
+    assert told == "vt: there is no pulumi on PATH. Hint: run `vt setup`.\n"
 
 
 def test_the_lock_of_a_dead_run_goes_and_so_do_the_plugins_it_left_behind(

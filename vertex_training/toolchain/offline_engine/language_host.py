@@ -13,12 +13,12 @@ and ``poetry``, the option ``typechecker``, debugging and code generation are no
 request for one fails with an error that names it.
 
 Everything in this folder can be deleted on the day every machine reaches the official release. On
-that day, change:
+that day, change, the first three in ``vertex_training/toolchain``:
 
-- ``tools/toolchain/pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the
+- ``pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the
   check for a script in ``is_official_plugin``;
-- ``tools/toolchain/build.py``: delete it, except for ``go_environment``, which actionlint uses;
-- ``tools/toolchain/layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
+- ``build.py``: delete it, except for ``go_environment``, which actionlint uses;
+- ``layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
   ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
   ``INSTALL_SOURCES``;
 - ``vertex_training/localcloud/orphaned_plugins.py``: ``language_host`` in the names of plugins;

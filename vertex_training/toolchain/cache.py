@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from toolchain.console import Heartbeat, SetupError
+from vertex_training.toolchain.console import Heartbeat, SetupError
 
 POLL_SECONDS: Final = 0.2
 #: Prefix of folders that :func:`publish` fills.

@@ -1,4 +1,4 @@
-"""Build the engine from the modules that tools/offline_engine/go.mod and go.sum pin."""
+"""Build the engine from the modules that offline_engine/go.mod and go.sum pin."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from toolchain.console import read_output, run
-from toolchain.layout import ENGINE_MODULE, SDK_MODULE, Layout
+from vertex_training.toolchain.console import read_output, run
+from vertex_training.toolchain.layout import ENGINE_MODULE, SDK_MODULE, Layout
 
 BUILD_SECONDS: Final = 3600.0
 

@@ -1,6 +1,6 @@
 """Install the toolchain: Python packages by hash, and a ``pulumi`` with its plugins.
 
-================  ===================================================================
+====================  ===================================================================
 ``main``          the steps of ``make setup``, in order: start here
 ``layout``        paths of the checkout, its virtual environment and the cache
 ``console``       progress, subprocesses, and the exceptions of this package
@@ -9,8 +9,10 @@
 ``pulumi_cli``    the three sources of a ``pulumi``
 ``releases``      official archives, compared with their pinned SHA-256
 ``build``         builds the engine from source
-``actionlint``    the linter of workflows
-================  ===================================================================
+``installed``     ``vt setup``: a ``pulumi`` beside the installed package
+====================  ===================================================================
+
+``offline_engine/`` pins the modules of the engine, and has the stand-in Python language host.
 
 Exceptions: :class:`SetupError` ends setup with a message and a hint. :class:`SubprocessError` and
 :class:`SourceUnavailableError` are caught on the way and become its reasons.

@@ -10,8 +10,8 @@ import urllib.request
 from pathlib import Path
 from typing import Final
 
-from toolchain.console import SubprocessError
-from toolchain.layout import Layout
+from vertex_training.toolchain.console import SubprocessError
+from vertex_training.toolchain.layout import Layout
 
 ENGINE_URL: Final = "https://get.pulumi.com/releases/sdk"
 #: Seconds without a byte after which a download has failed.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from toolchain.console import SetupError
+from vertex_training.toolchain.console import SetupError
 
 #: Plugins beside ``pulumi`` that Python programs with dynamic providers need.
 PLUGINS: Final = (
@@ -21,15 +23,15 @@ PLUGINS: Final = (
 ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
 SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 
-#: Inputs of an installation, besides the code of this package. A change makes it out of date.
-INSTALL_SOURCES: Final = (
-    "requirements/policy.txt",
-    "pyproject.toml",
-    "tools/offline_engine/go.mod",
-    "tools/offline_engine/go.sum",
-    "tools/offline_engine/pulumi-language-python",
-    "tools/toolchain/releases.sha256",
+#: Inputs of an installed ``pulumi``, besides this package's code. A change makes it out of date.
+PULUMI_SOURCES: Final = (
+    "vertex_training/toolchain/offline_engine/go.mod",
+    "vertex_training/toolchain/offline_engine/go.sum",
+    "vertex_training/toolchain/offline_engine/pulumi-language-python",
+    "vertex_training/toolchain/releases.sha256",
 )
+#: Inputs of ``make setup`` in a checkout, likewise.
+INSTALL_SOURCES: Final = ("requirements/policy.txt", "pyproject.toml", *PULUMI_SOURCES)
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,36 @@ class Layout:
     cache: Path
     deploy: bool = False
     """Only what deployments need, and nothing downloaded that is not pinned by SHA-256."""
+    environment: Path | None = None
+    """The virtual environment that has the installed package; a checkout has its own."""
 
     @classmethod
     def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
         """The checkout that contains this file, with the cache that the environment configures."""
         return cls(Path(__file__).resolve().parents[2], cache_home(os.environ), deploy)
 
+    @classmethod
+    def of_this_environment(cls, *, deploy: bool = False) -> Layout:
+        """The virtual environment of the Python that runs, with the installed package.
+
+        Raises:
+            SetupError: it is no virtual environment, or cannot be written.
+        """
+        if sys.prefix == sys.base_prefix:
+            raise SetupError(
+                f"{sys.executable} is in no virtual environment",
+                hint="python3 -m venv .venv, install this package there, and run its vt",
+            )
+        found = dataclasses.replace(
+            cls.of_this_checkout(deploy=deploy), environment=Path(sys.prefix)
+        )
+        if not os.access(found.bin, os.W_OK):
+            raise SetupError(f"cannot write {found.bin}", hint="use an environment of your own")
+        return found
+
     @property
     def venv(self) -> Path:
-        return self.root / ".venv"
+        return self.environment or self.root / ".venv"
 
     @property
     def bin(self) -> Path:
@@ -61,7 +84,7 @@ class Layout:
     @property
     def stamp(self) -> Path:
         """Record of a finished installation."""
-        return self.venv / "setup.json"
+        return self.venv / ("pulumi.json" if self.environment else "setup.json")
 
     @property
     def toolchain(self) -> Path:
@@ -85,23 +108,31 @@ class Layout:
         return self.root / "tools"
 
     @property
+    def package(self) -> Path:
+        """This package, also where a test has a checkout of its own."""
+        return self.root / "vertex_training" / "toolchain"
+
+    @property
     def releases(self) -> Path:
         """SHA-256 of official archives, as sha256sum prints them."""
-        return self.tools / "toolchain" / "releases.sha256"
+        return self.package / "releases.sha256"
 
     @property
     def offline_engine(self) -> Path:
         """The folder that pins the engine's modules and contains the stand-in language host."""
-        return self.tools / "offline_engine"
+        return self.package / "offline_engine"
 
     def engine_version(self) -> str:
-        """The pinned version of the engine. Only tools/offline_engine/go.mod states it."""
+        """The pinned version of the engine. Only offline_engine/go.mod states it."""
         return engine_version((self.offline_engine / "go.mod").read_text())
 
     def inputs_digest(self, pulumi_source: str) -> str:
         """Digest of all inputs of an installation; compared with the one in the stamp."""
         own_code = sorted(Path(__file__).parent.glob("*.py"))
-        files = [self.requirements, *(self.root / name for name in INSTALL_SOURCES), *own_code]
+        names = PULUMI_SOURCES if self.environment else INSTALL_SOURCES
+        files = [*(self.root / name for name in names), *own_code]
+        if not self.environment:
+            files.insert(0, self.requirements)
         digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}".encode())
         for file in files:
             digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
@@ -137,7 +168,7 @@ def engine_version(go_mod: str) -> str:
     found = re.search(rf"^\s*{re.escape(ENGINE_MODULE)} v(\S+)", go_mod, re.MULTILINE)
     if not found:
         raise SetupError(
-            f"tools/offline_engine/go.mod does not require {ENGINE_MODULE}",
+            f"offline_engine/go.mod does not require {ENGINE_MODULE}",
             hint="restore the file",
         )
     return found[1]

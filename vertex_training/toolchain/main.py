@@ -10,11 +10,16 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolchain.cache import lock
-from toolchain.console import SetupError, step
-from toolchain.layout import PLUGINS, Layout
-from toolchain.pulumi_cli import check_source, ensure_pulumi, install_gcp_plugin
-from toolchain.python_env import ensure_uv, ensure_venv, install_packages, install_policy_packages
+from vertex_training.toolchain.cache import lock
+from vertex_training.toolchain.console import SetupError, step
+from vertex_training.toolchain.layout import PLUGINS, Layout
+from vertex_training.toolchain.pulumi_cli import check_source, ensure_pulumi, install_gcp_plugin
+from vertex_training.toolchain.python_env import (
+    ensure_uv,
+    ensure_venv,
+    install_packages,
+    install_policy_packages,
+)
 
 INTERRUPTED: Final = 130
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from toolchain.cache import publish
-from toolchain.console import SetupError, SubprocessError, read_output, run
-from toolchain.layout import Layout
+from vertex_training.toolchain.cache import publish
+from vertex_training.toolchain.console import SetupError, SubprocessError, read_output, run
+from vertex_training.toolchain.layout import Layout
 
 OLDEST_UV: Final = (0, 5, 0)
 OFFLINE_HINT: Final = (

@@ -2,23 +2,25 @@
 
 They are tried in this order. A build needs only the Go module proxy, so it works on machines that
 reach package registries and nothing else. It alone uses a stand-in: the Python language host
-(tools/offline_engine/language_host.py).
+(vertex_training/toolchain/offline_engine/language_host.py).
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from toolchain import build, releases
-from toolchain.cache import link, place, publish
-from toolchain.console import SetupError, SubprocessError, read_output, run
-from toolchain.layout import PLUGINS, Layout
-from toolchain.python_env import parse_version, pinned_requirement
+from vertex_training.toolchain import build, releases
+from vertex_training.toolchain.cache import link, place, publish
+from vertex_training.toolchain.console import SetupError, SubprocessError, read_output, run
+from vertex_training.toolchain.layout import PLUGINS, Layout
+from vertex_training.toolchain.python_env import parse_version, pinned_requirement
 
 CONNECT_SECONDS: Final = 15.0
 DOWNLOAD_SECONDS: Final = 300.0
@@ -192,8 +194,7 @@ def install_gcp_plugin(layout: Layout) -> str:
     Raises:
         SetupError: it is not pinned, or the download failed.
     """
-    version = pinned_requirement("pulumi-gcp", layout.requirements.read_text()).split()[0]
-    version = version.partition("==")[2]
+    version = _sdk_version(layout)
     archive = releases.plugin_archive(version)
     sha256 = releases.pinned_sha256(layout, archive)
     if not sha256:
@@ -212,6 +213,14 @@ def install_gcp_plugin(layout: Layout) -> str:
     except SubprocessError as error:
         raise SetupError("the gcp plugin cannot be installed", [str(error)]) from error
     return f"{version}, by SHA-256"
+
+
+def _sdk_version(layout: Layout) -> str:
+    """The version of the gcp SDK: that of the pin, or the one that is installed already."""
+    if layout.environment:
+        return importlib.metadata.version("pulumi-gcp")
+    pin = pinned_requirement("pulumi-gcp", layout.requirements.read_text())
+    return pin.split()[0].partition("==")[2]
 
 
 def install_build(layout: Layout) -> Pulumi:
@@ -233,16 +242,23 @@ def install_build(layout: Layout) -> Pulumi:
             ) from error
     for name in build.FILES:
         place(target / "bin" / name, layout.bin / name)
-    host = "pulumi-language-python"
-    shutil.copy2(layout.offline_engine / host, layout.bin / f".{host}.new")
-    os.replace(layout.bin / f".{host}.new", layout.bin / host)
+    _install_language_host(layout)
     return Pulumi(
         "build",
         layout.engine_version(),
         "official source, built here with Go",
-        "stand-in (tools/offline_engine/language_host.py); executor and dynamic provider are "
-        "official",
+        "stand-in (offline_engine/language_host.py); executor and dynamic provider are official",
     )
+
+
+def _install_language_host(layout: Layout) -> None:
+    name = "pulumi-language-python"
+    text = (layout.offline_engine / name).read_text()
+    program = shlex.quote(str(layout.offline_engine / "language_host.py"))
+    beside = layout.bin / f".{name}.new"
+    beside.write_text(text.replace("@LANGUAGE_HOST@", program))
+    beside.chmod(0o755)
+    os.replace(beside, layout.bin / name)
 
 
 def _link_all(folder: Path, layout: Layout) -> None:

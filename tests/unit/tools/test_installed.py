@@ -1,0 +1,85 @@
+"""``vt setup`` of an installed package: what it takes for complete, and where it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+
+from vertex_training.toolchain import installed, layout, pulumi_cli
+from vertex_training.toolchain.console import SetupError
+from vertex_training.toolchain.installed import install_pulumi, installed_pulumi
+from vertex_training.toolchain.layout import PLUGINS, Layout
+from vertex_training.toolchain.pulumi_cli import Pulumi
+
+FOUND = Pulumi("path", "3.259.0", "/usr/bin/pulumi, official", "official")
+
+
+@pytest.fixture
+def environment(checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """A virtual environment with the package in a folder with a space; no source works."""
+    found = dataclasses.replace(checkout, environment=tmp_path / "an environment")
+    found.bin.mkdir(parents=True)
+    monkeypatch.setattr(installed, "ensure_pulumi", lambda *_: FOUND)
+    return found
+
+
+def put_commands(place: Layout) -> None:
+    for name in ("pulumi", *PLUGINS):
+        (place.bin / name).write_text("#!/bin/sh\n")
+        (place.bin / name).chmod(0o755)
+
+
+def test_what_was_installed_is_not_installed_again(environment: Layout) -> None:
+    assert installed_pulumi(environment, "auto") is None
+    put_commands(environment)
+    assert install_pulumi(environment, "auto") == FOUND
+    assert installed_pulumi(environment, "auto") == FOUND
+    assert environment.stamp.parent == environment.environment
+
+
+@pytest.mark.parametrize("what", ["command", "source", "pin", "record", "shape"])
+def test_what_changed_is_installed_anew(environment: Layout, what: str) -> None:
+    put_commands(environment)
+    install_pulumi(environment, "auto")
+    if what == "command":
+        (environment.bin / "pulumi-language-python").unlink()
+    if what == "pin":
+        (environment.offline_engine / "go.sum").write_text("changed\n")
+    if what == "record":
+        environment.stamp.write_text('{"digest": ')
+    if what == "shape":
+        environment.stamp.write_text("[]")
+    source = "path" if what == "source" else "auto"
+    assert installed_pulumi(environment, source) is None
+
+
+def test_a_python_of_the_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    with pytest.raises(SetupError, match="is in no virtual environment"):
+        Layout.of_this_environment()
+
+
+def test_an_environment_of_others_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(layout.os, "access", lambda *_: False)
+    with pytest.raises(SetupError, match="cannot write"):
+        Layout.of_this_environment()
+
+
+def test_an_unknown_source_is_refused(environment: Layout) -> None:
+    with pytest.raises(SetupError, match="VT_PULUMI_SOURCE is 'somewhere'"):
+        install_pulumi(environment, "somewhere")
+
+
+def test_the_language_host_is_started_from_where_the_package_is(environment: Layout) -> None:
+    launcher = environment.offline_engine / "pulumi-language-python"
+    launcher.write_text('exec "$bin/python" -u @LANGUAGE_HOST@ "$@"\n')
+    pulumi_cli._install_language_host(environment)
+    host = environment.bin / "pulumi-language-python"
+    assert str(environment.offline_engine / "language_host.py") in host.read_text()
+    assert host.stat().st_mode & 0o111

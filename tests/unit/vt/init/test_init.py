@@ -1,0 +1,300 @@
+"""``vt init``: a repository from a few answers, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.unit.structure.tree import ROOT
+from vertex_training.infra.catalog import machines
+from vertex_training.vt.cli import app
+from vertex_training.vt.init import answers, changes, manifest, staging
+from vertex_training.vt.init.answers import Answers
+from vertex_training.vt.init.rendering import render
+
+NOTHING = dict.fromkeys(answers.OPTIONS, "")
+GIVEN = ("--project", "acme-ml-dev", "--project-number", "210987654321")
+
+
+def vt(*arguments: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+def made(folder: Path, *more: str) -> Path:
+    vt("init", str(folder), *GIVEN, *more)
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def usual(*names: str) -> Answers:
+    given = {"name": "acme", "project": "acme-ml-dev", "projectNumber": "210987654321"}
+    found = answers.of_options({**NOTHING, **given}, "x")
+    for name in names:
+        found = found.with_environment(another(name, found))
+    return found
+
+
+def another(name: str, found: Answers) -> answers.EnvironmentAnswers:
+    """An environment of which nothing was said but its name."""
+    return answers.environment_of_options(name, NOTHING, found.environments[0])
+
+
+@pytest.mark.parametrize("folder", ["acme", "with space", "ordner-größe", "Acme_ML.2"])
+def test_a_repository_is_in_order_for_every_stack(folder: str, tmp_path: Path) -> None:
+    root = made(tmp_path / folder)
+    for stack in ("local", "dev"):
+        done = subprocess.run(
+            [sys.executable, "-m", "vertex_training.vt.cli", "check", "--stack", stack],
+            cwd=root, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "no errors" in done.stderr + done.stdout
+    assert re.search(r"^name: [a-z][a-z0-9-]*$", (root / "Pulumi.yaml").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("region", sorted(machines.regions()))
+def test_the_stacks_are_in_order_in_every_region(region: str, tmp_path: Path) -> None:
+    from vertex_training.infra import stack
+
+    root = made(tmp_path / "r", "--region", region)
+    for name in ("local", "dev"):
+        results = stack.load(root, name).check_jobs()
+        assert [str(p) for result in results.values() for p in result.errors] == []
+
+
+def test_wrong_answers_are_told_all_at_once_and_nothing_is_written(tmp_path: Path) -> None:
+    said = vt(
+        "init", str(tmp_path / "x"), "--name", "A b", "--project", "local-x",
+        "--region", "us-centrl1", "--submitter", "ml@example.com", "--github", "nobody", code=2,
+    )  # fmt: skip
+    for option in ("name", "project", "project-number", "region", "submitter", "github"):
+        assert f"vt init: --{option}: " in said
+    assert "did you mean us-central1?" in said
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_there_are_named_and_stay(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("all:\n")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "digits.yaml").write_text("x: 1\n")
+    before = files(tmp_path)
+    said = vt("init", str(tmp_path), *GIVEN, code=2)
+    assert "Makefile, jobs/digits.yaml" in said
+    assert files(tmp_path) == before
+
+
+def test_what_a_new_repository_of_github_has_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Ours\n")
+    (tmp_path / ".gitignore").write_text("*.log")
+    (tmp_path / "LICENSE").write_text("MIT\n")
+    vt("init", str(tmp_path), *GIVEN)
+    assert (tmp_path / "README.md").read_text() == "# Ours\n"
+    assert (tmp_path / ".gitignore").read_text().startswith("*.log\n\n")
+    assert ".vt-local/" in (tmp_path / ".gitignore").read_text()
+    vt("init", str(tmp_path), "--environment", "staging", "--write")
+    assert (tmp_path / "README.md").read_text() == "# Ours\n"
+
+
+def test_a_second_init_changes_nothing(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    before = files(root)
+    assert "was made by `vt init` already" in vt("init", str(root), *GIVEN, code=2)
+    assert files(root) == before
+
+
+def test_a_folder_that_is_a_file_or_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in ("file", "file/below"):
+        said = vt("init", str(tmp_path / folder), *GIVEN, code=2)
+        assert said.count("\n") == 1, said
+    if os.geteuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        said = vt("init", str(tmp_path / "closed"), *GIVEN, code=2)
+        assert "cannot be written" in said
+
+
+def test_a_link_in_the_folder_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "jobs").symlink_to(tmp_path / "elsewhere")
+    said = vt("init", str(tmp_path / "x"), *GIVEN, code=2)
+    assert "jobs is a link" in said
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["jobs"]
+
+
+@pytest.mark.parametrize("at", range(1, 34))
+def test_a_kill_at_any_write_is_completed_or_undone_by_the_next_run(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each rename of a file counts as a moment; a kill leaves what was there at that moment."""
+    whole = files(made(tmp_path / "whole", "--name", "acme"))
+    root, renames = tmp_path / "x", iter(range(1, 1000))
+    real = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        if next(renames) == at:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    CliRunner().invoke(app, ["init", str(root), *GIVEN, "--name", "acme"])
+    monkeypatch.undo()
+    if (root / manifest.NAME).exists() and not (root / staging.PENDING).exists():
+        assert files(root) == whole  # it was over before that moment
+        return
+    assert not (root / manifest.NAME).exists()
+    vt("init", str(root), *GIVEN, "--name", "acme")
+    assert files(root) == whole
+
+
+def test_a_kill_before_all_was_prepared_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(self: Path, target: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", rename)
+    root = tmp_path / "x"
+    CliRunner().invoke(app, ["init", str(root), *GIVEN])
+    monkeypatch.undo()
+    assert {name.partition("/")[0] for name in files(root)} == {staging.PENDING}
+    made(root)
+    assert staging.PENDING not in os.listdir(root)
+
+
+def test_an_edit_after_a_kill_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = made(tmp_path / "x")
+    old = manifest.read(root)
+    added = another("staging", old.answers)
+    proposal = changes.update(root, old, old.answers.with_environment(added), old.release)
+    monkeypatch.setattr(staging, "_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        proposal.write()
+    monkeypatch.undo()
+    (root / "Makefile").write_text("mine\n")
+    said = vt("upgrade", str(root), code=2)
+    assert "Makefile was edited after a command that wrote it was interrupted" in said
+    assert (root / "Makefile").read_text() == "mine\n"
+
+
+def test_two_commands_do_not_write_at_once(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    with staging._lock(root):
+        said = vt("init", str(root), "--environment", "staging", "--write", code=2)
+    assert "another command writes into" in said
+
+
+def test_every_yaml_is_read_and_every_python_file_is_clean(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    vt("init", str(root), "--environment", "staging", "--write")
+    for path in [*root.rglob("*.yaml"), *root.rglob("*.yml")]:
+        assert yaml.safe_load(path.read_text()) is not None, path
+    ruff = Path(sys.executable).with_name("ruff")
+    rules = ["--isolated", "--line-length", "100"]
+    for words in (["check", "--select", "E,F,I,UP,B,SIM,RUF,PT"], ["format", "--check"]):
+        done = subprocess.run(
+            [ruff, *words, *rules, root], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_workflows_run_make_verbs_that_are_there_and_actions_that_we_pin(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    vt("init", str(root), "--environment", "staging", "--write")
+    ours = "".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))
+    verbs = set(re.findall(r"^([a-z-]+):.*##", (root / "Makefile").read_text(), re.MULTILINE))
+    for path in (root / ".github/workflows").glob("*.yml"):
+        text = path.read_text()
+        assert set(re.findall(r"uses: (.*)", text)) <= set(re.findall(r"uses: (.*)", ours))
+        commands = re.findall(r"^ +(?:- )?run: (?:exec tools/foreground )?(.*)", text, re.MULTILINE)
+        assert {command.split()[0] for command in commands} == {"make"}
+        assert {command.split()[1] for command in commands} <= verbs
+
+
+def test_workflows_pass_the_linters_that_ours_pass(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    vt("init", str(root), "--environment", "staging", "--write")
+    subprocess.run(["git", "init", "-q", root], check=True)
+    zizmor = [Path(sys.executable).with_name("zizmor"), "--offline", "--pedantic", "--no-progress"]
+    env = {**os.environ, "HOME": os.environ.get("HOME", "/")}
+    done = subprocess.run([*zizmor, root], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if actionlint := shutil.which("actionlint", path=str(Path(sys.executable).parent)):
+        (root / ".github/actionlint.yaml").write_bytes(
+            (ROOT / ".github/actionlint.yaml").read_bytes()
+        )
+        done = subprocess.run([actionlint], cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_scripts_are_those_that_this_repository_runs(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    for name in ("report", "foreground"):
+        assert (root / "tools" / name).read_bytes() == (ROOT / "tools" / name).read_bytes()
+        assert os.access(root / "tools" / name, os.X_OK)
+
+
+def test_make_alone_lists_the_commands(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    done = subprocess.run(["make"], cwd=root, capture_output=True, text=True, check=True)
+    assert re.search(r"^  local +run all of it here", done.stdout, re.MULTILINE)
+
+
+def test_equal_answers_give_equal_files() -> None:
+    assert render(usual("staging"), "1.0") == render(usual("staging"), "1.0")
+
+
+def test_the_manifest_says_what_was_written(tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    document = json.loads((root / manifest.NAME).read_text())
+    assert set(document["files"]) == set(files(root)) - {manifest.NAME}
+    for path, entry in document["files"].items():
+        assert entry["sha256"] == manifest.digest((root / path).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.update(format=2), "is not what `vt` wrote"),
+        (lambda d: d["files"].update({"../x": d["files"]["Makefile"]}), "is no file of"),
+        (lambda d: d["files"]["Makefile"].update(text="all:\n"), "has another digest"),
+        (lambda d: d["answers"].update(name="A b"), "is not what `vt` wrote"),
+        (lambda d: d["answers"]["environments"][0].update(name="../x"), "is not what `vt` wrote"),
+    ],
+)  # fmt: skip
+def test_a_manifest_that_was_edited_is_refused(change, said: str, tmp_path: Path) -> None:
+    root = made(tmp_path / "x")
+    document = json.loads((root / manifest.NAME).read_text())
+    change(document)
+    (root / manifest.NAME).write_text(json.dumps(document))
+    found = vt("upgrade", str(root), code=2)
+    assert said in found
+    assert "Traceback" not in found
+
+
+def test_pulumi_is_pinned_as_it_is_for_this_repository(tmp_path: Path) -> None:
+    """The local cloud stands in for one version of the gcp plugin, which the engine compares."""
+    lines = (made(tmp_path / "x") / "requirements.txt").read_text().splitlines()
+    pins = {line for line in lines if line.startswith("pulumi")}
+    assert len(pins) == 2
+    assert pins <= set((ROOT / "requirements/runtime.in").read_text().splitlines())

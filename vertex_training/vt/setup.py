@@ -1,0 +1,43 @@
+"""``vt setup``: install pulumi beside vt. Exit code: 0 installed, 1 not, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from vertex_training.vt.status import print_line
+
+Check = Annotated[bool, typer.Option("--check", help="Only say what is in place.")]
+Deploy = Annotated[
+    bool,
+    typer.Option(
+        "--deploy", help="Take only what is pinned by SHA-256, and the gcp plugin as well."
+    ),
+]
+
+
+def setup(check: Check = False, deploy: Deploy = False) -> None:
+    """Install pulumi and its plugins beside vt, in the same virtual environment.
+
+    From PATH, from the official release, or built with Go, whichever works first. In a checkout of
+    this project `make setup` does it. Environment: VT_CACHE_DIR (what is downloaded or built is
+    kept there), VT_PULUMI_SOURCE=auto|path|official|build.
+    """
+    from vertex_training.toolchain.console import SetupError
+    from vertex_training.toolchain.installed import install_pulumi, installed_pulumi
+    from vertex_training.toolchain.layout import Layout
+
+    source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
+    try:
+        layout = Layout.of_this_environment(deploy=deploy)
+        found = installed_pulumi(layout, source) if check else install_pulumi(layout, source)
+    except SetupError as error:
+        print_line(error)
+        raise typer.Exit(1) from None
+    if found is None:
+        print_line("setup: pulumi is missing here, or out of date. Hint: vt setup")
+        raise typer.Exit(1)
+    print_line(f"pulumi {found.version}: {found.engine}")
+    print_line(f"Python language host: {found.language_host}")
