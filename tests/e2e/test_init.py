@@ -1,0 +1,118 @@
+"""A repository of one's own, made with nothing but the wheel, outside of the checkout.
+
+Its packages come from uv's cache or the package index, its engine from the cache of ``make setup``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.unit.tools.test_wheel import build
+
+pytestmark = pytest.mark.e2e
+
+#: Variables of this process that lead a program back into the checkout.
+OURS = (
+    "VIRTUAL_ENV",
+    "PYTHONPATH",
+    "VT_LOCAL_HOME",
+    "PULUMI_BACKEND_URL",
+    "MAKEFLAGS",
+    "MAKELEVEL",
+)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository that ``vt init`` made, and what commands in it see."""
+
+    root: Path
+    env: dict[str, str]
+
+    def run(self, *command: str | Path, code: int = 0) -> str:
+        """What a command prints."""
+        done = subprocess.run(
+            command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        assert done.returncode == code, done.stdout
+        return done.stdout
+
+    def vt(self, *arguments: str) -> str:
+        return self.run(self.root / ".venv/bin/vt", *arguments)
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    """Made by a ``vt`` that was installed apart from it, without the local cloud."""
+    folder = tmp_path_factory.mktemp("a company ü")
+    wheels = folder / "wheels"
+    wheels.mkdir()
+    wheel = build(wheels)
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "uv").symlink_to(shutil.which("uv") or Path(sys.executable).with_name("uv"))
+    here = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = [str(tools), *(part for part in here if not (Path(part) / "vt").exists())]
+    env = {name: text for name, text in os.environ.items() if name not in OURS}
+    env |= {"PATH": os.pathsep.join(path), "UV_FIND_LINKS": str(wheels)}
+    env["PYTHON"] = sys.executable
+    made = Repository(folder, env)
+    made.run(tools / "uv", "venv", "--quiet", "--python", sys.executable, folder / "vt")
+    python = folder / "vt" / "bin" / "python"
+    made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, wheel)
+    vt = folder / "vt" / "bin" / "vt"
+    ids = ("--project", "acme-ml-dev", "--project-number", "210987654321")
+    said = made.run(vt, "init", "acme", *ids)
+    assert "Made 29 files in acme." in said
+    yield (inside := Repository(folder / "acme", env))
+    if (inside.root / ".venv/bin/vt").exists():
+        inside.vt("local", "down", "--clean")
+
+
+def test_two_commands_train_a_job_of_ones_own(repository: Repository) -> None:
+    listed = repository.run("make")
+    assert "run all of it here" in listed
+    said = repository.run("make", "local")
+    assert "SUCCEEDED" in said
+    assert "test_accuracy   0.9" in said
+    again = repository.vt("local", "shell", "-c", "pulumi preview -s local --expect-no-changes")
+    assert "unchanged" in again
+    assert "is expected to have version" not in again
+
+
+def test_its_own_tests_pass(repository: Repository) -> None:
+    assert " passed" in repository.run("make", "test")
+
+
+def test_one_more_environment_needs_no_edit_but_ids(repository: Repository) -> None:
+    said = repository.vt("init", "--environment", "staging", "--write")
+    assert "Added staging." in said
+    assert "no errors" in repository.run("make", "check")
+    reviewed = repository.vt("review", "--stack", "staging", "--offline")
+    assert "Review of stack `staging`" in reviewed
+    assert "The preview failed" not in reviewed
+    before_it = "cd bootstrap && pulumi preview -s staging --non-interactive"
+    assert "create" in repository.vt("local", "shell", "-c", before_it)
+
+
+def test_a_repository_of_the_same_name_is_another_one(repository: Repository) -> None:
+    other = Repository(repository.root.parent / "other", repository.env)
+    ids = ("--name", "acme", "--project", "acme-nlp-dev", "--project-number", "310987654321")
+    repository.run(repository.root / ".venv/bin/vt", "init", other.root, *ids)
+    (other.root / ".venv").symlink_to(repository.root / ".venv")
+    before = repository.vt("jobs", "list", "--all", "--stack", "local")
+    assert before.count("digits") == 1
+    try:
+        assert "SUCCEEDED" in other.vt("local", "up")
+        assert repository.vt("jobs", "list", "--all", "--stack", "local") == before
+    finally:
+        other.vt("local", "down", "--clean")
