@@ -95,7 +95,7 @@ class Grant(Service):
     def _bucket_project(self, cloud: Cloud, path: str) -> str:
         # A bucket's name does not say whose it is. Ask the store only when that cannot matter
         # to the guard: outside a local project there is no store to ask.
-        if not is_local(cloud.settings.project):
+        if cloud.settings.project and not is_local(cloud.settings.project):
             return cloud.settings.project
         owner = cloud.store.get("gcp:storage/bucket:Bucket", path.removeprefix("b/"))
         return owner.project if owner else cloud.settings.project

@@ -50,13 +50,16 @@ class BucketObject(Service):
         return f"{text(dict(inputs), 'bucket')}-{text(dict(inputs), 'name')}"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        if not is_local(cloud.settings.project):
+        if cloud.settings.project and not is_local(cloud.settings.project):
             return cloud.settings.project
         bucket = cloud.store.get(BUCKET, text(dict(values), "bucket"))
         return bucket.project if bucket else cloud.settings.project
 
     def owner(self, cloud: Cloud, id_: str) -> str:
-        return cloud.settings.project
+        if cloud.settings.project:
+            return cloud.settings.project
+        made = cloud.store.get(cloud.type.token, id_)
+        return made.project if made else ""
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         if cloud.store.get(BUCKET, text(inputs, "bucket")) is None:
