@@ -3,6 +3,7 @@
 ================  ==================================================================
 ``program``       the architecture on one page; start reading here
 ``environment``   what was declared, for what is declared beside it
+``extra``         a team's own resources, ``extra.py`` of its repository
 ``stack``         a stack: settings, plans, references and packages, built once
 ``engine``        what a program asks of the Pulumi engine: its config, a plain end
 ``naming``        names and labels of everything, with their limits
@@ -18,5 +19,6 @@
 ================  ==================================================================
 
 Each folder imports only those below it. ``components``, ``engine``, ``environment``,
-``program`` and ``customjob``'s adapters load Pulumi or Google's clients; everything else is pure.
+``extra``, ``program`` and ``customjob``'s adapters load Pulumi or Google's clients; everything else
+is pure.
 """

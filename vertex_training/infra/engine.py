@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -63,3 +64,15 @@ def end_with_message(message: str) -> NoReturn:
     """
     pulumi.log.error(redacted(message))
     sys.exit(MESSAGE_SHOWN)
+
+
+def abandon_with_message(message: str) -> NoReturn:
+    """Log ``message`` as ``end_with_message`` does, and end the process at once.
+
+    The SDK registers resources after the program's last line, and would do so after
+    ``sys.exit``, too. So nothing that was declared until now is registered.
+    """
+    pulumi.log.error(redacted(message))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(MESSAGE_SHOWN)

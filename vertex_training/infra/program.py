@@ -46,7 +46,9 @@ from vertex_training.infra.customjob.kinds import CUSTOM_JOB
 from vertex_training.infra.customjob.request.job_file import JobRequest
 from vertex_training.infra.customjob.resource import CustomJob
 from vertex_training.infra.environment import TOP, Environment, Scope
-from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.errors import ConfigError, Problem
+from vertex_training.infra.extra.declaring import declare_extra
+from vertex_training.infra.extra.loading import load
 from vertex_training.infra.naming import CONTROL, STAGING
 from vertex_training.infra.plan import encryption, existing_grants
 from vertex_training.infra.settings.model import Settings
@@ -62,20 +64,23 @@ def run(file: str | Path) -> None:
     try:
         deploy(stacks.from_raw(engine.read_config(stacks.SCHEMA, root), root))
     except ConfigError as error:
-        engine.end_with_message(error.report())
+        engine.abandon_with_message(error.report())
 
 
 def deploy(stack: Stack) -> Environment:
     """Read the jobs, log what a reviewer must know, declare everything, and export the outputs.
 
     Raises:
-        ConfigError: with every mistake in job files, before anything is declared.
+        ConfigError: with every mistake in job files and in the team's own resources (``extra.py``),
+            before anything is registered.
     """
-    requests = read_jobs(stack)
+    extra = load(stack.root)
+    requests = read_jobs(stack, extra.problems)
     log_advice(stack, requests)
     environment = declare(stack, requests)
     for name, value in outputs(stack, environment, requests).items():
         export(name, value)
+    declare_extra(extra, environment)
     return environment
 
 
@@ -415,10 +420,14 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
         pulumi.log.info(report)
 
 
-def read_jobs(stack: Stack) -> dict[str, JobRequest]:
-    """Requests of all jobs. Warnings are logged; mistakes of all files are raised together."""
+def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobRequest]:
+    """Requests of all jobs. Warnings are logged; mistakes of all files are raised together.
+
+    ``also``: mistakes elsewhere, raised with them.
+    """
     results = stack.check_jobs()
     problems = [problem for result in results.values() for problem in result.errors]
+    problems += also
     if problems := [*problems, *stack.exceeded_limits(results)]:
         raise ConfigError(problems)
     for result in results.values():

@@ -4,6 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import vertex_training
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/adr/*.md"), *ROOT.glob("docs/examples/*/*.md"))
 MODULES = {
@@ -37,3 +39,10 @@ def test_the_site_has_every_page_and_a_link_that_leads_nowhere_fails_it(tmp_path
 def test_the_reference_has_every_component():
     reference = (ROOT / "docs/site/components.md").read_text()
     assert set(re.findall(r"^## `(\w+)`", reference, re.MULTILINE)) == MODULES
+
+
+def test_the_reference_has_every_public_component_and_what_extra_gets():
+    reference = (ROOT / "docs/site/reference.md").read_text()
+    public = {name for name in vertex_training.__all__ if name[0].isupper()}
+    wanted = {name for name in public if not name.endswith(("Args", "Error"))}
+    assert set(re.findall(r"^## `(\w+)`", reference, re.MULTILINE)) == wanted

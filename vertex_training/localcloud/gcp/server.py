@@ -26,6 +26,12 @@ from vertex_training.localcloud.gcp.schema import ResourceType, find
 from vertex_training.localcloud.gcp.services import Service, service_for
 
 VERSION: Final = "9.35.0"
+#: Which way out there is, in one line: an engine prints the text as it is.
+_UNSERVED: Final = (
+    ": it can be neither rehearsed nor previewed offline. Hint: declare it only outside of local "
+    "projects, and preview signed in to Google Cloud; or add it to "
+    "vertex_training/localcloud/gcp/services/__init__.py; docs/extra-resources.md"
+)
 # Values travel inside messages: allow what the engine allows.
 _MESSAGE_BYTES: Final = 400 * 1024 * 1024
 
@@ -191,7 +197,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         if type_ is None:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
-                f"the stand-in for the gcp plugin does not know the resource type {token}",
+                f"the stand-in for the gcp plugin does not know the resource type {token}"
+                f"{_UNSERVED}",
             )
             raise AssertionError("abort returned")
         cloud = Cloud(type_, self._settings, self._environment)

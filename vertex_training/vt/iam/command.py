@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from vertex_training.infra.errors import ConfigError, UnknownStackError
+from vertex_training.infra.errors import CommandError, ConfigError, UnknownStackError
 from vertex_training.vt.status import print_line
 
 
@@ -40,6 +40,9 @@ def iam(
         found = [record(Path.cwd(), name) for name in stacks or ["dev", "prod"]]
     except ConfigError as error:
         print_line(error.report())
+        raise typer.Exit(1) from None
+    except CommandError as error:
+        print_line(str(error))
         raise typer.Exit(1) from None
     except UnknownStackError as error:
         print_line(f"vt iam: {error}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -13,7 +13,9 @@ import pulumi
 from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
 from vertex_training.infra import program, stack
-from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.errors import CommandError, ConfigError
+from vertex_training.infra.extra.declaring import declare_extra
+from vertex_training.infra.extra.loading import load
 from vertex_training.infra.settings import stack_files
 
 #: Where a grant's resource is named, by the property of its type.
@@ -26,6 +28,8 @@ PLACES: Final[Mapping[str, str]] = {
     "subnetwork": "subnet {}",
     "project": "project {}",
 }
+#: What stands for a value that the cloud chooses.
+UNKNOWN: Final = "(not known yet)"
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 DENIAL: Final = "gcp:iam/denyPolicy:DenyPolicy"
@@ -74,9 +78,12 @@ def record(root: Path, name: str) -> Access:
     if problems := [problem for result in results.values() for problem in result.errors]:
         raise ConfigError(problems)
     requests = {key: result.request for key, result in results.items() if result.request}
-    resources = _run(name, lambda: program.declare(declared, requests))
+    extra = load(root)
+    if extra.problems:
+        raise ConfigError(extra.problems)
+    resources = _run(name, lambda: declare_extra(extra, program.declare(declared, requests)))
     resources += _run(name, _bootstrap(root, name))
-    grants = {grant for inputs in resources if (grant := _grant(inputs))}
+    grants = {grant for inputs in resources for grant in _grants(inputs)}
     roles = {r["roleId"]: tuple(r["permissions"]) for r in resources if r["type"] == ROLE}
     denials = [_denial(rule) for r in resources if r["type"] == DENIAL for rule in r["rules"]]
     return Access(name, tuple(sorted(grants)), roles, tuple(denials))
@@ -106,7 +113,10 @@ class _Recorder(pulumi.runtime.Mocks):
         return given.get("name") or args.name, state
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
-        raise AssertionError(f"a program must not look anything up: {args.token}")
+        raise CommandError(
+            f"vt iam: the program looks something up: {args.token}, and `vt iam` asks no cloud.",
+            "name it in extra.py; `vt review` shows grants of what is looked up.",
+        )
 
 
 def _run(name: str, declare: Callable[[], object]) -> list[dict[str, Any]]:
@@ -117,16 +127,24 @@ def _run(name: str, declare: Callable[[], object]) -> list[dict[str, Any]]:
     return recorder.resources
 
 
-def _grant(inputs: Mapping[str, Any]) -> Grant | None:
-    if not inputs["type"].lower().endswith("iammember"):
-        return None
-    place = next(
-        text.format(str(inputs[key]).rpartition("/")[2])
-        for key, text in PLACES.items()
-        if key in inputs
-    )
+def _grants(inputs: Mapping[str, Any]) -> Iterator[Grant]:
+    """Grants of a member or a binding. Members that are not known yet are said to be so."""
+    if not inputs["type"].lower().endswith(("iammember", "iambinding")):
+        return
     condition = (inputs.get("condition") or {}).get("expression", "")
-    return Grant(inputs["member"], inputs["role"].rpartition("/")[2], place, condition)
+    role = str(inputs.get("role", UNKNOWN)).rpartition("/")[2]
+    for member in inputs.get("members") or [inputs.get("member", UNKNOWN)]:
+        yield Grant(str(member), role, _place(inputs), condition)
+
+
+def _place(inputs: Mapping[str, Any]) -> str:
+    """The resource of a grant; of types that only teams declare, by the name of the input."""
+    for key, text in PLACES.items():
+        if key in inputs and (key != "project" or inputs["type"].startswith("gcp:projects/")):
+            return text.format(str(inputs[key]).rpartition("/")[2])
+    apart = ("type", "role", "member", "members", "condition", "project", "location", "region")
+    named = next((key for key in inputs if key not in apart), "project")
+    return f"{named} {str(inputs.get(named, UNKNOWN)).rpartition('/')[2]}"
 
 
 def _denial(rule: Mapping[str, Any]) -> Denial:

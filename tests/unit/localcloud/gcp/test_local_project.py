@@ -286,9 +286,11 @@ def test_protected_resources_are_not_deleted(ready: Plugin) -> None:
 def test_an_unknown_type_and_a_data_source_are_one_line_errors(local: Plugin) -> None:
     text = _refused(lambda: local.check("gcp:sql/database:Database", "x", {}))
 
-    assert text == (
-        "the stand-in for the gcp plugin does not know the resource type gcp:sql/database:Database"
+    assert text.startswith(
+        "the stand-in for the gcp plugin does not know the resource type gcp:sql/database:Database:"
     )
+    assert "Hint: " in text
+    assert "\n" not in text
 
 
 def _secret() -> dict[str, Any]:

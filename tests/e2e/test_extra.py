@@ -1,0 +1,125 @@
+"""A team's own resources beside the program's, with the real engine on the local stack.
+
+One story in order: a mistake that registers nothing, a bucket and a grant that come up, are
+reviewed, judged by policies and removed again by taking `extra.py` away.
+"""
+
+import json
+
+import pytest
+
+from tests.conftest import ROOT, running_checkout
+from tests.e2e.small_stacks import SmallStack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+EXTRA = """\
+import pulumi
+import pulumi_gcp as gcp
+
+from vertex_training import Environment
+
+
+def declare(environment: Environment) -> None:
+    reports = gcp.storage.Bucket(
+        "reports",
+        name=f"{environment.project}-reports",
+        location=environment.region,
+        labels=environment.labels,
+        uniform_bucket_level_access=True,
+        public_access_prevention="enforced",
+        force_destroy=True,
+        opts=pulumi.ResourceOptions(depends_on=[environment.apis]),
+    )
+    gcp.storage.BucketIAMMember(
+        "reports-readers",
+        bucket=reports.name,
+        role="roles/storage.objectViewer",
+        member="group:analysts@example.com",
+    )
+    pulumi.export("reports", reports.url)
+"""
+OURS_OF_THE_STORY = {"reports", "reports-readers"}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    with running_checkout(tmp_path_factory.mktemp("extra")) as copy:
+        found = SmallStack(copy, "extra")
+        found.write({})
+        found.pulumi("stack init", expect=None)
+        yield found
+
+
+def write(stack, text):
+    (stack.checkout.path / "extra.py").write_text(text, encoding="utf-8")
+
+
+def review(stack, *options, expect=0):
+    """The report of `vt review`, in the local shell."""
+    file = stack.checkout.path / "report.json"
+    file.unlink(missing_ok=True)
+    command = f"vt review -s {stack.name} --format json -o {file} {' '.join(options)}"
+    done = stack.checkout.shell(command, expect=expect)
+    report = json.loads(file.read_text()) if file.is_file() else {}
+    return report, done.stdout + done.stderr
+
+
+def test_an_exception_in_declare_registers_nothing_even_without_a_preview(stack):
+    write(stack, EXTRA + "    raise ValueError('no team')\n")
+    said = stack.pulumi("up -y --skip-preview", expect=None)
+    line = len(EXTRA.splitlines()) + 1
+    assert f"extra.py:{line}: declare(environment) raised ValueError: no team" in said
+    assert "Traceback" not in said
+    assert stack.left() == {}
+
+
+def test_a_review_names_who_gains_which_right(stack):
+    write(stack, EXTRA)
+    report, _ = review(stack)
+    gained = [each for each in report["rights"]["gained"] if "analysts" in each["member"]]
+    assert [(each["role"], each["kind"]) for each in gained] == [
+        ("roles/storage.objectViewer", "bucket")
+    ]
+
+
+def test_it_comes_up_and_the_second_time_changes_nothing(stack):
+    stack.up()
+    assert "local-extra-reports" in stack.left()
+    stack.is_settled()
+    outputs = json.loads(stack.pulumi("stack output --json").split("warning:")[0])
+    assert outputs["reports"] == "gs://local-extra-reports"
+
+
+def test_a_public_bucket_of_a_team_does_not_pass_the_policies(stack):
+    write(stack, EXTRA.replace("group:analysts@example.com", "allUsers"))
+    _, said = review(stack, "--policy-pack", str(ROOT / "policy"), expect=None)
+    assert "allUsers" in said
+    assert "mandatory" in said or "policies" in said
+    write(stack, EXTRA)
+
+
+def test_a_type_that_the_local_cloud_does_not_serve_is_named_with_a_hint(stack):
+    write(stack, EXTRA + '    gcp.pubsub.Topic("events", name="events")\n')
+    said = stack.pulumi("preview", expect=None)
+    assert "does not know the resource type gcp:pubsub/topic:Topic" in said
+    assert "docs/extra-resources.md" in said
+    assert "Traceback" not in said
+    write(stack, EXTRA)
+
+
+def test_a_name_that_is_there_twice_is_refused(stack):
+    twice = '    gcp.storage.Bucket("reports", name="another", location="EU")\n'
+    write(stack, EXTRA + twice)
+    assert "Duplicate resource URN" in stack.pulumi("preview", expect=None)
+    write(stack, EXTRA)
+
+
+def test_without_extra_its_resources_go_and_the_review_says_so(stack):
+    (stack.checkout.path / "extra.py").unlink()
+    assert {name for op, name in stack.plan() if op == "delete"} == OURS_OF_THE_STORY
+    report, _ = review(stack, expect=None)
+    assert any("analysts" in each["member"] for each in report["rights"]["lost"])
+    stack.up()
+    assert "local-extra-reports" not in stack.left()
+    stack.is_settled()

@@ -1,0 +1,152 @@
+"""A team's own resources: what `extra.py` may be, and what is said of one that is wrong."""
+
+import asyncio
+
+import pulumi
+import pytest
+
+from tests.fixture_project import PROJECT
+from tests.unit.infra.recorder import Recorder, settings
+from vertex_training.infra import program
+from vertex_training.infra.errors import ConfigError
+from vertex_training.infra.extra.declaring import refused_by_deploy
+from vertex_training.infra.extra.loading import load
+from vertex_training.infra.stack import with_packages
+
+DECLARES_BUCKET = """
+import pulumi_gcp as gcp
+
+def declare(environment):
+    gcp.storage.Bucket("reports", name=f"{environment.project}-reports", location="EU")
+"""
+
+
+def write(root, text, name="extra.py"):
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return root
+
+
+def messages(root):
+    return "\n".join(map(str, load(root).problems))
+
+
+def deployed(root):
+    """What a stack with this `extra.py` registers, also if it raises; and the mistakes."""
+    recorder = Recorder()
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(recorder, "vertex-training", "dev")
+    config = settings("dev").model_copy(update={"packages": {}, "jobs": {}, "tuning_jobs": {}})
+    stack = with_packages(config, root)
+    errors = []
+
+    @pulumi.runtime.test
+    def run():
+        try:
+            program.deploy(stack)
+        except ConfigError as error:
+            errors.append(str(error))
+
+    run()
+    return recorder.registered, "".join(errors)
+
+
+def test_a_repository_without_extra_declares_nothing_more(tmp_path):
+    found = load(tmp_path)
+    assert (found.declare, found.problems) == (None, ())
+    (tmp_path / "extra").mkdir()  # a folder of data, say
+    assert load(tmp_path).problems == ()
+
+
+def test_a_module_and_a_package_are_found_and_import_what_stands_beside_them(tmp_path):
+    module = write(tmp_path / "mödule one", "import beside_it\ndef declare(environment): ...\n")
+    write(module, "", "beside_it.py")
+    package = write(
+        tmp_path / "package",
+        "from .red import make\ndef declare(environment): make()\n",
+        "extra/__init__.py",
+    )
+    write(package, "def make(): ...\n", "extra/red.py")
+    assert load(module).declare
+    assert load(package).declare
+    assert messages(package) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n", "extra.py: it has no function declare. Hint: write `def declare(env"),
+        ("declare = 3\n", "extra.py: declare is no function (got int)"),
+        ("\ndef declare(): ...\n", "extra.py:2: declare takes one argument (got declare())"),
+        ("def declare(a, b): ...\n", "extra.py:1: declare takes one argument"),
+        ("async def declare(e): ...\n", "extra.py:1: declare is async or a generator"),
+        ("def declare(e)\n", "extra.py:1: import of extra raised SyntaxError: expected ':'"),
+        ("\n\nimport no_such_thing\n", "extra.py:3: import of extra raised ModuleNotFoundError"),
+        ("def f(): return 1 / 0\nf()\n", "extra.py:1: import of extra raised ZeroDivisionError"),
+        ("import sys\nsys.exit(0)\n", "extra.py:2: import of extra ended the program: sys.exit(0)"),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_place_in_the_teams_code(tmp_path, text, message):
+    found = messages(write(tmp_path, text))
+    assert found.startswith(message)
+    assert "\n" not in found
+    assert "vertex_training" not in found
+    assert "Traceback" not in found
+
+
+def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
+    write(tmp_path, "", "extra/red.py")
+    assert "extra/ has modules, but no __init__.py" in messages(tmp_path)
+    write(tmp_path, "", "extra/__init__.py")
+    write(tmp_path, "def declare(e): ...\n")
+    assert "there may be one of them" in messages(tmp_path)
+
+
+def test_a_declared_resource_stands_beside_the_programs(tmp_path):
+    registered, errors = deployed(write(tmp_path, DECLARES_BUCKET))
+    assert errors == ""
+    assert registered["reports"][1]["name"].endswith("-reports")
+    assert len(registered) > 10
+
+
+def test_the_lines_that_led_to_an_exception_are_named(tmp_path):
+    root = write(tmp_path, "import red\n\ndef declare(environment):\n    red.make(environment)\n")
+    write(root, "def make(environment):\n    return environment.buckets['modles']\n", "red.py")
+    _, errors = deployed(root)
+    assert errors == (
+        "red.py:2: declare(environment) raised KeyError: 'modles'. "
+        "Hint: it was called at extra.py:4"
+    )
+
+
+def test_an_output_of_the_program_cannot_be_replaced(tmp_path):
+    text = "import pulumi\ndef declare(e):\n    pulumi.export('mine', 1)\n"
+    assert deployed(write(tmp_path, text))[1] == ""
+    _, errors = deployed(write(tmp_path, text.replace("mine", "buckets")))
+    assert errors.startswith("extra.py exports an output of the program (got buckets)")
+
+
+def test_mistakes_in_job_files_and_in_extra_are_told_together(tmp_path):
+    write(tmp_path, "x = 1\n")
+    (tmp_path / "bad.yaml").write_text("workerPoolSpec: []\n")
+    config = settings("dev").model_copy(update={"packages": {}})
+    job = config.jobs["titanic"].model_copy(update={"file": "bad.yaml"})
+    wrong = with_packages(config.model_copy(update={"jobs": {"a": job}}), tmp_path)
+    with pytest.raises(ConfigError) as failed:
+        program.deploy(wrong)
+    assert "bad.yaml" in str(failed.value)
+    assert "extra.py: it has no function declare" in str(failed.value)
+
+
+def test_what_a_deployment_would_refuse_is_told_before():
+    fine = ["gcp:storage/bucket:Bucket", "pulumi:providers:gcp", "pulumi:pulumi:StackReference"]
+    assert refused_by_deploy(fine) == []
+    other = ["random:index/randomPet:RandomPet", "pulumi-python:dynamic:Resource"]
+    [dynamic, pet] = refused_by_deploy([*other, other[0]])
+    assert "pulumi-python:dynamic:Resource" in dynamic
+    assert "`vt deploy` will refuse" in pet
+
+
+def test_the_project_of_the_tests_has_no_extra():
+    assert load(PROJECT).declare is None
