@@ -93,9 +93,10 @@ def test_it_comes_up_and_the_second_time_changes_nothing(stack):
 
 def test_a_public_bucket_of_a_team_does_not_pass_the_policies(stack):
     write(stack, EXTRA.replace("group:analysts@example.com", "allUsers"))
-    _, said = review(stack, "--policy-pack", str(ROOT / "policy"), expect=None)
-    assert "allUsers" in said
-    assert "mandatory" in said or "policies" in said
+    report, said = review(stack, "--policy-pack", str(ROOT / "policy"), expect=None)
+    assert "Forbidden by" in said
+    assert "everybody: bucket local-extra-reports" in said
+    assert "reports-readers" in json.dumps(report["policies"])
     write(stack, EXTRA)
 
 
