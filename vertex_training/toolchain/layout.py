@@ -44,6 +44,8 @@ class Layout:
     """Only what deployments need, and nothing downloaded that is not pinned by SHA-256."""
     environment: Path | None = None
     """The virtual environment that has the installed package; a checkout has its own."""
+    own_releases: Path | None = None
+    """A repository's file with more SHA-256 of official archives, beside those of the package."""
 
     @classmethod
     def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
@@ -51,19 +53,26 @@ class Layout:
         return cls(Path(__file__).resolve().parents[2], cache_home(os.environ), deploy)
 
     @classmethod
-    def of_this_environment(cls, *, deploy: bool = False) -> Layout:
+    def of_this_environment(
+        cls, *, deploy: bool = False, own_releases: Path | None = None
+    ) -> Layout:
         """The virtual environment of the Python that runs, with the installed package.
 
         Raises:
-            SetupError: it is no virtual environment, or cannot be written.
+            SetupError: it is no virtual environment, or cannot be written; or ``own_releases``
+                cannot be read.
         """
+        if own_releases and not os.access(own_releases, os.R_OK):
+            raise SetupError(f"cannot read {own_releases}", hint="name a file, or leave it out")
         if sys.prefix == sys.base_prefix:
             raise SetupError(
                 f"{sys.executable} is in no virtual environment",
                 hint="python3 -m venv .venv, install this package there, and run its vt",
             )
         found = dataclasses.replace(
-            cls.of_this_checkout(deploy=deploy), environment=Path(sys.prefix)
+            cls.of_this_checkout(deploy=deploy),
+            environment=Path(sys.prefix),
+            own_releases=own_releases,
         )
         if not os.access(found.bin, os.W_OK):
             raise SetupError(f"cannot write {found.bin}", hint="use an environment of your own")
@@ -133,7 +142,10 @@ class Layout:
         files = [*(self.root / name for name in names), *own_code]
         if not self.environment:
             files.insert(0, self.requirements)
-        digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}".encode())
+        if self.own_releases:
+            files.append(self.own_releases)
+        kind = f"\0{self.deploy}" if self.environment else ""
+        digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}{kind}".encode())
         for file in files:
             digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
         return digest.hexdigest()

@@ -199,8 +199,10 @@ def install_gcp_plugin(layout: Layout) -> str:
     sha256 = releases.pinned_sha256(layout, archive)
     if not sha256:
         raise SetupError(
-            f"{layout.releases.name} has no line for {archive}",
-            hint="add its published SHA-256 (docs/dependencies.md)",
+            f"{layout.own_releases or layout.releases.name} has no line for {archive}",
+            hint="add its published SHA-256 (docs/dependencies.md)"
+            if layout.own_releases or not layout.environment
+            else "vt setup --deploy --releases FILE, with a line as sha256sum prints it",
         )
     command = [layout.bin / "pulumi", "plugin", "install", "resource", "gcp", version]
     try:

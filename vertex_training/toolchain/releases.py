@@ -41,11 +41,12 @@ def _processor() -> tuple[str, str]:
 
 
 def pinned_sha256(layout: Layout, archive: str) -> str | None:
-    """The pinned SHA-256 of an archive, or None if releases.sha256 has no line for it."""
-    for line in layout.releases.read_text().splitlines():
-        digest, _, name = line.partition("  ")
-        if name == archive:
-            return digest.lower()
+    """The pinned SHA-256 of an archive, or None if no file has a line for it."""
+    for file in (layout.releases, layout.own_releases):
+        for line in file.read_text().splitlines() if file else ():
+            digest, _, name = line.partition("  ")
+            if name == archive:
+                return digest.lower()
     return None
 
 

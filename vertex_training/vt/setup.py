@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,8 +18,17 @@ Deploy = Annotated[
     ),
 ]
 
+Releases = Annotated[
+    Path | None,
+    typer.Option(
+        "--releases",
+        metavar="FILE",
+        help="More SHA-256 of official archives, as sha256sum prints them.",
+    ),
+]
 
-def setup(check: Check = False, deploy: Deploy = False) -> None:
+
+def setup(check: Check = False, deploy: Deploy = False, releases: Releases = None) -> None:
     """Install pulumi and its plugins beside vt, in the same virtual environment.
 
     From PATH, from the official release, or built with Go, whichever works first. In a checkout of
@@ -31,7 +41,7 @@ def setup(check: Check = False, deploy: Deploy = False) -> None:
 
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
     try:
-        layout = Layout.of_this_environment(deploy=deploy)
+        layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
         found = installed_pulumi(layout, source) if check else install_pulumi(layout, source)
     except SetupError as error:
         print_line(error)

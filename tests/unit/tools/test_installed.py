@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain import installed, layout, pulumi_cli
+from vertex_training.toolchain import installed, layout, pulumi_cli, releases
 from vertex_training.toolchain.console import SetupError
 from vertex_training.toolchain.installed import install_pulumi, installed_pulumi
 from vertex_training.toolchain.layout import PLUGINS, Layout
@@ -83,3 +83,31 @@ def test_the_language_host_is_started_from_where_the_package_is(environment: Lay
     host = environment.bin / "pulumi-language-python"
     assert str(environment.offline_engine / "language_host.py") in host.read_text()
     assert host.stat().st_mode & 0o111
+
+
+def test_a_repository_pins_archives_of_its_own(environment: Layout, tmp_path: Path) -> None:
+    """An installed package cannot be edited, and deployments download only what is pinned."""
+    file = tmp_path / "releases.sha256"
+    file.write_text(f"# ours\n{'A' * 64}  pulumi-resource-gcp-v1.0.0-linux-amd64.tar.gz\n")
+    own = dataclasses.replace(environment, own_releases=file)
+    archive = "pulumi-resource-gcp-v1.0.0-linux-amd64.tar.gz"
+    assert releases.pinned_sha256(own, archive) == "a" * 64
+    assert releases.pinned_sha256(environment, archive) is None
+    assert releases.pinned_sha256(own, "another.tar.gz") is None
+    before = own.inputs_digest("auto")
+    file.write_text("")
+    assert own.inputs_digest("auto") != before
+
+
+def test_a_deployment_is_not_served_what_a_laptop_installed(environment: Layout) -> None:
+    put_commands(environment)
+    install_pulumi(environment, "auto")
+    deployment = dataclasses.replace(environment, deploy=True)
+    assert installed_pulumi(deployment, "auto") is None
+    with pytest.raises(SetupError, match=r"(?s)has no line for .*--releases FILE"):
+        install_pulumi(deployment, "auto")
+
+
+def test_a_file_of_archives_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="cannot read"):
+        Layout.of_this_environment(own_releases=tmp_path / "none")

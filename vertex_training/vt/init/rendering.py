@@ -12,6 +12,7 @@ from typing import Any, Final
 import jinja2
 
 from vertex_training.infra.naming import LOCAL_PREFIX
+from vertex_training.toolchain.layout import Layout
 from vertex_training.vt.init.answers import Answers, EnvironmentAnswers
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -71,6 +72,7 @@ _FILES: Final = (
     _Template("bootstrap/__main__.py", "bootstrap_main.py.j2"),
     _Template("bootstrap/Pulumi.{}.yaml", "bootstrap_environment.yaml.j2", Kind.ONCE),
     _Template("tools/report", "report.j2", executable=True),
+    _Template("tools/releases.sha256", "releases.sha256.j2", Kind.ONCE),
     _Template("tools/foreground", "foreground.j2", executable=True),
     _Template(".github/CODEOWNERS", "codeowners.j2"),
     _Template(".github/workflows/check.yml", "workflow_check.yml.j2"),
@@ -151,6 +153,7 @@ def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
         "answers": view,
         "first": view.first,
         "release": release,
+        "engine_version": Layout.of_this_checkout().engine_version(),
         "local_project": f"{LOCAL_PREFIX}training",
     }
     found: dict[str, GeneratedFile] = {}
