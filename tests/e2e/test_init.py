@@ -70,7 +70,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     python = folder / "vt" / "bin" / "python"
     made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, wheel)
     vt = folder / "vt" / "bin" / "vt"
-    ids = ("--project", "acme-ml-dev", "--project-number", "210987654321")
+    ids = ("--project", "acme-ml-dev", "--number", "210987654321")
     said = made.run(vt, "init", "acme", *ids)
     assert "files in acme." in said
     yield (inside := Repository(folder / "acme", env))
@@ -106,7 +106,7 @@ def test_one_more_environment_needs_no_edit_but_ids(repository: Repository) -> N
 
 def test_a_repository_of_the_same_name_is_another_one(repository: Repository) -> None:
     other = Repository(repository.root.parent / "other", repository.env)
-    ids = ("--name", "acme", "--project", "acme-nlp-dev", "--project-number", "310987654321")
+    ids = ("--name", "acme", "--project", "acme-nlp-dev", "--number", "310987654321")
     repository.run(repository.root / ".venv/bin/vt", "init", other.root, *ids)
     (other.root / ".venv").symlink_to(repository.root / ".venv")
     before = repository.vt("jobs", "list", "--all", "--stack", "local")

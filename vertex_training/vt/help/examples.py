@@ -31,9 +31,9 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "vt import tutorial.md --fix --up",
     ),
     "init": (
-        "vt init acme-training --project acme-ml-dev --project-number 210987654321",
+        "vt init acme --project acme-ml-dev --number 210987654321",
         "vt init --environment staging",
-        "vt init --environment prod --project acme-ml-prod --write",
+        "vt init --environment prod --project acme-prod --write",
     ),
     "upgrade": ("vt upgrade", "vt upgrade --write"),
     "new": ("vt new job train --package",),

@@ -31,7 +31,7 @@ _ENVIRONMENT_RULE: Final = "1 to 20 lowercase letters and digits, beginning with
 OPTIONS: Final[Mapping[str, str]] = {
     "name": "--name",
     "project": "--project",
-    "projectNumber": "--project-number",
+    "projectNumber": "--number",
     "region": "--region",
     "team": "--team",
     "submitters": "--submitter",

@@ -20,17 +20,17 @@ Directory = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="Name of the Pulumi project: acme-training.")]
 Project = Annotated[str, typer.Option("--project", help="Id of the Google Cloud project.")]
-Number = Annotated[str, typer.Option("--project-number", help="Its number.")]
+Number = Annotated[str, typer.Option("--number", help="Number of that project.")]
 Region = Annotated[str, typer.Option("--region", help="Where everything is made.")]
 Team = Annotated[
     str, typer.Option("--team", help="Label of all resources, and team of the code owners.")
 ]
 Submitter = Annotated[
     list[str] | None,
-    typer.Option("--submitter", help="IAM member that may run jobs, like group:…; repeatable."),
+    typer.Option("--submitter", help="IAM member that may run jobs; repeatable."),
 ]
 GitHub = Annotated[
-    str, typer.Option("--github", help="Where it will be kept.", metavar="OWNER/REPOSITORY")
+    str, typer.Option("--github", help="Where it will be kept.", metavar="OWNER/NAME")
 ]
 NewEnvironment = Annotated[
     str, typer.Option("--environment", help="Add this environment to the repository around DIR.")

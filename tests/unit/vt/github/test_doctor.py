@@ -287,7 +287,7 @@ def test_a_repository_of_its_own_expects_its_own_environments(
     doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of ``vt init`` has no prod, and its check has another name."""
-    ids = ("--project", "acme-ml-dev", "--project-number", "210987654321")
+    ids = ("--project", "acme-ml-dev", "--number", "210987654321")
     assert CliRunner().invoke(app, ["init", str(tmp_path / "own"), *ids]).exit_code == 0
     monkeypatch.chdir(tmp_path / "own")
     done = doctor(GOOD)

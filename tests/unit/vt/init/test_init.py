@@ -22,7 +22,7 @@ from vertex_training.vt.init.answers import Answers
 from vertex_training.vt.init.rendering import render
 
 NOTHING = dict.fromkeys(answers.OPTIONS, "")
-GIVEN = ("--project", "acme-ml-dev", "--project-number", "210987654321")
+GIVEN = ("--project", "acme-ml-dev", "--number", "210987654321")
 
 
 def vt(*arguments: str, code: int = 0) -> str:
@@ -83,7 +83,7 @@ def test_wrong_answers_are_told_all_at_once_and_nothing_is_written(tmp_path: Pat
         "init", str(tmp_path / "x"), "--name", "A b", "--project", "local-x",
         "--region", "us-centrl1", "--submitter", "ml@example.com", "--github", "nobody", code=2,
     )  # fmt: skip
-    for option in ("name", "project", "project-number", "region", "submitter", "github"):
+    for option in ("name", "project", "number", "region", "submitter", "github"):
         assert f"vt init: --{option}: " in said
     assert "did you mean us-central1?" in said
     assert "Traceback" not in said
@@ -302,7 +302,7 @@ def test_pulumi_is_pinned_as_it_is_for_this_repository(tmp_path: Path) -> None:
 
 def test_placeholders_are_named_and_let_nobody_in(tmp_path: Path) -> None:
     """The numbers of an example's repository would let its owner sign in."""
-    ids = ("--project", "acme-ml-dev", "--project-number", "123456789012")
+    ids = ("--project", "acme-ml-dev", "--number", "123456789012")
     said = vt("init", str(tmp_path / "x"), *ids)
     assert "replace octo-org/octo-repo and 123456789012 in the files" in said
     settings = yaml.safe_load((tmp_path / "x/bootstrap/Pulumi.dev.yaml").read_text())["config"]
