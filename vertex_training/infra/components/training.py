@@ -14,7 +14,7 @@ from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKin
 from vertex_training.infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.infra.customjob.request.job_file import JobRequest
 from vertex_training.infra.customjob.resource import CustomJob, HyperparameterTuningJob
-from vertex_training.infra.engine import MESSAGE_SHOWN
+from vertex_training.infra.engine import HOSTED, MESSAGE_SHOWN
 from vertex_training.infra.errors import OperatorError
 from vertex_training.infra.settings.model import JobOptions
 
@@ -32,6 +32,8 @@ class Training(pulumi.ComponentResource):
     """All jobs and tuning jobs of a stack, and the waits for those that ask for one."""
 
     jobs: dict[str, CustomJob]
+    reached: pulumi.Output[bool]
+    """Whether all jobs with ``wait`` got where they should; known when they did or did not."""
 
     def __init__(
         self,
@@ -70,11 +72,15 @@ class Training(pulumi.ComponentResource):
             for key, request in requests.items()
         }
         self.register_outputs({})
-        if not pulumi.runtime.is_dry_run():
-            self._wait(requests, jobs)
+        waiting = {} if pulumi.runtime.is_dry_run() else requests
+        self.reached = self._wait(waiting, jobs)
+        if not HOSTED.get():
+            self.reached.apply(_end_unless)
 
-    def _wait(self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]) -> None:
-        """Wait where a job asks for it, all at once, and fail ``up`` if one does not get there.
+    def _wait(
+        self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
+    ) -> pulumi.Output[bool]:
+        """Wait where a job asks for it, all at once, so that ``up`` fails if one is not there.
 
         Not in an ``after_create`` hook: the engine then holds the step open, so an interrupt is
         not obeyed before the hook ends, a kill leaves a pending operation, and the next ``up``,
@@ -85,10 +91,10 @@ class Training(pulumi.ComponentResource):
             for key, request in requests.items()
             if jobs[key].wait
         ]
-        if outcomes:
-            # Not before every job was submitted: to end the program ends what it still declares.
-            everything = [*outcomes, *(job.name for job in self.jobs.values())]
-            pulumi.Output.all(*everything).apply(lambda all_: _end(all_[: len(outcomes)]))
+        # Not before every job was submitted: to end the program ends what it still declares.
+        submitted = [job.name for job in self.jobs.values()] if outcomes else []
+        everything = pulumi.Output.all(*outcomes, *submitted)
+        return everything.apply(lambda all_: all(all_[: len(outcomes)]))
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> pulumi.Output[bool]:
         """Whether the job got where it should; why not has been shown.
@@ -132,7 +138,7 @@ def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
     return WaitPorts(lambda name: service().get(name), tail, say)
 
 
-def _end(reached: Sequence[bool]) -> None:
+def _end_unless(reached: bool) -> None:
     """End the program, the errors being shown; one raised here would add a traceback."""
-    if not all(reached):
+    if not reached:
         sys.exit(MESSAGE_SHOWN)

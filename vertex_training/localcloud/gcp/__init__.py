@@ -9,6 +9,7 @@ project can be previewed; only local projects can be written to.
 ``wire``        translates requests and answers of the protocol
 ``codec``       property values on the wire
 ``schema``      property trees of the resource types, from ``schema.json``
+``package_schema``  the same trees as Pulumi's schema of a package
 ``check``       inputs: names, defaults, validation
 ``rules``       rules of single properties
 ``names``       automatic names
