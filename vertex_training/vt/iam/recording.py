@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pulumi
+from pulumi.runtime.settings import ROOT
 
 from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
@@ -145,6 +146,7 @@ def _run(world: _World, declare: Callable[[], object]) -> list[dict[str, Any]]:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     name = project_files.project_name(world.root) or stack.SCHEMA.namespace
+    ROOT.set(None)  # outputs and transformations of the program before are of another stack
     pulumi.runtime.set_mocks(recorder, name, world.stack, preview=True)
     values, secret = stack_files.engine_config(name, world.root, world.stack, UNKNOWN)
     pulumi.runtime.set_all_config(values, secret)
@@ -159,6 +161,7 @@ def _run(world: _World, declare: Callable[[], object]) -> list[dict[str, Any]]:
         raise ConfigError([problem]) from error
     finally:
         pulumi.runtime.set_all_config({}, [])
+        ROOT.set(None)
         _end_tasks(loop)
     return recorder.resources
 

@@ -46,6 +46,11 @@ def test_the_grant_of_the_pages_example_is_shown(root: Path) -> None:
     )
 
 
+def test_stacks_are_recorded_one_after_another(root: Path) -> None:
+    (root / "extra.py").write_text(EXAMPLE, encoding="utf-8")
+    assert record(root, "dev") == record(root, "dev")
+
+
 def test_an_account_that_leaves_its_project_to_the_provider_is_named(root: Path) -> None:
     [found] = grants(
         root,
