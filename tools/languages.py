@@ -88,10 +88,10 @@ def _cache_name(layout: Layout) -> str:
 def _build(folder: Path, go: Path, layout: Layout) -> None:
     scratch = folder / "tmp"
     scratch.mkdir()
+    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
     for name, package in HOSTS.items():
         run(
-            [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
-            + ["-ldflags", "-s -w", "-o", folder / name, package],
+            [*command, "-o", folder / name, package],
             what=f"building {name} (1 to 3 minutes, once)",
             log=layout.toolchain / f"{name}.log",
             cwd=layout.tools / "languages",

@@ -7,12 +7,15 @@ changes nothing, and `destroy` leaves nothing.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import ROOT, Checkout
 from vertex_training.localcloud.inventory.store import Store
@@ -21,6 +24,14 @@ from vertex_training.localcloud.vertex.records import JobState, JobTable
 EXAMPLES = ROOT / "docs" / "examples" / "components"
 PLUGIN = "pulumi-resource-vertex-training"
 NUMBER = "971240389164"
+
+
+def needs(host: str, *programs: str) -> pytest.MarkDecorator:
+    """Skips where a language host or another program is missing, and says how to get it."""
+    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    missing = [name for name in (host, *programs) if not shutil.which(name, path=path)]
+    how = "make languages" if host in missing else "apt-get install nodejs npm"
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is missing: {how}")
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,10 @@
 """Components beside a program's own resources, in TypeScript."""
 
-import shutil
-
 import pytest
 
 from tests.languages import story
 
-pytestmark = [
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(
-        not (shutil.which("node") and shutil.which("npm")),
-        reason="needs Node.js 20 or later with npm: apt-get install nodejs npm",
-    ),
-]
+pytestmark = [pytest.mark.timeout(900), story.needs("pulumi-language-nodejs", "node", "npm")]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.languages import story
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), story.needs("pulumi-language-yaml")]
 
 
 @pytest.fixture(scope="module")

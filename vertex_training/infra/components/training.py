@@ -72,12 +72,9 @@ class Training(pulumi.ComponentResource):
             for key, request in requests.items()
         }
         self.register_outputs({})
-        waiting = {} if pulumi.runtime.is_dry_run() else requests
-        self.reached = self._wait(waiting, jobs)
-        if not HOSTED.get():
-            self.reached.apply(_end_unless)
+        self.reached = self._reached(requests, jobs)
 
-    def _wait(
+    def _reached(
         self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
     ) -> pulumi.Output[bool]:
         """Wait where a job asks for it, all at once, so that ``up`` fails if one is not there.
@@ -86,15 +83,19 @@ class Training(pulumi.ComponentResource):
         not obeyed before the hook ends, a kill leaves a pending operation, and the next ``up``,
         which creates nothing, would be green although the job has failed (docs/adr).
         """
+        waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
             self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
-            for key, request in requests.items()
+            for key, request in waiting.items()
             if jobs[key].wait
         ]
         # Not before every job was submitted: to end the program ends what it still declares.
         submitted = [job.name for job in self.jobs.values()] if outcomes else []
         everything = pulumi.Output.all(*outcomes, *submitted)
-        return everything.apply(lambda all_: all(all_[: len(outcomes)]))
+        reached = everything.apply(lambda all_: all(all_[: len(outcomes)]))
+        if not HOSTED.get():
+            reached.apply(_end_unless)
+        return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> pulumi.Output[bool]:
         """Whether the job got where it should; why not has been shown.
