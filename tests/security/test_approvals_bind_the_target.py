@@ -154,10 +154,10 @@ def test_other_provider_settings_are_refused_though_the_commit_is_the_approved_o
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch, old: str, new: str, shown: str
 ) -> None:
     """As if a step had written the file after git had looked."""
-    here = sources.checkout(Path.cwd())
+    here = sources.checkout(Path.cwd(), "dev")
     file = Path("Pulumi.dev.yaml")
     file.write_text(file.read_text().replace(old, new))
-    monkeypatch.setattr(sources, "checkout", lambda _: here)
+    monkeypatch.setattr(sources, "checkout", lambda *_: here)
     refused(deploy(), shown)
 
 

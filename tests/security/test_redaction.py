@@ -107,7 +107,7 @@ def test_an_error_of_git_or_github_has_no_secret(
 ) -> None:
     stand_in(tmp_path, "git", monkeypatch)
     with pytest.raises(CommandError) as refused:
-        sources.checkout(tmp_path)
+        sources.checkout(tmp_path, "dev")
     assert_redacted(str(refused.value))
     stand_in(tmp_path, "gh", monkeypatch)
     with pytest.raises(CommandError) as failed:

@@ -55,7 +55,7 @@ def approval(
             text = Path(digest).read_text(encoding="utf-8", errors="replace")
             found = sources.approvable_digest_in(text)
         ref = stacks.find(stack)
-        here = sources.checkout(ref.root)
+        here = sources.checkout(ref.root, ref.stack)
         if problems := here.problems():
             raise CommandError("; ".join(map(str, problems)))
         fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
@@ -118,7 +118,7 @@ def _reasons(
     from vertex_training.vt.deploy.target import signed_in, target_of
 
     return (
-        decision.checkout_problems(record, ref.stack, sources.checkout(ref.root))
+        decision.checkout_problems(record, ref.stack, sources.checkout(ref.root, ref.stack))
         or decision.target_problems(record, target_of(ref, env), *signed_in(env))
         or state_problems(sources.deployment(ref, env))
         or decision.plan_problems(record, sources.review(ref.root, ref.stack, inputs))

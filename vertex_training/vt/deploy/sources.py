@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from vertex_training.infra.errors import CommandError
+from vertex_training.infra.settings.project_files import PROJECT_FILE
+from vertex_training.infra.settings.reader import file_name
 from vertex_training.vt.deploy.decision import Checkout
 from vertex_training.vt.deploy.uncommitted import uncommitted_inputs
 from vertex_training.vt.engine.pulumi_cli import PulumiCli
@@ -26,7 +28,7 @@ OFFLINE: Final = "Previewed offline"
 _LINK: Final = "120000"
 
 
-def checkout(root: Path) -> Checkout:
+def checkout(root: Path, stack: str) -> Checkout:
     """The commit checked out in ``root``, and what a program there would read in another form.
 
     Raises:
@@ -39,7 +41,8 @@ def checkout(root: Path) -> Checkout:
     links = [name for mode, name in staged if mode.startswith(_LINK)]
     untracked = _names(root, "ls-files", "-z", "--others", "--exclude-standard")
     tracked = {name for _, name in staged}
-    added = uncommitted_inputs(root, tracked, untracked, links)
+    read = {file_name(stack), PROJECT_FILE} - tracked  # they may be ignored
+    added = uncommitted_inputs(root, tracked, {*untracked, *read}, links)
     return Checkout(commit, tree, tuple(changed), tuple(added))
 
 

@@ -143,6 +143,16 @@ def test_modules_that_git_ignores_can_be_imported_all_the_same(vt, repo, name):
     assert f"could read (got {name})" in done.stderr
 
 
+def test_a_stack_file_that_git_ignores_is_not_deployed(vt, repo):
+    (repo / ".gitignore").write_text("Pulumi.dev.yaml\n")
+    git(repo, "rm", "-q", "--cached", "Pulumi.dev.yaml")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "second")
+    done = vt("approval", "-s", "dev", DIGEST)
+    assert done.exit_code == 1
+    assert "could read (got Pulumi.dev.yaml)" in done.stderr
+
+
 def test_what_no_program_reads_may_lie_about(vt, repo):
     (repo / ".gitignore").write_text(".venv\nbuild/\n__pycache__\n")
     put(repo, "extra/__init__.py")
@@ -157,7 +167,7 @@ def test_a_repository_within_the_checkout_is_code_that_no_commit_has(vt, repo):
     git(repo, "init", "-q", "extra")
     put(repo, "extra/__init__.py")
     put(repo, "extra/.git/hooks/red.py")
-    assert sources.checkout(repo).added == ("extra/__init__.py",)
+    assert sources.checkout(repo, "dev").added == ("extra/__init__.py",)
 
 
 def test_a_link_binds_only_files_of_the_commit(vt, repo, tmp_path_factory):
@@ -174,7 +184,7 @@ def test_a_link_binds_only_files_of_the_commit(vt, repo, tmp_path_factory):
         (repo / link).symlink_to(target)
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "second")
-    assert sources.checkout(repo).added == (
+    assert sources.checkout(repo, "dev").added == (
         f"extra -> {outside}", "gone.py -> nowhere", f"red.py -> {outside}/red.py"
     )  # fmt: skip
 
