@@ -90,7 +90,8 @@ def copy_checkout(target: Path, *, sample_code: bool = True, samples: bool = Fal
     """Copy every file git would commit; the environment is shared.
 
     The stacks are those of ``tests/fixtures/project``, and with ``samples`` those of the
-    repository. ``sample_code`` keeps the code below ``jobs/``, for stories that run it.
+    repository, with its ``extra.py``. ``sample_code`` keeps the code below ``jobs/``, for stories
+    that run it.
     """
     with fixture_project.reading_samples() if samples else nullcontext():
         _copy_files(target, sample_code=sample_code, samples=samples)
@@ -106,7 +107,7 @@ def _copy_files(target: Path, *, sample_code: bool, samples: bool) -> None:
         cwd=ROOT, capture_output=True, check=True,
     ).stdout.decode()  # fmt: skip
     for name in filter(None, listed.split("\0")):
-        left_out = fixture_project.is_stack_file(name) or (
+        left_out = fixture_project.is_companys(name) or (
             not sample_code and fixture_project.is_sample(name)
         )
         if (ROOT / name).is_file() and (samples or not left_out):

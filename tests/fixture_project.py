@@ -74,6 +74,11 @@ def is_stack_file(name: str) -> bool:
     return path.parent in (Path(), Path("bootstrap")) and path.match("Pulumi.?*.yaml")
 
 
+def is_companys(name: str) -> bool:
+    """Whether a path of the repository is a stack file, or a team's own resources."""
+    return is_stack_file(name) or Path(name).parts[0] in ("extra.py", "extra")
+
+
 def is_removed_sample(name: str) -> bool:
     """Whether a path, as a page names it, is below a sample that is no longer there."""
     top, *rest = name.rstrip("./").split("/")

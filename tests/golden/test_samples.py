@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from tests.conftest import Checkout, copy_checkout
-from tests.fixture_project import ROOT, reading_samples
+from tests.fixture_project import ROOT, reading_samples, sample
 from tests.golden.test_answers import QUESTIONS
 
 #: Stack -> its file; that of a page is copied to the top, as the page says.
@@ -22,6 +24,8 @@ SAMPLES: Final = {
     **{name: f"Pulumi.{name}.yaml" for name in ("local", "dev", "prod")},
     "peering": "docs/examples/peering/Pulumi.peering.yaml",
 }
+#: Stack of a page -> what it takes from the samples in ``jobs/``.
+NEEDED: Final = {"peering": ("data/titanic", "titanic")}
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -33,10 +37,17 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     copy.run("vt", "local", "down", "--clean")
 
 
+def jobs(file: Path) -> set[str]:
+    """Names of the jobs that a stack file has; a company's may have none."""
+    return set(yaml.safe_load(file.read_text())["config"].get("vertex-training:jobs") or {})
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: str) -> None:
     if not (ROOT / SAMPLES[name]).exists():
         pytest.skip(f"{SAMPLES[name]} was removed")
+    for needed in NEEDED.get(name, ()):
+        sample(needed)
     with reading_samples():
         shutil.copy(ROOT / SAMPLES[name], checkout.path)
     checkout.run("vt", "check", "--stack", name)
@@ -46,5 +57,5 @@ def test_a_sample_checks_and_its_review_is_readable(checkout: Checkout, name: st
     report, page = json.loads(written[0].read_text()), written[1].read_text()
     headline = page.partition("\n###")[0]
     assert [question for question in QUESTIONS if question not in headline] == []
-    assert report["jobs"]
+    assert {job["name"] for job in report["jobs"]} >= jobs(checkout.path / f"Pulumi.{name}.yaml")
     assert [job["name"] for job in report["jobs"] if f"`{job['name']}`" not in page] == []

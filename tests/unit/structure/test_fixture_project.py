@@ -60,6 +60,12 @@ def test_what_a_name_at_the_top_is() -> None:
     assert not fixture_project.is_sample("docs/jobs")
 
 
+def test_a_teams_own_resources_are_in_no_copy_that_tests_stand_on() -> None:
+    assert all(map(fixture_project.is_companys, ("extra.py", "extra/red.py", "Pulumi.a.yaml")))
+    others = ("vertex_training/infra/extra/loading.py", "docs/extra-resources.md", "Pulumi.yaml")
+    assert not any(map(fixture_project.is_companys, others))
+
+
 def test_a_folder_elsewhere_with_such_a_name_can_be_removed(tmp_path: Path) -> None:
     """`rmtree` opens it by its bare name, beside an open folder that the hook is not told."""
     (tmp_path / "old" / "Pulumi.folder.yaml").mkdir(parents=True)
