@@ -11,7 +11,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings state local up review browser containers test chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings state local up review browser containers languages test chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
 .NOTPARALLEL:
 
@@ -71,7 +71,7 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
-test: setup ## run all tests: unit, golden, policy, browser, containers, clients, end to end
+test: setup ## run all tests: unit, golden, policy, browser, containers, clients, languages, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs|tuning|data; SEED=N)
@@ -105,6 +105,9 @@ browser: ## find a Chromium for the tests of pages, or install one (Debian, as r
 
 containers: setup ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
 	@$(BIN)/python tools/containers.py
+
+languages: setup ## find Pulumi's hosts for YAML and Node.js programs, or build them (Go)
+	@$(PYTHON) tools/languages.py
 
 site: setup ## make a site with search of docs/: .build/site/docs/site/index.html
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -c docs/site -d .build/site-trees . .build/site

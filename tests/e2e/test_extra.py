@@ -1,7 +1,7 @@
 """A team's own resources beside the program's, with the real engine on the local stack.
 
 One story in order: a mistake that registers nothing, a bucket and a grant that come up, are
-reviewed, judged by policies and removed again by taking `extra.py` away.
+reviewed, compared, judged by policies and removed again by taking `extra.py` away.
 """
 
 import json
@@ -10,35 +10,11 @@ import pytest
 
 from tests.conftest import ROOT, running_checkout
 from tests.e2e.small_stacks import SmallStack
+from tests.extra_page import EXAMPLE
+from vertex_training.localcloud.inventory.store import Binding
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-EXTRA = """\
-import pulumi
-import pulumi_gcp as gcp
-
-from vertex_training import Environment
-
-
-def declare(environment: Environment) -> None:
-    reports = gcp.storage.Bucket(
-        "reports",
-        name=f"{environment.project}-reports",
-        location=environment.region,
-        labels=environment.labels,
-        uniform_bucket_level_access=True,
-        public_access_prevention="enforced",
-        force_destroy=True,
-        opts=pulumi.ResourceOptions(depends_on=[environment.apis]),
-    )
-    gcp.storage.BucketIAMMember(
-        "reports-readers",
-        bucket=reports.name,
-        role="roles/storage.objectViewer",
-        member="group:analysts@example.com",
-    )
-    pulumi.export("reports", reports.url)
-"""
 OURS_OF_THE_STORY = {"reports", "reports-readers"}
 
 
@@ -66,16 +42,16 @@ def review(stack, *options, expect=0):
 
 
 def test_an_exception_in_declare_registers_nothing_even_without_a_preview(stack):
-    write(stack, EXTRA + "    raise ValueError('no team')\n")
+    write(stack, EXAMPLE + "    raise ValueError('no team')\n")
     said = stack.pulumi("up -y --skip-preview", expect=None)
-    line = len(EXTRA.splitlines()) + 1
+    line = len(EXAMPLE.splitlines()) + 1
     assert f"extra.py:{line}: declare(environment) raised ValueError: no team" in said
     assert "Traceback" not in said
     assert stack.left() == {}
 
 
 def test_a_review_names_who_gains_which_right(stack):
-    write(stack, EXTRA)
+    write(stack, EXAMPLE)
     report, _ = review(stack)
     gained = [each for each in report["rights"]["gained"] if "analysts" in each["member"]]
     assert [(each["role"], each["kind"]) for each in gained] == [
@@ -91,29 +67,53 @@ def test_it_comes_up_and_the_second_time_changes_nothing(stack):
     assert outputs["reports"] == "gs://local-extra-reports"
 
 
+def test_members_added_by_hand_are_drift_of_a_teams_resources_and_protection_keeps_them(stack):
+    account = 'gcp.serviceaccount.Account("robot", account_id="report-robot", opts=kept)'
+    protected = f"    kept = pulumi.ResourceOptions(protect=True)\n    {account}\n"
+    write(stack, EXAMPLE + protected)
+    stack.up()
+    robot = "report-robot@local-extra.iam.gserviceaccount.com"
+    policies = ("b/local-extra-reports", f"projects/local-extra/serviceAccounts/{robot}")
+    for name in policies:
+        now = stack.store.policy(name)
+        added = (*now.bindings, Binding("roles/viewer", ("user:eve@example.com",)))
+        stack.store.set_policy(name, added, expected_etag=now.etag)
+    drift, shell = f"vt drift -s {stack.name}", stack.checkout.shell
+    shell(f"{drift} -o drift", expect=7)
+    found = json.loads((stack.checkout.path / "drift.json").read_text())
+    assert {each["name"] for each in found["differences"]} == {*policies}
+    shell(f"{drift} --remove {found['undeclared']}")
+    shell(drift)
+    refused = shell(f"vt destroy -s {stack.name} --yes --name {stack.name}", expect=3).stderr
+    assert "take protect=True from it in extra.py" in refused
+    write(stack, EXAMPLE)
+    stack.pulumi("state unprotect --all -y")
+    stack.up()
+
+
 def test_a_public_bucket_of_a_team_does_not_pass_the_policies(stack):
-    write(stack, EXTRA.replace("group:analysts@example.com", "allUsers"))
+    write(stack, EXAMPLE.replace("group:analysts@example.com", "allUsers"))
     report, said = review(stack, "--policy-pack", str(ROOT / "policy"), expect=None)
     assert "Forbidden by" in said
     assert "everybody: bucket local-extra-reports" in said
     assert "reports-readers" in json.dumps(report["policies"])
-    write(stack, EXTRA)
+    write(stack, EXAMPLE)
 
 
 def test_a_type_that_the_local_cloud_does_not_serve_is_named_with_a_hint(stack):
-    write(stack, EXTRA + '    gcp.pubsub.Topic("events", name="events")\n')
+    write(stack, EXAMPLE + '    gcp.pubsub.Topic("events", name="events")\n')
     said = stack.pulumi("preview", expect=None)
     assert "does not know the resource type gcp:pubsub/topic:Topic" in said
     assert "docs/extra-resources.md" in said
     assert "Traceback" not in said
-    write(stack, EXTRA)
+    write(stack, EXAMPLE)
 
 
 def test_a_name_that_is_there_twice_is_refused(stack):
     twice = '    gcp.storage.Bucket("reports", name="another", location="EU")\n'
-    write(stack, EXTRA + twice)
+    write(stack, EXAMPLE + twice)
     assert "Duplicate resource URN" in stack.pulumi("preview", expect=None)
-    write(stack, EXTRA)
+    write(stack, EXAMPLE)
 
 
 def test_without_extra_its_resources_go_and_the_review_says_so(stack):

@@ -10,6 +10,8 @@
 ``sections``       the sections of a stack file as typed dicts (generated)
 ``reading``        arguments -> the config of a stack, with every mistake at its path
 ``declaring``      order, APIs and outputs, as all components declare them
+``host``           the plugin that serves them to programs in other languages
+``shared_status``  lets that plugin also load Google's clients
 =================  ========================================================================
 
 A component reads its arguments as a part of a stack file and makes what the program of a stack file

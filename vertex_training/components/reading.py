@@ -10,7 +10,6 @@ made: names that a program gives are, ids that the service gives are not.
 
 from __future__ import annotations
 
-import contextvars
 import dataclasses
 import inspect
 import re
@@ -29,6 +28,7 @@ from pydantic.alias_generators import to_camel
 
 from vertex_training.infra import naming
 from vertex_training.infra import stack as stacks
+from vertex_training.infra.engine import HOSTED
 from vertex_training.infra.errors import ConfigError, Location, Problem, did_you_mean, dotted
 from vertex_training.infra.errors import Path as ProblemPath
 from vertex_training.infra.settings import reader
@@ -48,9 +48,13 @@ class ArgumentsError(pulumi.RunError):
     def __init__(self, component: str, problems: Iterable[Problem]) -> None:
         """``component`` is its type and name. Paths of ``problems`` are as they were given."""
         self.component, self.problems = component, tuple(problems)
+        super().__init__("\n".join([self.headline, *map(str, self.problems)]))
+
+    @property
+    def headline(self) -> str:
+        """The first line: what could not be declared, and how many mistakes there are."""
         count = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
-        lines = [f"{component}: {count}; nothing of it was declared.", *map(str, self.problems)]
-        super().__init__("\n".join(lines))
+        return f"{self.component}: {count}; nothing of it was declared."
 
 
 class _Schema(Schema[AnySection]):
@@ -66,8 +70,6 @@ class _Schema(Schema[AnySection]):
         return f"give {_spelled(dotted(path[-1:]))}"
 
 
-#: Whether arguments are spelled as in other languages than Python.
-CAMEL_CASE: Final = contextvars.ContextVar("CAMEL_CASE", default=False)
 #: How arguments are read.
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
@@ -127,6 +129,8 @@ class Arguments:
             hint = "give what is known in a preview, like a name that the program chooses"
             self._problem("is not known before another resource was made", hint, path)
             return None
+        if isinstance(value, float) and value.is_integer() and HOSTED.get():
+            return int(value)  # the wire between languages has no integers
         if value is None or isinstance(value, str | int | float | bool):
             return value
         self._problem(f"cannot be a {type(value).__name__}", "give its name, as text", path)
@@ -257,7 +261,7 @@ async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulum
 def _spelled(name: str) -> str:
     """The name of a field as the caller's language spells it."""
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f"_{upper[1].lower()}", name)
-    return to_camel(snake) if CAMEL_CASE.get() else snake
+    return to_camel(snake) if HOSTED.get() else snake
 
 
 def _stand_in_number(raw: Mapping[str, Any]) -> str:

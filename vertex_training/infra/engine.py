@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 import os
 import sys
@@ -18,6 +19,9 @@ from vertex_training.infra.settings.reader import PROVIDER, RawConfig, Schema
 
 #: By this exit code the SDK's executor tells the language host that the user has seen the error.
 MESSAGE_SHOWN: Final = 32
+#: Whether a program in another language declares: this process is a plugin of the engine, serves
+#: more than one call, and must not end. Set by ``vertex_training.components.host``.
+HOSTED: Final = contextvars.ContextVar("HOSTED", default=False)
 
 
 def read_config(schema: Schema[Any], folder: Path) -> RawConfig:

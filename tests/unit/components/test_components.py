@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -32,13 +31,6 @@ SPEC: dict[str, Any] = {
     "serviceAccount": "trainer-dev@local-training.iam.gserviceaccount.com",
     "scheduling": {"timeout": "600s"},
 }
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the program, which files that arguments name are below."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def refused(component: Any, args: Any, name: str = "it") -> str:

@@ -5,6 +5,7 @@ import asyncio
 import pulumi
 import pytest
 
+from tests.extra_page import EXAMPLE, NOT_LOCAL
 from tests.fixture_project import PROJECT
 from tests.unit.infra.recorder import Recorder, settings
 from vertex_training.infra import program
@@ -108,6 +109,14 @@ def test_a_declared_resource_stands_beside_the_programs(tmp_path):
     assert errors == ""
     assert registered["reports"][1]["name"].endswith("-reports")
     assert len(registered) > 10
+
+
+def test_the_programs_of_the_page_do_what_it_says(tmp_path):
+    registered, errors = deployed(write(tmp_path, EXAMPLE + NOT_LOCAL))
+    assert errors == ""
+    assert registered["reports"][1]["name"] == "acme-ml-dev-reports"
+    assert registered["reports-readers"][1]["bucket"] == "acme-ml-dev-reports"
+    assert registered["events"][0] == "gcp:pubsub/topic:Topic"
 
 
 def test_the_lines_that_led_to_an_exception_are_named(tmp_path):

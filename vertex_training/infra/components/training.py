@@ -14,7 +14,7 @@ from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKin
 from vertex_training.infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.infra.customjob.request.job_file import JobRequest
 from vertex_training.infra.customjob.resource import CustomJob, HyperparameterTuningJob
-from vertex_training.infra.engine import MESSAGE_SHOWN
+from vertex_training.infra.engine import HOSTED, MESSAGE_SHOWN
 from vertex_training.infra.errors import OperatorError
 from vertex_training.infra.settings.model import JobOptions
 
@@ -32,6 +32,8 @@ class Training(pulumi.ComponentResource):
     """All jobs and tuning jobs of a stack, and the waits for those that ask for one."""
 
     jobs: dict[str, CustomJob]
+    reached: pulumi.Output[bool]
+    """Whether all jobs with ``wait`` got where they should; known when they did or did not."""
 
     def __init__(
         self,
@@ -70,25 +72,30 @@ class Training(pulumi.ComponentResource):
             for key, request in requests.items()
         }
         self.register_outputs({})
-        if not pulumi.runtime.is_dry_run():
-            self._wait(requests, jobs)
+        self.reached = self._reached(requests, jobs)
 
-    def _wait(self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]) -> None:
-        """Wait where a job asks for it, all at once, and fail ``up`` if one does not get there.
+    def _reached(
+        self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
+    ) -> pulumi.Output[bool]:
+        """Wait where a job asks for it, all at once, so that ``up`` fails if one is not there.
 
         Not in an ``after_create`` hook: the engine then holds the step open, so an interrupt is
         not obeyed before the hook ends, a kill leaves a pending operation, and the next ``up``,
         which creates nothing, would be green although the job has failed (docs/adr).
         """
+        waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
             self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
-            for key, request in requests.items()
+            for key, request in waiting.items()
             if jobs[key].wait
         ]
-        if outcomes:
-            # Not before every job was submitted: to end the program ends what it still declares.
-            everything = [*outcomes, *(job.name for job in self.jobs.values())]
-            pulumi.Output.all(*everything).apply(lambda all_: _end(all_[: len(outcomes)]))
+        # Not before every job was submitted: to end the program ends what it still declares.
+        submitted = [job.name for job in self.jobs.values()] if outcomes else []
+        everything = pulumi.Output.all(*outcomes, *submitted)
+        reached = everything.apply(lambda all_: all(all_[: len(outcomes)]))
+        if not HOSTED.get():
+            reached.apply(_end_unless)
+        return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> pulumi.Output[bool]:
         """Whether the job got where it should; why not has been shown.
@@ -132,7 +139,7 @@ def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
     return WaitPorts(lambda name: service().get(name), tail, say)
 
 
-def _end(reached: Sequence[bool]) -> None:
+def _end_unless(reached: bool) -> None:
     """End the program, the errors being shown; one raised here would add a traceback."""
-    if not all(reached):
+    if not reached:
         sys.exit(MESSAGE_SHOWN)

@@ -108,6 +108,24 @@ def given_keys(schema: Schema[Any], root: Path, stack: str) -> set[str]:
         return set()
 
 
+def engine_config(
+    project: str, root: Path, stack: str, hidden: str
+) -> tuple[dict[str, str], list[str]]:
+    """The config that the engine gives a program, and the keys of it that are encrypted.
+
+    Those have the value ``hidden``.
+    """
+    file = project_files.file_of(root, stack)
+    own = {_full(project, key): value for key, value in read_config(file).items()}
+    config = _defaults(project, root) | own
+    secret = [key for key, value in config.items() if is_encrypted(value)]
+    texts = {
+        key: value if isinstance(value := _text(raw), str) else json.dumps(with_text_keys(value))
+        for key, raw in config.items()
+    }
+    return texts | dict.fromkeys(secret, hidden), secret
+
+
 def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
     """The project's keys as the engine shows a config, in JSON; nothing where no file is included.
 

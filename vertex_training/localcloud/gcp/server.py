@@ -21,6 +21,7 @@ from vertex_training.localcloud.errors import PluginError, RefusedError
 from vertex_training.localcloud.gcp import check, diff, plan, wire
 from vertex_training.localcloud.gcp.cloud import HOME_VARIABLE, Cloud
 from vertex_training.localcloud.gcp.codec import UNKNOWN, decode, encode, plain
+from vertex_training.localcloud.gcp.package_schema import package_schema
 from vertex_training.localcloud.gcp.plan import Settings
 from vertex_training.localcloud.gcp.schema import ResourceType, find
 from vertex_training.localcloud.gcp.services import Service, service_for
@@ -64,9 +65,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return plugin_pb2.PluginInfo(version=VERSION)
 
     def GetSchema(self, request: Any, context: Any) -> Any:
-        return provider_pb2.GetSchemaResponse(
-            schema=json.dumps({"name": "gcp", "version": VERSION})
-        )
+        return provider_pb2.GetSchemaResponse(schema=json.dumps(package_schema(VERSION)))
 
     def Attach(self, request: Any, context: Any) -> Any:
         return empty_pb2.Empty()

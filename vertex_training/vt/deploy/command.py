@@ -56,9 +56,8 @@ def approval(
             found = sources.approvable_digest_in(text)
         ref = stacks.find(stack)
         here = sources.checkout(ref.root)
-        if here.changed:
-            files = ", ".join(here.changed)
-            raise CommandError(f"files differ from the commit (got {files}).", "commit them.")
+        if problems := here.problems():
+            raise CommandError("; ".join(map(str, problems)))
         fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
         fields |= {"target": target_of(ref).model_dump()}
         record = make_approval(fields).as_json()

@@ -17,11 +17,27 @@ NEW_APPROVAL_HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """What would be deployed: a commit and its content. ``changed`` are files unlike it."""
+    """What would be deployed: a commit and its content, and what a folder has beside it."""
 
     commit: str
     tree: str
     changed: tuple[str, ...] = ()
+    """Tracked files that are unlike the commit's."""
+    added: tuple[str, ...] = ()
+    """Code and YAML that the commit does not have."""
+
+    def problems(self) -> list[Problem]:
+        """What a program would run or read, and the commit does not bind."""
+        kinds = (
+            ("files differ from the commit", self.changed, "undo"),
+            ("the commit does not have files that a program could read", self.added, "remove"),
+        )
+        hint = "commit or {} them: a commit is deployed, not a folder"
+        return [
+            Problem(what, ", ".join(names), hint.format(otherwise), ("checkout",))
+            for what, names, otherwise in kinds
+            if names
+        ]
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
@@ -30,10 +46,7 @@ def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> lis
     if approval.stack != stack:
         hint = "take the record that was made for this stack"
         found.append(Problem("it is for another stack", stack, hint, path))
-    if checkout.changed:
-        files = ", ".join(checkout.changed)
-        hint = "commit or undo them: a commit is deployed, not a folder"
-        found.append(Problem("files differ from the commit", files, hint, ("checkout",)))
+    found += checkout.problems()
     if approval.tree != checkout.tree:
         what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
         found.append(

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from vertex_training.infra.errors import CommandError
 from vertex_training.vt.deploy.decision import Checkout
+from vertex_training.vt.deploy.uncommitted import uncommitted_inputs
 from vertex_training.vt.engine.pulumi_cli import PulumiCli
 from vertex_training.vt.engine.stacks import StackRef
 from vertex_training.vt.engine.values import redact
@@ -21,17 +22,29 @@ from vertex_training.vt.engine.values import redact
 REVIEWED: Final = 0
 #: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
 OFFLINE: Final = "Previewed offline"
+#: Mode of a symbolic link in git.
+_LINK: Final = "120000"
 
 
 def checkout(root: Path) -> Checkout:
-    """The commit checked out in ``root``, and files that are no longer as it has them.
+    """The commit checked out in ``root``, and what a program there would read in another form.
 
     Raises:
         CommandError: ``root`` is no checkout of git, or has no commit.
     """
     commit, tree = _git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
-    changed = _git(root, "diff", "--name-only", "--relative", "HEAD").splitlines()
-    return Checkout(commit, tree, tuple(changed))
+    changed = _names(root, "diff", "--name-only", "-z", "--relative", "HEAD")
+    # (mode, object, stage) and the name of each file
+    staged = [each.split("\t", 1) for each in _names(root, "ls-files", "-z", "--stage")]
+    links = [name for mode, name in staged if mode.startswith(_LINK)]
+    untracked = _names(root, "ls-files", "-z", "--others", "--exclude-standard")
+    tracked = {name for _, name in staged}
+    added = uncommitted_inputs(root, tracked, untracked, links)
+    return Checkout(commit, tree, tuple(changed), tuple(added))
+
+
+def _names(root: Path, *arguments: str) -> list[str]:
+    return [name for name in _git(root, *arguments).split("\0") if name]
 
 
 def _git(root: Path, *arguments: str) -> str:

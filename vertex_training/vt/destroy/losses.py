@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from vertex_training.infra.errors import Problem
 from vertex_training.infra.naming import CONTROL, STAGING
-from vertex_training.vt.engine.plan import JOB, JOBS, TUNING_JOB
+from vertex_training.vt.engine.plan import JOB, JOBS, TUNING_JOB, is_own
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: Types whose loss nobody can undo: the word for one, and what goes with it.
@@ -43,6 +43,8 @@ class Loss:
     """Whether Pulumi deletes a bucket with its objects (``forceDestroy``)."""
     own: bool = False
     """Whether it is one of the two buckets that the stack has for itself."""
+    teams: bool = False
+    """Whether a team's ``extra.py`` declares it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Losses:
     """Other resources, by type."""
     protected: tuple[str, ...]
     """Names of the resources that refuse to go."""
+    teams: frozenset[str] = frozenset()
+    """Those of them that a team's ``extra.py`` declares."""
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
@@ -65,14 +69,14 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         for each in found
         if each.get("custom") and each["type"] not in KINDS and not _is_provider(each)
     )
-    protected = [
-        _name(each) for each in found if each.get("protect") and each["type"] != _PROTECTION
-    ]
+    kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
+    protected = [_name(each) for each in kept]
+    teams = frozenset(_name(each) for each in kept if not is_own(each["urn"]))
     if not protected and any(each.get("protect") for each in found):
         protected = ["protection"]  # what it stood for has left the state
     order = [kind for kind, _ in KINDS.values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    return Losses(tuple(named), others, tuple(sorted(protected)))
+    return Losses(tuple(named), others, tuple(sorted(protected)), teams)
 
 
 def refusals(
@@ -84,8 +88,12 @@ def refusals(
     with what to do about each.
     """
     file = f"Pulumi.{stack}.yaml"
-    off = f"set protect: false in {file}, have it reviewed and deployed, then run this again."
-    found = [Problem(f"{name} is protected", hint=off) for name in losses.protected]
+    off = "{}, have it reviewed and deployed, then run this again."
+    ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
+    found = [
+        Problem(f"{name} is protected", hint=off.format(theirs if name in losses.teams else ours))
+        for name in losses.protected
+    ]
     if file_protects and not found:
         found.append(
             Problem(
@@ -93,8 +101,15 @@ def refusals(
                 hint="`vt up` brings it back. Taking it away is a reviewed change of the file.",
             )
         )
-    emptied = "deploy forceDestroy: true on it, or remove its objects and their old versions."
-    found += [Problem(f"bucket {name} has objects", hint=emptied) for name in full]
+    emptied = "deploy {} on it, or remove its objects and their old versions."
+    forced = {loss.name: "force_destroy=True (extra.py)" for loss in losses.named if loss.teams}
+    found += [
+        Problem(
+            f"bucket {name} has objects",
+            hint=emptied.format(forced.get(name, "forceDestroy: true")),
+        )
+        for name in full
+    ]
     found += [Problem(f"a job runs that the state does not have: {job}") for job in orphaned]
     return found
 
@@ -102,7 +117,7 @@ def refusals(
 def _loss(resource: Mapping[str, Any]) -> Loss:
     kind, detail = KINDS[resource["type"]]
     outputs = resource.get("outputs") or {}
-    name = _name(resource)
+    name, teams = _name(resource), not is_own(str(resource["urn"]))
     if resource["type"] in JOBS:
         name = str(((resource.get("inputs") or {}).get("submission") or {}).get("job") or name)
     return Loss(
@@ -112,7 +127,8 @@ def _loss(resource: Mapping[str, Any]) -> Loss:
         detail=detail,
         protected=bool(resource.get("protect")),
         empties=bool(outputs.get("forceDestroy")),
-        own=str(resource["urn"]).endswith(OWN),
+        own=not teams and str(resource["urn"]).endswith(OWN),
+        teams=teams,
     )
 
 

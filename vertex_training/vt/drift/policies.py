@@ -10,12 +10,13 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.infra.settings.drift import AllowedMember
-from vertex_training.vt.engine.plan import Plan, ResourceState
+from vertex_training.vt.engine.plan import Plan, Step
 from vertex_training.vt.review.grants import PUBLIC, is_iam
 
 Inputs = Mapping[str, Any]
@@ -43,6 +44,24 @@ POLICIES: Final[Mapping[str, Callable[[Inputs], str]]] = {
         f"projects/{i.get('project')}/regions/{i.get('region')}/subnetworks/{i.get('name')}"
     ),
     "gcp:kms/cryptoKey:CryptoKey": lambda i: f"{i.get('keyRing')}/cryptoKeys/{i.get('name')}",
+}
+#: The end of the type of a resource about IAM.
+IAM_TYPE: Final = re.compile(r"iam(?:member|binding|policy):.*", re.IGNORECASE)
+#: Type of an IAM resource, without that end -> the input that names, and the form of a short name.
+NAMED_BY: Final[Mapping[str, tuple[str, str]]] = {
+    "gcp:storage/bucket": ("bucket", ""),
+    "gcp:projects/": ("project", ""),
+    "gcp:serviceaccount/": ("serviceAccountId", "{name}"),
+    "gcp:secretmanager/secret": ("secretId", "projects/{project}/secrets/{name}"),
+    "gcp:artifactregistry/repository": (
+        "repository",
+        "projects/{project}/locations/{location}/repositories/{name}",
+    ),
+    "gcp:compute/subnetwork": (
+        "subnetwork",
+        "projects/{project}/regions/{location}/subnetworks/{name}",
+    ),
+    "gcp:kms/cryptokey": ("cryptoKeyId", "{name}"),
 }
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 AGENT: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
@@ -87,26 +106,48 @@ class Declared:
 
 
 def declared(plan: Plan) -> Declared:
-    """What the program declares, from a plan made after a refresh."""
+    """What the program and a team's ``extra.py`` declare, from a plan made after a refresh."""
     memberships, policies, projects, own = set[Membership](), set[str](), set[str](), set[str]()
+    whole = set[str]()
     for step in plan.steps:
-        state = step.new
-        if state is None or not step.custom:
+        if step.new is None or not step.custom:
             continue
+        inputs = _with_defaults(step, plan.config)
         if is_iam(step):
-            found = _memberships(state)
+            found = _memberships(step, inputs)
             memberships |= found
             projects |= {each.policy for each in found if _is_project(each.policy)}
+            if "policyData" in inputs:
+                whole.add(_policy_of(step, inputs))
         elif step.type in POLICIES and step.op != "create":
-            policies.add(POLICIES[step.type](state.inputs))
+            policies.add(POLICIES[step.type](inputs))
         if step.type in (ACCOUNT, AGENT):
-            projects.add(f"projects/{state.inputs.get('project')}")
+            projects.add(f"projects/{inputs.get('project')}")
             known = (step.old.outputs if step.old else {}).get("email")
-            email = account_email(state.inputs) if step.type == ACCOUNT else known
+            email = account_email(inputs) if step.type == ACCOUNT else known
             own |= {f"serviceAccount:{email}"} if email else set()
+    # A resource that is a whole policy differs by itself when a member is added.
     return Declared(
-        frozenset(memberships), tuple(sorted(policies)), tuple(sorted(projects)), frozenset(own)
+        frozenset(memberships),
+        tuple(sorted(policies - whole)),
+        tuple(sorted(projects - whole)),
+        frozenset(own),
     )
+
+
+def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
+    """Inputs of a resource; what a team leaves to the provider is as it exists, else the stack's.
+
+    https://www.pulumi.com/registry/packages/gcp/installation-configuration has these settings.
+    """
+    inputs = step.new.inputs if step.new else {}
+    outputs = step.old.outputs if step.old else {}
+    filled = ["project"]
+    if not any(inputs.get(key) for key in ("location", "region")):
+        filled += ["location", "region"]
+    defaults = {"project": "gcp:project", "location": "gcp:region", "region": "gcp:region"}
+    found = {key: outputs.get(key) or config.get(defaults[key]) for key in filled}
+    return {**inputs, **{k: value for k, value in found.items() if value and not inputs.get(k)}}
 
 
 def undeclared(
@@ -135,33 +176,31 @@ def _allowed(found: Membership, allowed: Sequence[AllowedMember]) -> bool:
     )
 
 
-def _memberships(state: ResourceState) -> set[Membership]:
-    inputs = state.inputs
+def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
+    """The members of a resource that declares some; none of one that is a whole policy."""
+    if "policyData" in inputs:
+        return set()
     members = inputs.get("members") or [inputs.get("member")]
     condition = inputs.get("condition")
     expression = str(condition.get("expression", "")) if isinstance(condition, Mapping) else ""
-    policy = _policy_of(inputs)
+    policy = _policy_of(step, inputs)
     role = str(inputs.get("role"))
     return {Membership(policy, role, str(member), expression) for member in members}
 
 
-def _policy_of(inputs: Inputs) -> str:
-    """The policy that an IAM resource with these inputs changes."""
+def _policy_of(step: Step, inputs: Inputs) -> str:
+    """The policy that an IAM resource changes; of a kind that is not compared, its URN."""
     project, location = inputs.get("project"), inputs.get("location") or inputs.get("region")
-    regional = f"projects/{project}/locations/{location}"
-    forms = {
-        "bucket": f"b/{inputs.get('bucket')}",
-        "secretId": f"projects/{project}/secrets/{inputs.get('secretId')}",
-        "serviceAccountId": "",
-        "repository": f"{regional}/repositories/{inputs.get('repository')}",
-        "subnetwork": f"projects/{project}/regions/{location}/subnetworks/"
-        f"{inputs.get('subnetwork')}",
-        "cryptoKeyId": "",
-    }
-    for key, path in forms.items():
-        if name := str(inputs.get(key) or ""):
-            return name if "/" in name else path or name
-    return f"projects/{project}"
+    kind = IAM_TYPE.sub("", step.type).lower()
+    key, form = NAMED_BY.get(kind, ("", ""))
+    name = str(inputs.get(key) or "")
+    if not name:
+        return step.urn
+    if kind == "gcp:storage/bucket":
+        return f"b/{name.removeprefix('b/')}"
+    if kind == "gcp:projects/":
+        return f"projects/{name.removeprefix('projects/')}"
+    return name if "/" in name else form.format(project=project, location=location, name=name)
 
 
 def _is_project(policy: str) -> bool:

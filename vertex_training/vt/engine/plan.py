@@ -8,6 +8,7 @@ prints.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -25,6 +26,16 @@ STACK: Final = "pulumi:pulumi:Stack"
 JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
 JOBS: Final = frozenset({JOB, TUNING_JOB})
+
+#: A type of this project's in the chain of a URN: a component's, of the program or of the package
+#: ``vertex_training/components``. All of its resources are children of one.
+_OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
+
+
+def is_own(urn: str) -> bool:
+    """Whether a resource is a child of one of this project's components, or one of its jobs."""
+    parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
+    return type_ in JOBS or any(map(_OWN.match, (*parents.split("$"), type_)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,11 @@ class Step:
     def name(self) -> str:
         """The resource's name in the program."""
         return self.urn.rpartition("::")[2]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this project's program or components declare it, not a team's ``extra.py``."""
+        return is_own(self.urn)
 
     @property
     def changes(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.infra.plan.grants import reason
@@ -41,8 +41,8 @@ class IamBinding:
     """bucket, secret, project, account, …"""
     target: str
     condition: str = ""
-    reason: str = ""
-    """Why the stack grants it; empty if the stack does not say."""
+    reason: str = field(default="", compare=False)
+    """Why the program grants it; empty if it does not say, and of a team's own grants."""
 
     @property
     def is_public(self) -> bool:
@@ -91,7 +91,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
             kind=kind,
             target=target,
             condition=str(condition.get("expression", "")) if isinstance(condition, dict) else "",
-            reason=reason(step.type, role),
+            reason=reason(step.type, role) if step.is_own else "",
         )
 
 

@@ -97,6 +97,88 @@ def test_files_that_no_commit_has_cannot_be_approved(vt, repo):
     assert "jobs/train.yaml" in done.stderr
 
 
+EXTRA = "def declare(environment): ...\n"
+
+
+def put(repo, name):
+    (repo / name).parent.mkdir(parents=True, exist_ok=True)
+    (repo / name).write_text(EXTRA)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "extra.py",
+        "extra/__init__.py",
+        "extra/ärger.py",
+        "red.py",
+        "teams/red.py",
+        "jobs/a\nb.yaml",
+        "Pulumi.other.yaml",
+    ],
+)
+def test_code_and_yaml_that_no_commit_has_is_neither_approved_nor_deployed(
+    vt, repo, monkeypatch, name
+):
+    file = approved(vt, repo)
+    put(repo, name)
+    monkeypatch.setattr(sources, "review", lambda *_: pytest.fail("it was planned"))
+    done = vt("deploy", "-s", "dev", "--approval", file)
+    shown = " ".join(name.split())
+    assert done.exit_code == command.STOPPED
+    assert f"the commit does not have files that a program could read (got {shown})" in done.stderr
+    again = vt("approval", "-s", "dev", DIGEST)
+    assert again.exit_code == 1
+    assert f"(got {shown}). Hint: commit or remove them" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["extra.py", "extra/red.py", "red.pyc", "teams/__init__.py"])
+def test_modules_that_git_ignores_can_be_imported_all_the_same(vt, repo, name):
+    (repo / ".gitignore").write_text("extra*\n*.pyc\nred.py\nteams\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "second")
+    put(repo, name)
+    done = vt("approval", "-s", "dev", DIGEST)
+    assert done.exit_code == 1
+    assert f"could read (got {name})" in done.stderr
+
+
+def test_what_no_program_reads_may_lie_about(vt, repo):
+    (repo / ".gitignore").write_text(".venv\nbuild/\n__pycache__\n")
+    put(repo, "extra/__init__.py")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "second")
+    for name in ("notes.md", ".venv/lib/red.py", "build/lib/red.py", "extra/__pycache__/a.pyc"):
+        put(repo, name)
+    approved(vt, repo)
+
+
+def test_a_repository_within_the_checkout_is_code_that_no_commit_has(vt, repo):
+    git(repo, "init", "-q", "extra")
+    put(repo, "extra/__init__.py")
+    put(repo, "extra/.git/hooks/red.py")
+    assert sources.checkout(repo).added == ("extra/__init__.py",)
+
+
+def test_a_link_binds_only_files_of_the_commit(vt, repo, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    put(outside, "red.py")
+    put(repo, "teams/blue.py")
+    for link, target in {
+        "red.py": outside / "red.py",
+        "extra": outside,
+        "gone.py": "nowhere",
+        "blue.py": "teams/blue.py",
+        "colours": "teams",
+    }.items():
+        (repo / link).symlink_to(target)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "second")
+    assert sources.checkout(repo).added == (
+        f"extra -> {outside}", "gone.py -> nowhere", f"red.py -> {outside}/red.py"
+    )  # fmt: skip
+
+
 def test_outside_of_git_nothing_can_be_approved(vt, project):
     done = vt("approval", "-s", "dev", DIGEST)
     assert done.exit_code == 1

@@ -11,7 +11,8 @@ BUCKET = "gcp:storage/bucket:Bucket"
 
 
 def resource(type_: str, name: str, **more: Any) -> dict[str, Any]:
-    urn = f"urn:pulumi:prod::vertex-training::{type_}::{name}"
+    parent = "vertextraining:storage:Storage$" if name.startswith("storage-") else ""
+    urn = f"urn:pulumi:prod::vertex-training::{parent}{type_}::{name}"
     return {"urn": urn, "type": type_, "custom": True, **more}
 
 
@@ -73,3 +74,13 @@ def test_a_protection_that_only_the_file_has_is_not_taken_away_by_hand() -> None
 def test_the_two_buckets_of_the_stack_itself_are_known() -> None:
     made = [resource(BUCKET, name) for name in ("storage-control", "storage-staging", "storage-x")]
     assert [each.own for each in find_losses(state(*made)).named] == [True, True, False]
+
+
+def test_what_a_team_declares_goes_by_a_change_of_its_code() -> None:
+    theirs = resource(BUCKET, "reports", outputs={"name": "acme-reports"}, protect=True)
+    found = find_losses(state(theirs))
+    protected, full = refusals(
+        "prod", found, file_protects=False, full=["acme-reports"], orphaned=[]
+    )
+    assert protected.hint.startswith("take protect=True from it in extra.py")
+    assert full.hint.startswith("deploy force_destroy=True (extra.py) on it")

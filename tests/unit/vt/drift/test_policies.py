@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import requests
 from tests.unit.vt.review import plans
 from vertex_training.infra.errors import CommandError
 from vertex_training.infra.settings.drift import AllowedMember
-from vertex_training.vt.drift.policies import Membership, declared, digest_of, undeclared
+from vertex_training.vt.drift.policies import Declared, Membership, declared, digest_of, undeclared
 from vertex_training.vt.drift.policy_clients import ADDRESSES, GooglePolicies
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
@@ -86,6 +87,68 @@ def test_a_member_is_allowed_by_its_role_and_policy_with_a_reason() -> None:
     assert found(added, allowed=(exception,)) == []
     wider = Membership("b/data", "roles/storage.objectAdmin", added.member)
     assert found(wider, allowed=(exception,)) == [wider]
+
+
+ROBOT = "projects/p-1/serviceAccounts/robot@p-1.iam.gserviceaccount.com"
+CONFIG = {"gcp:project": "p-1", "gcp:region": "us-central1"}
+
+
+def of_team(*steps: plans.Event) -> Declared:
+    """What a team's resources declare, in a stack of these settings."""
+    return declared(dataclasses.replace(plans.plan(*steps), config=CONFIG))
+
+
+def test_what_a_team_leaves_to_the_provider_is_compared_in_the_stacks_project() -> None:
+    account = kept("gcp:serviceaccount/account:Account", "robot", accountId="robot")
+    secret = kept("gcp:secretmanager/secret:Secret", "token", secretId="token")
+    member = {"secretId": "token", "role": "r", "member": "user:a"}
+    grant = kept("gcp:secretmanager/secretIamMember:SecretIamMember", "reads", **member)
+    repository = kept("gcp:artifactregistry/repository:Repository", "r", repositoryId="r")
+    found = of_team(account, secret, grant, repository)
+    assert found.policies == (
+        "projects/p-1/locations/us-central1/repositories/r",
+        "projects/p-1/secrets/token",
+        ROBOT,
+    )
+    assert found.projects == ("projects/p-1",)
+    assert found.memberships == {Membership("projects/p-1/secrets/token", "r", "user:a")}
+    assert found.own == {"serviceAccount:robot@p-1.iam.gserviceaccount.com"}
+
+
+def test_what_a_team_made_elsewhere_is_compared_where_it_is() -> None:
+    name = "gcp:serviceaccount/account:Account"
+    inputs, outputs = {"accountId": "robot"}, {"project": "p-2"}
+    found = of_team(plans.step("same", name, "robot", inputs, inputs, outputs=outputs))
+    assert found.policies == (ROBOT.replace("p-1", "p-2"),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs"),
+    [
+        ("gcp:pubsub/topicIAMMember:TopicIAMMember", {"topic": "t", "project": "p-1"}),
+        ("gcp:bigquery/datasetIamMember:DatasetIamMember", {"datasetId": "d"}),
+        (
+            "gcp:storage/managedFolderIamMember:ManagedFolderIamMember",
+            {"bucket": "data", "managedFolder": "f/"},
+        ),
+    ],
+)
+def test_a_grant_on_something_narrower_declares_no_member_of_bucket_or_project(
+    kind: str, inputs: dict[str, object]
+) -> None:
+    role = {"role": "roles/viewer", "member": "allUsers"}
+    bucket = kept(plans.BUCKET, "data", name="data")
+    logs = kept(PROJECT, "logs", project="p-1", role="roles/x", member="user:a")
+    wanted = of_team(bucket, logs, kept(kind, "narrow", **inputs, **role))
+    by_hand = [Membership(name, **role) for name in ("b/data", "projects/p-1")]
+    assert undeclared(wanted, by_hand, ()) == by_hand
+
+
+def test_a_policy_that_a_team_declares_as_a_whole_is_left_to_the_refresh() -> None:
+    kind = "gcp:storage/bucketIAMPolicy:BucketIAMPolicy"
+    policy = kept(kind, "all", bucket="data", policyData='{"bindings": []}')
+    wanted = of_team(kept(plans.BUCKET, "data", name="data"), policy)
+    assert (wanted.policies, wanted.memberships) == ((), frozenset())
 
 
 def test_a_digest_is_of_what_was_found_in_any_order() -> None:

@@ -26,7 +26,10 @@ def step(
     new: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Event:
-    """A resourcePreEvent. ``more``: protect (old, new), outputs (of old), keys, detailedDiff."""
+    """A resourcePreEvent. ``more``: protect (old, new), outputs (of old), keys, detailedDiff.
+
+    The resource is the program's: a child of one of its components.
+    """
     protect = more.pop("protect", (False, False))
     outputs = more.pop("outputs", {})
 
@@ -38,7 +41,7 @@ def step(
 
     metadata = {
         "op": op,
-        "urn": f"urn:pulumi:dev::vertex-training::{type_}::{name}",
+        "urn": f"urn:pulumi:dev::vertex-training::vertextraining:test:Test${type_}::{name}",
         "type": type_,
         "old": state(old, 0),
         "new": state(new, 1),

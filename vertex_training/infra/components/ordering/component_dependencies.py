@@ -49,5 +49,10 @@ def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.Cu
         if isinstance(resource, pulumi.ComponentResource):
             children = sorted(resource._childResources, key=lambda child: child._name)
             yield from custom_resources(children)
-        elif isinstance(resource, pulumi.CustomResource):
+        elif isinstance(resource, pulumi.CustomResource) and not is_urn(resource):
             yield resource
+
+
+def is_urn(resource: pulumi.Resource) -> bool:
+    """Whether it is a resource of another process, known by its URN alone."""
+    return isinstance(resource, DependencyResource)

@@ -1,0 +1,120 @@
+"""An example program of docs/components.md on the local stack, outside of the checkout.
+
+The story is the same in every language: a wrong argument is named by its path and makes nothing,
+`up` makes the components beside the program's own bucket and the job succeeds, a second `up`
+changes nothing, and `destroy` leaves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, Checkout
+from vertex_training.localcloud.inventory.store import Store
+from vertex_training.localcloud.vertex.records import JobState, JobTable
+
+EXAMPLES = ROOT / "docs" / "examples" / "components"
+PLUGIN = "pulumi-resource-vertex-training"
+NUMBER = "971240389164"
+
+
+def needs(host: str, *programs: str) -> pytest.MarkDecorator:
+    """Skips where a language host or another program is missing, and says how to get it."""
+    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    missing = [name for name in (host, *programs) if not shutil.which(name, path=path)]
+    how = "make languages" if host in missing else "apt-get install nodejs npm"
+    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is missing: {how}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A copy of an example, with a local cloud of its own."""
+
+    checkout: Checkout
+    file: Path
+    """Where its arguments are."""
+
+    def pulumi(self, command: str, expect: int | None = 0) -> str:
+        """Run `pulumi COMMAND` in the local shell; what it said."""
+        done = self.checkout.shell(f"pulumi {command}", expect=expect)
+        return done.stdout + done.stderr
+
+    def npm(self, command: str) -> None:
+        """Run `npm COMMAND`."""
+        self.checkout.run("npm", *command.split())
+
+    @contextmanager
+    def edited(self, old: str, new: str) -> Iterator[None]:
+        """With another text in its file."""
+        text = self.file.read_text(encoding="utf-8")
+        assert old in text
+        self.file.write_text(text.replace(old, new), encoding="utf-8")
+        try:
+            yield
+        finally:
+            self.file.write_text(text, encoding="utf-8")
+
+    def state_of_last_job(self) -> JobState:
+        """State of the newest job, once it has ended; at most a minute is waited."""
+        table = JobTable(self.checkout.home / "cloud.sqlite")
+        for _ in range(600):
+            if (job := table.list(NUMBER)[0]).state.terminal:
+                return job.state
+            time.sleep(0.1)
+        raise AssertionError(f"the job is still {job.state}")
+
+    def left(self) -> list[str]:
+        """Ids of what is in the local cloud, but APIs: they stay on."""
+        store = Store(self.checkout.home / "cloud.sqlite")
+        return [
+            each.id for each in store.list(project="local-training") if "Service" not in each.type
+        ]
+
+
+@contextmanager
+def running(language: str, file: str, target: Path) -> Iterator[Program]:
+    """The example of a language, with a stack of its own."""
+    folder = target / language
+    shutil.copytree(EXAMPLES / language, folder)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    found = Program(Checkout(folder, folder / ".vt-local"), folder / file)
+    found.checkout.run("vt", "local", "start")
+    try:
+        found.pulumi("stack init dev")
+        yield found
+    finally:
+        found.checkout.run("vt", "local", "down", "--clean")
+
+
+def is_refused(program: Program, old: str, new: str, path: str) -> None:
+    """With ``new`` in its text, the program is refused for the argument at ``path``."""
+    with program.edited(old, new):
+        said = program.pulumi("preview", expect=None)
+    assert "TrainingBuckets 'store': 1 mistake; nothing of it was declared." in said
+    assert path in said
+    assert "must be 0 (off) or 7 to 90 days (got 3)." in said
+    assert "Traceback" not in said
+
+
+def comes_up(program: Program) -> None:
+    """All is made, with the program's own bucket, and the job succeeds; then nothing changes."""
+    said = program.pulumi("up -y --skip-preview")
+    assert "+ 22 created" in said
+    assert f"projects/{NUMBER}/locations/us-central1/customJobs/" in program.pulumi("stack output")
+    assert program.state_of_last_job() == JobState.SUCCEEDED
+    said = program.pulumi("up -y --skip-preview --expect-no-changes")
+    assert "22 unchanged" in said
+
+
+def goes_down(program: Program) -> None:
+    """Nothing of it is left, and nothing of the program's own."""
+    assert "- 22 deleted" in program.pulumi("destroy -y")
+    assert program.left() == []

@@ -1,0 +1,49 @@
+"""The schema that other languages see, and the examples' length."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.languages.story import EXAMPLES, PLUGIN
+from vertex_training.components.host import Host
+
+GOLDEN = ROOT / "tests" / "languages" / "schema.json"
+
+
+def shape(schema):
+    """Names of all that a program writes; the engine sorts and spells the rest in its own way."""
+    lists = ("inputProperties", "requiredInputs", "properties")
+    both = {**schema["resources"], **schema["types"]}
+    return {token: [sorted(each.get(name, ())) for name in lists] for token, each in both.items()}
+
+
+def test_it_is_the_recorded_one():
+    schema = json.loads(Host().schema or "")
+    text = json.dumps(schema, indent=1, sort_keys=True) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(text)
+    hint = "UPDATE_GOLDEN=1 pytest tests/languages/test_schema.py, and say it in the changelog"
+    assert text == GOLDEN.read_text(), hint
+
+
+def test_the_engine_reads_it_from_the_plugin(tmp_path):
+    bin_ = ROOT / ".venv" / "bin"
+    environment = {**os.environ, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
+    command = ["pulumi", "package", "get-schema", str(bin_ / PLUGIN)]
+    done = subprocess.run(command, capture_output=True, check=True, env=environment, cwd=tmp_path)
+    assert shape(json.loads(done.stdout)) == shape(json.loads(GOLDEN.read_text()))
+
+
+def test_no_description_has_the_syntax_of_python():
+    text = GOLDEN.read_text()
+    assert "Example::" not in text
+    assert "``" not in text
+    assert ":class:" not in text
+
+
+@pytest.mark.parametrize("file", ["python/__main__.py", "typescript/index.ts", "yaml/Pulumi.yaml"])
+def test_an_example_has_at_most_thirty_lines(file):
+    assert len((EXAMPLES / file).read_text().splitlines()) <= 30

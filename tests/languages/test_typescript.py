@@ -1,0 +1,31 @@
+"""Components beside a program's own resources, in TypeScript."""
+
+import pytest
+
+from tests.languages import story
+
+pytestmark = [pytest.mark.timeout(900), story.needs("pulumi-language-nodejs", "node", "npm")]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    target = tmp_path_factory.mktemp("typescript")
+    with story.running("typescript", "index.ts", target) as found:
+        found.npm("install --no-audit --no-fund")
+        said = found.pulumi(f"package add $(command -v {story.PLUGIN})")
+        assert 'import * as vertex_training from "@pulumi/vertex-training";' in said
+        yield found
+
+
+def test_a_wrong_argument_is_named_by_its_path(program):
+    wrong = "deleteAfterDays: 30, softDeleteDays: 3"
+    path = "property buckets.models.softDeleteDays "
+    story.is_refused(program, "deleteAfterDays: 30", wrong, path)
+
+
+def test_it_comes_up_once(program):
+    story.comes_up(program)
+
+
+def test_it_goes_down(program):
+    story.goes_down(program)

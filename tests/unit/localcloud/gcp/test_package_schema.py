@@ -1,0 +1,47 @@
+"""The schema of the stand-in's package has what hosts of other languages ask for."""
+
+from vertex_training.localcloud.gcp.package_schema import package_schema
+from vertex_training.localcloud.gcp.schema import tokens
+
+SCHEMA = package_schema("9.35.0")
+BUCKET = SCHEMA["resources"]["gcp:storage/bucket:Bucket"]
+
+
+def references(value):
+    if isinstance(value, dict):
+        yield from (each for key, each in value.items() if key == "$ref")
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from references(each)
+
+
+def test_it_has_every_resource_type():
+    assert set(SCHEMA["resources"]) == set(tokens())
+
+
+def test_every_reference_leads_somewhere():
+    found = set(references(SCHEMA))
+    assert "#/types/gcp:storage/BucketCors:BucketCors" in found
+    for reference in found - {"pulumi.json#/Asset", "pulumi.json#/Any"}:
+        assert reference.removeprefix("#/types/") in SCHEMA["types"]
+
+
+def test_what_pulumi_names_itself_is_not_required():
+    assert BUCKET["requiredInputs"] == ["location"]
+    assert "name" in BUCKET["inputProperties"]
+
+
+def test_what_only_the_service_knows_is_no_input():
+    assert "url" in BUCKET["properties"]
+    assert "url" not in BUCKET["inputProperties"]
+
+
+def test_types_are_those_of_the_wire():
+    properties = BUCKET["inputProperties"]
+    assert properties["forceDestroy"] == {"type": "boolean"}
+    assert properties["labels"]["additionalProperties"] == {"type": "string"}
+    assert properties["cors"]["items"] == {"$ref": "#/types/gcp:storage/BucketCors:BucketCors"}
+    cors = SCHEMA["types"]["gcp:storage/BucketCors:BucketCors"]["properties"]
+    assert cors["maxAgeSeconds"] == {"type": "integer"}
+    assert cors["methods"] == {"type": "array", "items": {"type": "string"}}

@@ -1,0 +1,127 @@
+"""The components for programs in other languages: Pulumi's component provider host.
+
+``pulumi-resource-vertex-training`` is the plugin that the engine starts. ``pulumi package add``
+reads its schema, which follows from the components' annotations. Arguments are passed on as they
+were given, so that the rules of a stack file judge them, with their paths, and no second set.
+"""
+
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any, Final, Optional
+
+import vertex_training.components.shared_status  # noqa: F401 - before Pulumi's host: see there
+
+# isort: split
+import pulumi
+import pulumi.provider
+from pulumi.errors import InputPropertiesError, InputPropertyErrorDetails
+from pulumi.provider.experimental.component import ComponentProvider
+
+from vertex_training.components.account import TrainingAccount
+from vertex_training.components.buckets import TrainingBuckets
+from vertex_training.components.environment import TrainingEnvironment
+from vertex_training.components.job import TrainingJob
+from vertex_training.components.network import TrainingNetwork
+from vertex_training.components.reading import ArgumentsError
+from vertex_training.components.reservation import GpuReservation
+from vertex_training.infra.components.training import Training
+from vertex_training.infra.engine import HOSTED
+from vertex_training.infra.errors import Problem, dotted
+
+NAME: Final = "vertex-training"
+COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
+    GpuReservation,
+    TrainingAccount,
+    TrainingBuckets,
+    TrainingEnvironment,
+    TrainingJob,
+    TrainingNetwork,
+]
+
+
+class Host(ComponentProvider):
+    """All components, with the schema of their annotations."""
+
+    def __init__(self) -> None:
+        super().__init__(COMPONENTS, NAME, version=version(NAME))
+        self.schema = json.dumps(_for_all_languages(json.loads(self.schema or "")))
+
+    def construct(
+        self,
+        name: str,
+        resource_type: str,
+        inputs: pulumi.Inputs,
+        options: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as the base class
+    ) -> pulumi.provider.ConstructResult:
+        """Make a component with ``inputs`` as they were given.
+
+        The base class would first judge required properties and nested types, by its own messages.
+        Mistakes go to the engine as it asks for them, each with the path of its property; nothing
+        was declared then.
+        """
+        self.validate_resource_type(NAME, resource_type)
+        kind = resource_type.rpartition(":")[2]
+        # Private names of the SDK (3.272.0); tests/unit/components/test_host.py fails if they go.
+        token = HOSTED.set(True)
+        try:
+            component = self._components[kind](name, inputs, options)  # type: ignore[call-arg]
+        except ArgumentsError as failed:
+            details = [_detail(problem) for problem in failed.problems]
+            raise InputPropertiesError(failed.headline, details) from None
+        finally:
+            HOSTED.reset(token)
+        state = self.get_state(component, self._component_defs[kind])
+        reached = [training.reached for training in _trainings(component)]
+        urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
+        return pulumi.provider.ConstructResult(urn, state)
+
+
+def _trainings(component: pulumi.Resource) -> Iterator[Training]:
+    """What submits jobs in ``component``, at any depth."""
+    if isinstance(component, Training):
+        yield component
+    for child in component._childResources:
+        yield from _trainings(child)
+
+
+def _urn_if_reached(found: Sequence[Any]) -> str:
+    """The URN of a component, for which the engine waits; an error if a job is not there."""
+    urn, *reached = found
+    if not all(reached):  # why not has been shown
+        raise InputPropertiesError("a job did not get where its `wait` says", [])
+    return urn
+
+
+def _for_all_languages(schema: Any) -> Any:
+    """The schema with descriptions in Markdown, and without their examples in Python."""
+    if isinstance(schema, list):
+        return [_for_all_languages(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _for_all_languages(value) for key, value in schema.items()}
+    if isinstance(description := found.get("description"), str):
+        text = inspect.cleandoc(description).partition("\n\nExample::")[0]
+        found["description"] = re.sub(r"(?::class:)?`+([^`]+)`+", r"`\1`", text)
+    return found
+
+
+def _detail(problem: Problem) -> InputPropertyErrorDetails:
+    """A mistake as the engine shows it: the path of the property, then what is wrong."""
+    text = str(problem)
+    path = dotted(problem.path)
+    return {"property_path": path, "reason": text.removeprefix(f"{path}: ")}
+
+
+def main() -> None:
+    """Serve the components to the engine that started this process."""
+    if len(sys.argv) < 2:
+        sys.exit(
+            f"{os.path.basename(sys.argv[0])} is a plugin, which pulumi starts: "
+            "pulumi package add $(command -v pulumi-resource-vertex-training)"
+        )
+    pulumi.provider.main(Host(), sys.argv[1:])
