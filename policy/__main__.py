@@ -10,6 +10,6 @@ from pathlib import Path
 # The program, beside this folder, has the patterns of secrets that its rules for job files use.
 sys.path.append(str(Path(__file__).parents[1]))
 
-from guardrails import pack
+from vertex_training.guardrails import pack
 
 pack.serve()

@@ -1,5 +1,7 @@
 """Compile requirements/*.in to *.txt, every version pinned by hash: ``make requirements``.
 
+``policy.txt`` is a part of the package: ``vt setup`` installs it, too.
+
 The results name no registry, machine or folder: the configuration of the installer does.
 """
 
@@ -16,6 +18,8 @@ HEADER: Final = "# Compiled from {name}.in by `make requirements`; do not edit.\
 ORDER: Final = ("runtime", "dev", "policy")
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
+#: Where results go that are not beside their source, from there.
+ELSEWHERE: Final = {"policy": "../vertex_training/toolchain/policy.txt"}
 
 COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),
@@ -28,9 +32,10 @@ def main() -> int:
     """Compile all files; with ``--upgrade``, to the newest versions. Returns uv's exit code."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     for source in (FOLDER / f"{name}.in" for name in ORDER):
-        target = source.with_suffix(".txt")
+        name = ELSEWHERE.get(source.stem, f"{source.stem}.txt")
+        target = (FOLDER / name).resolve()
         # uv reads the old result to keep its versions, and annotates with the paths it is given.
-        command = [*COMMAND, *upgrade, source.name, "--output-file", target.name]
+        command = [*COMMAND, *upgrade, source.name, "--output-file", name]
         if code := subprocess.run(command, cwd=FOLDER, check=False).returncode:
             return code
         target.write_text(HEADER.format(name=source.stem) + target.read_text())

@@ -3,6 +3,7 @@
 ==============  ===========================================================================
 ``components``  parts of an environment, for other Pulumi programs
 ``foundation``  a second program: what precedes a first deployment (``bootstrap/``)
+``guardrails``  policies on resources, which ``policy/`` serves to the engine
 ``infra``       the program: what a stack file says, checked and declared; the job provider
 ``localcloud``  stand-ins for Google Cloud on this machine
 ``toolchain``   installs ``pulumi``; standard library only

@@ -97,11 +97,29 @@ def test_one_more_environment_needs_no_edit_but_ids(repository: Repository) -> N
     said = repository.vt("init", "--environment", "staging", "--write")
     assert "Added staging." in said
     assert "no errors" in repository.run("make", "check")
-    reviewed = repository.vt("review", "--stack", "staging", "--offline")
+    reviewed = repository.run("make", "review", "STACK=staging", "FLAGS=--offline")
     assert "Review of stack `staging`" in reviewed
-    assert "The preview failed" not in reviewed
+    assert "Forbidden" not in reviewed
     before_it = "cd bootstrap && pulumi preview -s staging --non-interactive"
     assert "create" in repository.vt("local", "shell", "-c", before_it)
+
+
+def test_a_plan_that_a_policy_forbids_is_named_with_the_levels_of_the_stack_file(
+    repository: Repository,
+) -> None:
+    """The policies are the wheel's, in the environment that ``make setup`` made for them."""
+    stack = repository.root / "Pulumi.staging.yaml"
+    before = stack.read_text()
+    stack.write_text(before.replace("{protect: true, softDeleteDays", "{softDeleteDays"))
+    try:
+        said = repository.run("make", "report", "STACK=staging", code=2)
+    finally:
+        stack.write_text(before)
+    assert "Forbidden by 1 policy violation" in said
+    report = (repository.root / ".build/reports/staging.md").read_text()
+    assert "forbidden by `data-protected` for `storage-artifacts`" in report
+    assert "lowered: `job-in-a-network` `mandatory` → `advisory`" in report
+    assert not (repository.root / ".build/reports/staging.approval.json").exists()
 
 
 def test_a_repository_of_the_same_name_is_another_one(repository: Repository) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "policy"), str(Path(__file__).parent)]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import cases  # noqa: E402
 from pulumi_policy import (  # noqa: E402
@@ -28,8 +28,8 @@ from pulumi_policy.proxy import (  # noqa: E402
     unknown_checking_proxy,
 )
 
-from guardrails import pack  # noqa: E402
-from guardrails.policy import load  # noqa: E402
+from vertex_training.guardrails import pack  # noqa: E402
+from vertex_training.guardrails.policy import load  # noqa: E402
 
 SERVED: Final = [pack.to_sdk_policy(policy) for policy in load()]
 UNKNOWN: Final = cases.Declared(

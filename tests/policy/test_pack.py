@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from guardrails.policy import load
 from tests.conftest import Checkout
 from tests.policy import cases
+from vertex_training.guardrails.policy import load
 from vertex_training.localcloud.gcp import schema
 
 HERE: Final = Path(__file__).parent
@@ -59,6 +59,29 @@ def test_the_sdk_serves_the_policies_with_the_answers_they_give_here(
 
 def test_an_unknown_value_passes_in_a_preview(answers: dict[str, Any]) -> None:
     assert answers["unknown"] == {}
+
+
+def test_a_policy_of_a_repository_is_served_beside_ours(tmp_path: Path) -> None:
+    """The one of the page, in a folder as `policy/` of a repository is."""
+    page = (cases.ROOT / "docs" / "policies.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "names.py").write_text(code)
+    (tmp_path / "__main__.py").write_text(
+        "import names\n"
+        "from vertex_training.guardrails import pack, policy\n"
+        "served = {each.name for each in map(pack.to_sdk_policy, policy.load())}\n"
+        "wrong = policy.Resource('gcp:storage/bucket:Bucket', 'b', {'name': 'x'}, 'prod')\n"
+        "print(len(served), policy.POLICIES['acme-names'].violations(wrong))\n"
+    )
+    ran = subprocess.run(
+        [PYTHON, tmp_path],
+        env={"PYTHONPATH": str(cases.ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f'{len(load()) + 1} ["its name begins otherwise.')
 
 
 @pytest.mark.e2e

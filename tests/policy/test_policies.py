@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from guardrails.policy import UNKNOWN, Resource, load
 from tests.policy import cases
+from vertex_training.guardrails.policy import UNKNOWN, Resource, load
 
 POLICIES: Final = {policy.id: policy for policy in load()}
 

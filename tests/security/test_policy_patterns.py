@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from guardrails.policy import Resource, load, matches_path
 from tests.policy import cases
+from vertex_training.guardrails.policy import Resource, load, matches_path
 
 POLICIES: Final = {policy.id: policy for policy in load()}
 DIGEST: Final = "sha256:" + "0" * 64

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from guardrails.policy import Resource, load
+from vertex_training.guardrails.policy import Resource, load
 from vertex_training.infra.customjob.rules.job import Job
 from vertex_training.infra.customjob.rules.task.secrets import secret_in_args, secret_in_env
 from vertex_training.infra.customjob.secret_patterns import redacted

@@ -14,12 +14,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tools.generate import generated
+from vertex_training.guardrails.policy import NOT_IN_STACKS, Policy, load
+
 ROOT: Final = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "policy"))
-
-from guardrails.policy import NOT_IN_STACKS, Policy, load  # noqa: E402 - needs the path above
-from tools.generate import generated  # noqa: E402
-
 TARGET: Final = ROOT / "docs" / "policies.md"
 TITLES: Final = {
     "grants": "Who may do what",
@@ -42,6 +40,9 @@ the team would not.
 .venv/bin/vt local shell -c 'pulumi preview -s dev --policy-pack policy \\
     --policy-pack-config policy/levels.dev.json'
 ```
+
+The policies are a part of the package (`vertex_training/guardrails/`). A folder `policy/` serves
+them, here and in every [repository of one's own](new-repository.md).
 
 Policies need no Pulumi Cloud. A violation of a mandatory policy fails the preview with exit code 1,
 after all violations are listed; `pulumi up` stops before it changes the resource. A value that a
@@ -74,9 +75,24 @@ apply to all other stacks. Levels are `advisory`, `mandatory` and `disabled`.
 name with `..` matches nothing. `accounts` lists addresses in full. A policy sees one resource
 at a time: it judges an account by its address, `NAME-STACK@PROJECT`, not by its rights.
 
-**Adding a policy.** Write a function with `@policy` in `policy/guardrails/`, add a wrong resource
-to `tests/policy/cases.yaml`, and run `python -m tools.generate.policies_doc`, which writes this
-page.
+**A policy of one's own.** A repository adds it in its folder `policy/`, in a module that
+`__main__.py` imports:
+
+```python
+from vertex_training.guardrails.policy import policy, text
+
+
+@policy("acme-names", "low", why="Invoices are sorted by it.", url="https://acme.example/names")
+def bucket_name(resource, settings):
+    "Names of buckets begin with acme-."
+    if resource.type == "gcp:storage/bucket:Bucket":
+        if not text(resource.props, "name").startswith("acme-"):
+            yield "its name begins otherwise. Hint: so does the project's id"
+```
+
+**Adding a policy to the package.** Write a function with `@policy` in
+`vertex_training/guardrails/`, add a wrong resource to `tests/policy/cases.yaml`, and run
+`python -m tools.generate.policies_doc`, which writes this page.
 
 CIS GCP: CIS Google Cloud Platform Foundation Benchmark, version 2.0. CKV: checks of Checkov with
 the same aim.

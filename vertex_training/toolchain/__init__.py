@@ -5,11 +5,12 @@
 ``layout``        paths of the checkout, its virtual environment and the cache
 ``console``       progress, subprocesses, and the exceptions of this package
 ``cache``         the cache outside of the checkout: lock and atomic writes
-``python_env``    uv, the virtual environments, the pinned packages
+``python_env``    uv, the virtual environment, the pinned packages
+``policy_env``    the environment of the policy pack
 ``pulumi_cli``    the three sources of a ``pulumi``
 ``releases``      official archives, compared with their pinned SHA-256
 ``build``         builds the engine from source
-``installed``     ``vt setup``: a ``pulumi`` beside the installed package
+``installed``     ``vt setup``: the same beside the installed package
 ====================  ===================================================================
 
 ``offline_engine/`` pins the modules of the engine, and has the stand-in Python language host.

@@ -1,4 +1,4 @@
-"""``vt setup``: a ``pulumi`` with its plugins beside the installed package."""
+"""``vt setup``: ``pulumi``, its plugins and the policy pack's packages beside this package."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 from vertex_training.toolchain.cache import lock
 from vertex_training.toolchain.console import step
 from vertex_training.toolchain.layout import PLUGINS, Layout
+from vertex_training.toolchain.policy_env import find_uv, install_policy_packages, is_whole
 from vertex_training.toolchain.pulumi_cli import (
     Pulumi,
     check_source,
@@ -17,7 +18,7 @@ from vertex_training.toolchain.pulumi_cli import (
 
 
 def installed_pulumi(layout: Layout, source: str) -> Pulumi | None:
-    """The ``pulumi`` of the environment, if it is whole and as this version installs it."""
+    """The ``pulumi`` of the environment, if all of it is whole and as this version installs it."""
     try:
         record = json.loads(layout.stamp.read_text())
         digest = record.pop("digest")
@@ -25,17 +26,19 @@ def installed_pulumi(layout: Layout, source: str) -> Pulumi | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None  # none, or one that another version recorded
     commands = [layout.bin / name for name in ("pulumi", *PLUGINS)]
-    whole = all(os.access(command, os.X_OK) for command in commands)
+    whole = is_whole(layout) and all(os.access(command, os.X_OK) for command in commands)
     return found if whole and digest == layout.inputs_digest(source) else None
 
 
 def install_pulumi(layout: Layout, source: str) -> Pulumi:
-    """Put ``pulumi`` and its plugins into the environment; does nothing where they are.
+    """Put ``pulumi``, its plugins and the policy pack's packages into the environment.
+
+    Does nothing where they are.
 
     ``source`` is what VT_PULUMI_SOURCE says: auto, path, official or build.
 
     Raises:
-        SetupError: no source works; it lists each with its reason.
+        SetupError: no source works, or the packages cannot be had; with the reasons.
     """
     check_source(source)
     with lock(layout.toolchain):
@@ -48,6 +51,8 @@ def install_pulumi(layout: Layout, source: str) -> Pulumi:
         if layout.deploy:
             with step("gcp plugin") as current:
                 current.note = install_gcp_plugin(layout)
+        with step("policy pack") as current:
+            current.note = install_policy_packages(layout, find_uv(layout))
         record = {"digest": layout.inputs_digest(source), **found.as_record()}
         layout.stamp.write_text(json.dumps(record, indent=2) + "\n")
     return found

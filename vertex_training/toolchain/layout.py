@@ -23,15 +23,16 @@ PLUGINS: Final = (
 ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
 SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 
-#: Inputs of an installed ``pulumi``, besides this package's code. A change makes it out of date.
-PULUMI_SOURCES: Final = (
+#: Inputs of what ``vt setup`` installs, besides this package's code. A change makes it out of date.
+SETUP_SOURCES: Final = (
     "vertex_training/toolchain/offline_engine/go.mod",
     "vertex_training/toolchain/offline_engine/go.sum",
     "vertex_training/toolchain/offline_engine/pulumi-language-python",
+    "vertex_training/toolchain/policy.txt",
     "vertex_training/toolchain/releases.sha256",
 )
 #: Inputs of ``make setup`` in a checkout, likewise.
-INSTALL_SOURCES: Final = ("requirements/policy.txt", "pyproject.toml", *PULUMI_SOURCES)
+INSTALL_SOURCES: Final = ("pyproject.toml", *SETUP_SOURCES)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Layout:
 
     @property
     def policy_requirements(self) -> Path:
-        return self.root / "requirements" / "policy.txt"
+        return self.package / "policy.txt"
 
     @property
     def tools(self) -> Path:
@@ -138,7 +139,7 @@ class Layout:
     def inputs_digest(self, pulumi_source: str) -> str:
         """Digest of all inputs of an installation; compared with the one in the stamp."""
         own_code = sorted(Path(__file__).parent.glob("*.py"))
-        names = PULUMI_SOURCES if self.environment else INSTALL_SOURCES
+        names = SETUP_SOURCES if self.environment else INSTALL_SOURCES
         files = [*(self.root / name for name in names), *own_code]
         if not self.environment:
             files.insert(0, self.requirements)

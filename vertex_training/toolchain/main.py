@@ -13,12 +13,12 @@ from typing import Any, Final
 from vertex_training.toolchain.cache import lock
 from vertex_training.toolchain.console import SetupError, step
 from vertex_training.toolchain.layout import PLUGINS, Layout
+from vertex_training.toolchain.policy_env import install_policy_packages, is_whole
 from vertex_training.toolchain.pulumi_cli import check_source, ensure_pulumi, install_gcp_plugin
 from vertex_training.toolchain.python_env import (
     ensure_uv,
     ensure_venv,
     install_packages,
-    install_policy_packages,
 )
 
 INTERRUPTED: Final = 130
@@ -77,7 +77,7 @@ def install(layout: Layout, source: str) -> None:
         with step("packages") as current:
             current.note = install_packages(uv, layout)
         with step("policy pack") as current:
-            current.note = install_policy_packages(uv, layout)
+            current.note = install_policy_packages(layout, uv)
         with step("pulumi") as current:
             pulumi = ensure_pulumi(layout, source)
             current.note = f"{pulumi.version}, {pulumi.engine}"
@@ -97,8 +97,7 @@ def installation_record(layout: Layout, source: str) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     commands = [layout.bin / name for name in ("python", "vt", "pulumi", *PLUGINS)]
-    commands.append(layout.policy_venv / "bin" / "python")
-    whole = all(os.access(command, os.X_OK) for command in commands)
+    whole = is_whole(layout) and all(os.access(command, os.X_OK) for command in commands)
     current = whole and record.get("digest") == layout.inputs_digest(source)
     return record if current else None
 

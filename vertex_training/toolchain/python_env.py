@@ -79,7 +79,7 @@ def ensure_venv(uv: Path, layout: Layout) -> str:
         except SubprocessError:
             pass  # a broken environment (its Python is gone) is replaced below
     command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, layout.venv]
-    _uv("creating .venv", command, layout)
+    run_installer("creating .venv", command, layout)
     return f"Python {read_output([layout.python, '-c', script])}, new"
 
 
@@ -87,29 +87,25 @@ def install_packages(uv: Path, layout: Layout) -> str:
     """Install exactly the pinned packages by hash into .venv, and this project as editable."""
     python = ["--python", layout.python]
     sync = [uv, "pip", "sync", "--quiet", *python, "--require-hashes", layout.requirements]
-    _uv("installing packages", sync, layout)
+    run_installer("installing packages", sync, layout)
     # The compat mode is a plain path entry: type checkers follow it, and it does not slow start-up.
     editable = [uv, "pip", "install", "--quiet", *python, "--no-deps", "--no-build-isolation"]
     editable += ["--config-settings", "editable_mode=compat", "--editable", layout.root]
-    _uv("installing this project", editable, layout)
-    return f"{_count(layout.requirements)} packages by hash, and this project (editable)"
+    run_installer("installing this project", editable, layout)
+    return f"{count_pins(layout.requirements)} packages by hash, and this project (editable)"
 
 
-def install_policy_packages(uv: Path, layout: Layout) -> str:
-    """Install exactly the pinned packages of the policy pack by hash into its environment."""
-    python = layout.policy_venv / "bin" / "python"
-    command = [uv, "venv", "--quiet", "--clear", "--python", layout.python, layout.policy_venv]
-    _uv("creating .venv/policy", command, layout)
-    sync = [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes"]
-    _uv("installing the policy pack's packages", [*sync, layout.policy_requirements], layout)
-    return f"{_count(layout.policy_requirements)} packages by hash, in an environment of their own"
-
-
-def _count(requirements: Path) -> int:
+def count_pins(requirements: Path) -> int:
+    """How many packages a compiled requirements file pins."""
     return len(re.findall(r"^[a-z0-9].*==", requirements.read_text(), re.MULTILINE))
 
 
-def _uv(what: str, command: list[str | Path], layout: Layout) -> None:
+def run_installer(what: str, command: list[str | Path], layout: Layout) -> None:
+    """Run uv, venv or pip; it takes the environment that ``command`` names.
+
+    Raises:
+        SetupError: it failed, with its last lines.
+    """
     environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "UV_PYTHON")}
     environment |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1"}
     try:

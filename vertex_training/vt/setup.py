@@ -1,4 +1,4 @@
-"""``vt setup``: install pulumi beside vt. Exit code: 0 installed, 1 not, 130 interrupted."""
+"""``vt setup``: pulumi and policies beside vt. Exit code: 0 installed, 1 not, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ Releases = Annotated[
 def setup(check: Check = False, deploy: Deploy = False, releases: Releases = None) -> None:
     """Install pulumi and its plugins beside vt, in the same virtual environment.
 
+    The packages of the policy pack get an environment inside of it, each by its hash.
+
     From PATH, from the official release, or built with Go, whichever works first. In a checkout of
     this project `make setup` does it. Environment: VT_CACHE_DIR (what is downloaded or built is
     kept there), VT_PULUMI_SOURCE=auto|path|official|build.
@@ -47,7 +49,7 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
         print_line(error)
         raise typer.Exit(1) from None
     if found is None:
-        print_line("setup: pulumi is missing here, or out of date. Hint: vt setup")
+        print_line("setup: pulumi or the policies are missing here, or out of date. Hint: vt setup")
         raise typer.Exit(1)
     print_line(f"pulumi {found.version}: {found.engine}")
     print_line(f"Python language host: {found.language_host}")

@@ -87,7 +87,7 @@ QUESTIONS: Final = {
     "Where are the engine's events parsed?": ("vertex_training/vt/engine/events.py", "diagnostic"),
     "When does an approval no longer hold?": ("vertex_training/vt/deploy/decision.py", "digest"),
     "Where is the policy on access to buckets?": (
-        "policy/guardrails/buckets.py",
+        "vertex_training/guardrails/buckets.py",
         "bucket-uniform-access",
     ),
     "Why does a job have four inputs?": ("docs/adr/0014-a-job-has-few-properties.md", "inputs"),

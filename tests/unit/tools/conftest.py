@@ -17,7 +17,7 @@ def checkout(tmp_path: Path) -> Layout:
     root = tmp_path / "checkout"
     for name, text in {
         "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
-        "requirements/policy.txt": "",
+        "vertex_training/toolchain/policy.txt": "",
         "pyproject.toml": "",
         "vertex_training/toolchain/offline_engine/go.mod": GO_MOD,
         "vertex_training/toolchain/offline_engine/go.sum": "",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain import installed, layout, pulumi_cli, releases
+from vertex_training.toolchain import installed, layout, policy_env, pulumi_cli, releases
 from vertex_training.toolchain.console import SetupError
 from vertex_training.toolchain.installed import install_pulumi, installed_pulumi
 from vertex_training.toolchain.layout import PLUGINS, Layout
@@ -19,9 +22,14 @@ FOUND = Pulumi("path", "3.259.0", "/usr/bin/pulumi, official", "official")
 
 @pytest.fixture
 def environment(checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
-    """A virtual environment with the package in a folder with a space; no source works."""
+    """A virtual environment with the package in a folder with a space; no source works.
+
+    The policy pack needs no packages here, so that its environment is made without a network.
+    """
     found = dataclasses.replace(checkout, environment=tmp_path / "an environment")
-    found.bin.mkdir(parents=True)
+    make = [sys.executable, "-m", "venv", "--without-pip", str(found.environment)]
+    subprocess.run(make, check=True)
+    (found.bin / "uv").symlink_to(Path(sys.executable).with_name("uv"))
     monkeypatch.setattr(installed, "ensure_pulumi", lambda *_: FOUND)
     return found
 
@@ -40,7 +48,10 @@ def test_what_was_installed_is_not_installed_again(environment: Layout) -> None:
     assert environment.stamp.parent == environment.environment
 
 
-@pytest.mark.parametrize("what", ["command", "source", "pin", "record", "shape"])
+@pytest.mark.parametrize(
+    "what",
+    ["command", "source", "pin", "record", "shape", "policies", "package", "pin of policies"],
+)
 def test_what_changed_is_installed_anew(environment: Layout, what: str) -> None:
     put_commands(environment)
     install_pulumi(environment, "auto")
@@ -48,12 +59,75 @@ def test_what_changed_is_installed_anew(environment: Layout, what: str) -> None:
         (environment.bin / "pulumi-language-python").unlink()
     if what == "pin":
         (environment.offline_engine / "go.sum").write_text("changed\n")
+    if what == "policies":
+        shutil.rmtree(environment.policy_venv)
+    if what == "package":
+        link = link_of(environment)
+        link.unlink()
+        link.symlink_to(environment.root / "elsewhere")
+    if what == "pin of policies":
+        environment.policy_requirements.write_text("# changed\n")
     if what == "record":
         environment.stamp.write_text('{"digest": ')
     if what == "shape":
         environment.stamp.write_text("[]")
     source = "path" if what == "source" else "auto"
     assert installed_pulumi(environment, source) is None
+    put_commands(environment)
+    install_pulumi(environment, source)
+    assert installed_pulumi(environment, source) == FOUND
+    assert (environment.offline_engine / "go.mod").exists()  # a link is not cleared through
+
+
+def link_of(place: Layout) -> Path:
+    """What policies import this package by."""
+    [folder] = place.policy_venv.glob("lib/python*/site-packages")
+    return folder / "vertex_training"
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_policies_see_this_package_and_no_other_of_the_environment(
+    environment: Layout, installer: str
+) -> None:
+    package = environment.root / "vertex_training"
+    (package / "__init__.py").write_text("")
+    [folder] = environment.venv.glob("lib/python*/site-packages")
+    (folder / "newer_protobuf.py").write_text("")
+    uv = policy_env.find_uv(environment) if installer == "uv" else None
+    policy_env.install_policy_packages(environment, uv)
+    assert policy_env.is_whole(environment)
+    assert link_of(environment).resolve() == package.resolve()
+    python = environment.policy_venv / "bin" / "python"
+    for name, code in (("vertex_training", 0), ("newer_protobuf", 1)):
+        done = subprocess.run(
+            [python, "-c", f"import {name}"], cwd="/", capture_output=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+
+
+def test_a_pin_that_cannot_be_had_is_named_and_nothing_counts_as_installed(
+    environment: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_commands(environment)
+    pin = f"no-such==1 --hash=sha256:{'0' * 64}\n"
+    environment.policy_requirements.write_text(pin)
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    with pytest.raises(SetupError, match=r"(?s)the policy pack's packages failed.*no-such"):
+        install_pulumi(environment, "auto")
+    assert installed_pulumi(environment, "auto") is None
+
+
+def test_a_uv_that_is_too_old_or_broken_is_passed_over(
+    environment: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (environment.bin / "uv").unlink()
+    folder = tmp_path / "path"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin:/bin")
+    for said in ("echo uv 0.4.9", "exit 1"):
+        (folder / "uv").write_text(f"#!/bin/sh\n{said}\n")
+        (folder / "uv").chmod(0o755)
+        assert policy_env.find_uv(environment) is None
 
 
 def test_a_python_of_the_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

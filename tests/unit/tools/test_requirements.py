@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-COMPILED = sorted((Path(__file__).resolve().parents[3] / "requirements").glob("*.txt"))
+ROOT = Path(__file__).resolve().parents[3]
+COMPILED = sorted(
+    [*(ROOT / "requirements").glob("*.txt"), ROOT / "vertex_training/toolchain/policy.txt"]
+)
 
 
 @pytest.mark.parametrize("file", COMPILED, ids=lambda file: file.name)

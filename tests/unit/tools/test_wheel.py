@@ -63,5 +63,21 @@ def test_the_wheel_asks_for_what_the_package_imports_and_the_local_cloud_for_mor
     ]
 
 
+def test_the_wheel_has_the_policies_and_the_pins_of_what_serves_them(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """They need the standard library alone: the pack's environment has none of our packages."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    load = "from vertex_training.guardrails.policy import load; print(len(load()))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", load],
+        cwd="/", env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20
+    pins = (tmp_path / "vertex_training" / "toolchain" / "policy.txt").read_text()
+    assert re.search(r"^pulumi-policy==\S+ \\$", pins, re.MULTILINE)
+
+
 def test_the_same_files_make_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert build(tmp_path).read_bytes() == wheel.read_bytes()

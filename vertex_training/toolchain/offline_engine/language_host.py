@@ -20,7 +20,7 @@ that day, change, the first three in ``vertex_training/toolchain``:
 - ``build.py``: delete it, except for ``go_environment``, which actionlint uses;
 - ``layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
   ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
-  ``INSTALL_SOURCES``;
+  ``SETUP_SOURCES``;
 - ``vertex_training/localcloud/orphaned_plugins.py``: ``language_host`` in the names of plugins;
 - ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
 - the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the

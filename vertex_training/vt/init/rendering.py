@@ -71,6 +71,8 @@ _FILES: Final = (
     _Template("bootstrap/Pulumi.yaml", "bootstrap_project.yaml.j2"),
     _Template("bootstrap/__main__.py", "bootstrap_main.py.j2"),
     _Template("bootstrap/Pulumi.{}.yaml", "bootstrap_environment.yaml.j2", Kind.ONCE),
+    _Template("policy/PulumiPolicy.yaml", "policy_project.yaml.j2"),
+    _Template("policy/__main__.py", "policy_main.py.j2"),
     _Template("tools/report", "report.j2", executable=True),
     _Template("tools/releases.sha256", "releases.sha256.j2", Kind.ONCE),
     _Template("tools/foreground", "foreground.j2", executable=True),

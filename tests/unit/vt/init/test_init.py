@@ -140,7 +140,7 @@ def test_a_link_in_the_folder_is_not_written_through(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["jobs"]
 
 
-@pytest.mark.parametrize("at", range(1, 34))
+@pytest.mark.parametrize("at", range(1, 36))
 def test_a_kill_at_any_write_is_completed_or_undone_by_the_next_run(
     at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

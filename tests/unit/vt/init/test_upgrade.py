@@ -54,6 +54,37 @@ def test_a_newer_release_is_shown_and_written_only_when_asked(root: Path, newer:
     assert "your edits aside" in vt("upgrade", str(root))
 
 
+def test_a_repository_made_before_there_were_policies_is_offered_them(
+    tmp_path: Path, newer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its stack files stay: they say what is lowered, and a person decides it."""
+    today = rendering._FILES
+    makefile = (newer / "makefile.j2").read_text()
+    monkeypatch.setattr(
+        rendering, "_FILES", [row for row in today if not row.path.startswith("policy/")]
+    )
+    (newer / "makefile.j2").write_text(makefile.replace(" $(POLICIES)", ""))
+    monkeypatch.setattr(offering, "version", lambda _: "0.1.0")
+    root = made(tmp_path / "older", "--name", "acme")
+    mine = (root / "Makefile").read_text() + "\nours:\n\t@true\n"
+    assert "$(POLICIES)" not in mine
+    (root / "Makefile").write_text(mine)
+    stack = (root / "Pulumi.dev.yaml").read_bytes()
+    monkeypatch.setattr(rendering, "_FILES", today)
+    (newer / "makefile.j2").write_text(makefile)
+    monkeypatch.setattr(offering, "version", lambda _: "9.0.0")
+    said = vt("upgrade", str(root), "--write")
+    assert "+++ policy/PulumiPolicy.yaml" in said
+    after = (root / "Makefile").read_text()
+    for verb in ("./tools/report", "/vt deploy", "/vt review", "/vt up"):
+        lines = [line for line in after.splitlines() if verb in line]
+        assert lines
+        assert all("$(POLICIES)" in line for line in lines), verb
+    assert after.endswith("ours:\n\t@true\n")
+    assert (root / "policy/__main__.py").exists()
+    assert (root / "Pulumi.dev.yaml").read_bytes() == stack
+
+
 def test_edits_stay_and_jobs_are_never_touched(root: Path, newer: Path) -> None:
     """A changed job would be submitted anew."""
     edit(newer, "makefile.j2", "pytest -q", "pytest -q --no-header")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import Resource, items, policy
+from vertex_training.guardrails.policy import Resource, items, policy
 
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")

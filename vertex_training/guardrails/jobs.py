@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import (
+from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
     Resource,
     items,

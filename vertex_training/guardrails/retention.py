@@ -6,9 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.buckets import BUCKET
-from guardrails.policy import REHEARSAL_STACKS, Resource, Unknown, items, nested, policy
-from guardrails.registry import REPOSITORY
+from vertex_training.guardrails.buckets import BUCKET
+from vertex_training.guardrails.policy import (
+    REHEARSAL_STACKS,
+    Resource,
+    Unknown,
+    items,
+    nested,
+    policy,
+)
+from vertex_training.guardrails.registry import REPOSITORY
 
 DAY: Final = 24 * 3600
 LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import Resource, Unknown, items, policy, text
+from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
 
 #: Types of resources that grant roles.
 IAM_TYPE: Final = re.compile(r"/\w*[iI][aA][mM](Member|Binding|Policy):")

@@ -122,7 +122,7 @@ def policy(
 def load() -> tuple[Policy, ...]:
     """Import all subjects and return their policies, in the order of ``SUBJECTS``."""
     for subject in SUBJECTS:
-        importlib.import_module(f"guardrails.{subject}")
+        importlib.import_module(f"{__package__}.{subject}")
     return tuple(POLICIES.values())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.buckets import REGION
-from guardrails.policy import (
+from vertex_training.guardrails.buckets import REGION
+from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
     Resource,
     Unknown,

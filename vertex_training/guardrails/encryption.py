@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.buckets import BUCKET
-from guardrails.jobs import SPECS, job_spec
-from guardrails.policy import Resource, Unknown, mapping, nested, policy, text
-from guardrails.registry import REPOSITORY
+from vertex_training.guardrails.buckets import BUCKET
+from vertex_training.guardrails.jobs import SPECS, job_spec
+from vertex_training.guardrails.policy import Resource, Unknown, mapping, nested, policy, text
+from vertex_training.guardrails.registry import REPOSITORY
 
 SECRET: Final = "gcp:secretmanager/secret:Secret"
 TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"

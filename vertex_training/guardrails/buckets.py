@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from guardrails.policy import REHEARSAL_STACKS, Resource, Unknown, is_or_unknown, policy, text
+from vertex_training.guardrails.policy import (
+    REHEARSAL_STACKS,
+    Resource,
+    Unknown,
+    is_or_unknown,
+    policy,
+    text,
+)
 from vertex_training.infra.naming import CONTROL, STAGING, Names, is_local
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"

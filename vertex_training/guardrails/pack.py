@@ -17,7 +17,7 @@ from pulumi_policy.proxy import (  # pyright: ignore[reportMissingImports]
     UnknownValueError,
 )
 
-from guardrails.policy import UNKNOWN, Policy, Resource, load
+from vertex_training.guardrails.policy import UNKNOWN, Policy, Resource, load
 
 #: Name of the pack, as reports show it.
 NAME: Final = "training-guardrails"
