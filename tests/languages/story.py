@@ -71,19 +71,17 @@ class Program:
             time.sleep(0.1)
         raise AssertionError(f"the job is still {job.state}")
 
-    def left(self) -> list[str]:
-        """Ids of what is in the local cloud, but APIs: they stay on."""
+    def left(self, project: str = "local-training") -> list[str]:
+        """Ids of what is in a project of the local cloud, but APIs: they stay on."""
         store = Store(self.checkout.home / "cloud.sqlite")
-        return [
-            each.id for each in store.list(project="local-training") if "Service" not in each.type
-        ]
+        return [each.id for each in store.list(project=project) if "Service" not in each.type]
 
 
 @contextmanager
-def running(language: str, file: str, target: Path) -> Iterator[Program]:
-    """The example of a language, with a stack of its own."""
-    folder = target / language
-    shutil.copytree(EXAMPLES / language, folder)
+def running(source: Path, file: str, target: Path) -> Iterator[Program]:
+    """A copy of the program in ``source``, with a stack of its own."""
+    folder = target / source.name
+    shutil.copytree(source, folder)
     (folder / ".venv").symlink_to(ROOT / ".venv")
     found = Program(Checkout(folder, folder / ".vt-local"), folder / file)
     found.checkout.run("vt", "local", "start")

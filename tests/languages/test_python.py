@@ -9,7 +9,9 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    with story.running("python", "__main__.py", tmp_path_factory.mktemp("python")) as found:
+    with story.running(
+        story.EXAMPLES / "python", "__main__.py", tmp_path_factory.mktemp("python")
+    ) as found:
         yield found
 
 

@@ -9,7 +9,9 @@ pytestmark = [pytest.mark.timeout(600), story.needs("pulumi-language-yaml")]
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    with story.running("yaml", "Pulumi.yaml", tmp_path_factory.mktemp("yaml")) as found:
+    with story.running(
+        story.EXAMPLES / "yaml", "Pulumi.yaml", tmp_path_factory.mktemp("yaml")
+    ) as found:
         found.pulumi(f"package add $(command -v {story.PLUGIN})")
         yield found
 

@@ -38,8 +38,8 @@ class TrainingNetwork(pulumi.ComponentResource):
     """A network that jobs reach, by peering or by Private Service Connect interfaces.
 
     Makes the network, unless it is given, with what jobs need in it. Grants that another project's
-    owner must make are logged. Enables Compute Engine, Vertex AI and, for peering, Service
-    Networking.
+    owner must make are logged. Enables Compute Engine, Vertex AI, Resource Manager and, for
+    peering, Service Networking.
 
     Example::
 
@@ -87,7 +87,7 @@ class TrainingNetwork(pulumi.ComponentResource):
         super().__init__("vertex-training:index:TrainingNetwork", name, {}, opts)
         plan = stack.network
         assert plan is not None  # the mode is not none
-        needed = ["compute", "aiplatform"]
+        needed = ["compute", "aiplatform", "cloudresourcemanager"]
         needed += ["servicenetworking"] if plan.mode == "peering" else []
         needed += ["dns"] if stack.settings.network.dns_peering else []
         project, after = stack.settings.project, prerequisites(opts, arguments)

@@ -35,7 +35,7 @@ class GpuReservation(pulumi.ComponentResource):
     """Machines that are kept for jobs, shared with Vertex AI, and the grant to find them.
 
     They cost money from creation to deletion, used or not: a preview says how much. Enables Compute
-    Engine and Vertex AI.
+    Engine, Vertex AI and, for the grant, Resource Manager.
 
     Example::
 
@@ -77,7 +77,7 @@ class GpuReservation(pulumi.ComponentResource):
         stack = arguments.stack(raw, environment_name(named, arguments))
         super().__init__("vertex-training:index:GpuReservation", name, {}, opts)
         project, plan = stack.settings.project, stack.reservations[name]
-        needed = ("compute", "aiplatform")
+        needed = ("compute", "aiplatform", "cloudresourcemanager")
         apis = apis_of(self, name, project, needed, prerequisites(opts, arguments))
         program.declare_capacity(Scope(name, self), stack, apis)
         for line in stack.reservation_costs(datetime.datetime.now(tz=datetime.UTC)):

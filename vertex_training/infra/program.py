@@ -346,7 +346,8 @@ def declare_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
     if plan is None:
         return []
     peering = plan.mode == "peering"
-    after = [*apis.on("compute", *(["servicenetworking"] if peering else [])), apis.agent]
+    needed = ("compute", "cloudresourcemanager", *(["servicenetworking"] if peering else []))
+    after = [*apis.on(*needed), apis.agent]
     if host and host.manage_host:
         after.append(
             HostProject(
@@ -381,7 +382,7 @@ def declare_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
             project=stack.declared.project,
             plans=stack.reservations,
             grants=stack.reservation_grants,
-            after=[*apis.on("compute"), apis.agent],
+            after=[*apis.on("compute", "cloudresourcemanager"), apis.agent],
             opts=scope.opts,
         )
     ]
