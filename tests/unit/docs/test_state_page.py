@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from tests.fixture_project import ROOT
+from vertex_training.components import host
 from vertex_training.infra.customjob.google import intent_store
 from vertex_training.infra.customjob.kinds import TUNING_JOB
 from vertex_training.infra.customjob.protocol.ports import JOB_LABELS
@@ -22,6 +23,15 @@ def test_the_page_has_every_type_of_a_component_and_no_other() -> None:
     declared = [found for file in files for found in TYPE.findall(file.read_text())]
     assert sorted(declared) == re.findall(r"^\| `(vertextraining:[\w:]+)` \|", PAGE, re.MULTILINE)
     assert len(declared) == len(set(declared))
+
+
+def test_the_page_has_every_component_of_the_package() -> None:
+    files = (ROOT / "vertex_training" / "components").glob("*.py")
+    pattern = re.compile(r'__init__\("(vertex-training:index:\w+)"')
+    declared = [found for file in files for found in pattern.findall(file.read_text())]
+    pattern = re.compile(r"^\| `(vertex-training:index:\w+)` \|", re.MULTILINE)
+    assert sorted(declared) == pattern.findall(PAGE)
+    assert len(declared) == len(host.COMPONENTS)
 
 
 def test_the_provider_has_the_place_that_states_name() -> None:
