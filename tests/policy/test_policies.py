@@ -10,7 +10,8 @@ from typing import Any, Final
 import pytest
 
 from tests.policy import cases
-from vertex_training.guardrails.policy import UNKNOWN, Resource, load
+from vertex_training.guardrails.policy import POLICIES as REGISTERED
+from vertex_training.guardrails.policy import UNKNOWN, Resource, configure, load
 
 POLICIES: Final = {policy.id: policy for policy in load()}
 
@@ -88,6 +89,18 @@ def test_settings_change_what_a_policy_asks_for() -> None:
     key = POLICIES["own-key-where-required"]
     keyless = Resource("gcp:storage/bucket:Bucket", "b", {"location": "US-CENTRAL1"}, stack="prod")
     assert key.violations(keyless) == []
+
+
+def test_a_repository_gives_a_policy_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTERED, "job-in-a-network", REGISTERED["job-in-a-network"])
+    before = REGISTERED["job-in-a-network"].settings
+    configure("job-in-a-network", without=["training-mnist"])
+    assert REGISTERED["job-in-a-network"].settings == {**before, "without": ["training-mnist"]}
+    for wrong in ({"witout": []}, {"without": "all"}):
+        with pytest.raises(ValueError, match="job-in-a-network"):
+            configure("job-in-a-network", **wrong)
+    with pytest.raises(ValueError, match="no policy is called job-in-network; there are "):
+        configure("job-in-network", without=[])
 
 
 def with_one_value_unknown(value: Any) -> Iterator[Any]:

@@ -75,6 +75,13 @@ apply to all other stacks. Levels are `advisory`, `mandatory` and `disabled`.
 name with `..` matches nothing. `accounts` lists addresses in full. A policy sees one resource
 at a time: it judges an account by its address, `NAME-STACK@PROJECT`, not by its rights.
 
+**Settings of one's own.** A repository gives a policy other settings in its `policy/__main__.py`,
+before `pack.serve()`; a file of levels wins:
+
+```py
+policy.configure("job-in-a-network", without=["training-mnist"])
+```
+
 **A policy of one's own.** A repository adds it in its folder `policy/`, in a module that
 `__main__.py` imports:
 

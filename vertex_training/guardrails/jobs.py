@@ -195,7 +195,7 @@ def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> It
     "network's own controls.",
     url=f"{TRAINING}/using-private-ip",
     not_in=REHEARSAL_STACKS,
-    without=["training-titanic"],  # the sample: its data is public, and it calls nobody
+    without=[],
 )
 def job_in_a_network(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
     """A job is attached to a network: by peering or by a Private Service Connect interface."""

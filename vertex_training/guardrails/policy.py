@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import functools
 import importlib
@@ -124,6 +125,26 @@ def load() -> tuple[Policy, ...]:
     for subject in SUBJECTS:
         importlib.import_module(f"{__package__}.{subject}")
     return tuple(POLICIES.values())
+
+
+def configure(id_: str, **settings: Any) -> None:
+    """Give a policy other settings than the package's; levels in a file or a stack file win.
+
+    For the ``policy/__main__.py`` of a repository, before it serves.
+
+    Raises:
+        ValueError: there is no such policy or setting, or the value has another type.
+    """
+    known = {each.id: each for each in load()}
+    if id_ not in known:
+        raise ValueError(f"no policy is called {id_}; there are {', '.join(sorted(known))}")
+    found = known[id_]
+    for key, value in settings.items():
+        if key not in found.settings:
+            raise ValueError(f"{id_} has no setting {key}; it has {', '.join(found.settings)}")
+        if type(value) is not type(found.settings[key]):
+            raise ValueError(f"{id_}: {key} is a {type(found.settings[key]).__name__}")
+    POLICIES[id_] = dataclasses.replace(found, settings={**found.settings, **settings})
 
 
 def text(props: Mapping[str, Any] | Unknown | None, key: str) -> str:
