@@ -91,7 +91,7 @@ def _typed_dict(name: str, summary: str, fields: Any, docs: dict[str, str]) -> s
         kind = kind if field.is_required() else f"NotRequired[{kind}]"
         lines.append(f"    {key}: {kind}")
         if text := docs.get(key):
-            lines.append(textwrap.indent(f'"""{text}"""', "    "))
+            lines.append(textwrap.indent(f'"""{inspect.cleandoc(text)}"""', "    "))
     return "\n".join(lines)
 
 

@@ -325,7 +325,7 @@ class LimitsArgs(TypedDict):
     """The most all jobs of the stack may cost together, each once and until its timeout."""
     allow_unpriced: NotRequired[Input[bool]]
     """Whether a job without a known price may run. Its cost cannot be compared with a limit in
-        USD, so such a job is refused where there is one."""
+    USD, so such a job is refused where there is one."""
     regions: NotRequired[Input[Sequence[Input[str]]]]
     """Regions the stack may be in."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
@@ -436,7 +436,7 @@ class EnvironmentFields(TypedDict):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
-        of their own."""
+    of their own."""
     teams: NotRequired[Input[Mapping[str, Input[TeamArgs]]]]
     builders: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may build the stack's images on Google's machines."""
@@ -457,7 +457,7 @@ class EnvironmentFields(TypedDict):
     """Levels of rules of job files; an error stays one."""
     on_change: NotRequired[Input[str]]
     """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
-        next ``pulumi up`` submits the changed one."""
+    next ``pulumi up`` submits the changed one."""
     jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
     tuning: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
     """Tuning jobs: each runs many trials of one job."""
