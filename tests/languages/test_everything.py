@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).with_name("everything")
 def program(tmp_path_factory):
     target = tmp_path_factory.mktemp("everything")
     with story.running(PROGRAM, "Pulumi.yaml", target) as found:
-        found.pulumi(f"package add $(command -v {story.PLUGIN})")
+        found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
         yield found
 
 

@@ -12,14 +12,14 @@ def program(tmp_path_factory):
     target = tmp_path_factory.mktemp("typescript")
     with story.running(story.EXAMPLES / "typescript", "index.ts", target) as found:
         found.npm("install --no-audit --no-fund")
-        said = found.pulumi(f"package add $(command -v {story.PLUGIN})")
+        said = found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
         assert 'import * as vertex_training from "@pulumi/vertex-training";' in said
         yield found
 
 
 def test_a_wrong_argument_is_named_by_its_path(program):
     wrong = "deleteAfterDays: 30, softDeleteDays: 3"
-    path = "property buckets.models.softDeleteDays "
+    path = "buckets.models.softDeleteDays: "
     story.is_refused(program, "deleteAfterDays: 30", wrong, path)
 
 

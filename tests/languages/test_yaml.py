@@ -12,13 +12,13 @@ def program(tmp_path_factory):
     with story.running(
         story.EXAMPLES / "yaml", "Pulumi.yaml", tmp_path_factory.mktemp("yaml")
     ) as found:
-        found.pulumi(f"package add $(command -v {story.PLUGIN})")
+        found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
         yield found
 
 
 def test_a_wrong_argument_is_named_by_its_path(program):
     wrong = "deleteAfterDays: 30, softDeleteDays: 3"
-    path = "property buckets.models.softDeleteDays "
+    path = "buckets.models.softDeleteDays: "
     story.is_refused(program, "deleteAfterDays: 30", wrong, path)
 
 
@@ -28,8 +28,7 @@ def test_a_secret_is_refused_and_not_shown(program):
         program.file.write_text(f"{text}\nconfig: {{token: {{type: string, secret: true}}}}\n")
         program.pulumi("config set --secret token hunter2")
         said = program.pulumi("preview", expect=None)
-    assert "property project " in said
-    assert "is secret, and would stand in names, requests and the state in clear" in said
+    assert "project: is secret, and would stand in names, requests and the state in clear" in said
     assert "hunter2" not in said
 
 

@@ -90,7 +90,7 @@ class TrainingAccount(pulumi.ComponentResource):
         """
         arguments = Arguments(f"TrainingAccount '{name}'")
         given = arguments.named(args, (*FIELDS, *OTHERS))
-        access = {verb: dict(given.get(verb) or {}) for verb in ("reads", "writes", "secrets")}
+        access = {verb: arguments.mapping(given, verb) for verb in ("reads", "writes", "secrets")}
         raw = _config(name, given, access, arguments)
         stack = arguments.stack(raw, environment_name(given, arguments))
         super().__init__("vertex-training:index:TrainingAccount", name, {}, opts)

@@ -6,7 +6,13 @@ from typing import Final, NotRequired, Optional, TypedDict
 import pulumi
 from pulumi import Input, Output
 
-from vertex_training.components.declaring import apis_of, output_of, prerequisites
+from vertex_training.components.declaring import (
+    apis_of,
+    claim,
+    made_buckets,
+    output_of,
+    prerequisites,
+)
 from vertex_training.components.reading import Arguments, environment_name
 from vertex_training.components.sections import BucketArgs
 from vertex_training.infra import program
@@ -78,10 +84,11 @@ class TrainingBuckets(pulumi.ComponentResource):
         given = arguments.named(args, (*FIELDS, *OTHERS))
         raw = arguments.section(Settings, given, FIELDS)
         key = given.get("encryption_key")
-        if isinstance(known := arguments.known(key, ("encryption_key",)), str):
+        if (known := arguments.known(key, ("encryption_key",))) is not None:
             raw["encryption"] = {"key": known, "covers": ["buckets"]}
             arguments.alias(("encryption_key",), ("encryption", "key"))
         stack = arguments.stack(raw, environment_name(given, arguments))
+        claim(arguments, buckets=made_buckets(stack))
         super().__init__("vertex-training:index:TrainingBuckets", name, {}, opts)
         settings = stack.settings
         apis = apis_of(self, name, settings.project, ["storage"], prerequisites(opts, arguments))

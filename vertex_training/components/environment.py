@@ -6,7 +6,7 @@ from typing import Final, NotRequired, Optional
 import pulumi
 from pulumi import Input, Output
 
-from vertex_training.components.declaring import prerequisites
+from vertex_training.components.declaring import claim, made_buckets, prerequisites
 from vertex_training.components.reading import Arguments, environment_name
 from vertex_training.components.sections import EnvironmentFields
 from vertex_training.infra import program
@@ -80,6 +80,8 @@ class TrainingEnvironment(pulumi.ComponentResource):
         raw = arguments.section(Settings, given, (*FIELDS, *PLACE))
         stack = arguments.stack(raw, environment_name(given, arguments))
         requests = _requests(stack, arguments)
+        jobs = [request.submission for request in requests.values()]
+        claim(arguments, jobs=jobs, buckets=made_buckets(stack))
         super().__init__("vertex-training:index:TrainingEnvironment", name, {}, opts)
         program.log_advice(stack, requests)
         after = prerequisites(opts, arguments)

@@ -19,7 +19,7 @@ import vertex_training.components.shared_status  # noqa: F401 - before Pulumi's 
 # isort: split
 import pulumi
 import pulumi.provider
-from pulumi.errors import InputPropertiesError, InputPropertyErrorDetails
+from pulumi.errors import InputPropertiesError
 from pulumi.provider.experimental.component import ComponentProvider
 
 from vertex_training.components.account import TrainingAccount
@@ -31,7 +31,6 @@ from vertex_training.components.reading import ArgumentsError
 from vertex_training.components.reservation import GpuReservation
 from vertex_training.infra.components.training import Training
 from vertex_training.infra.engine import HOSTED
-from vertex_training.infra.errors import Problem, dotted
 
 NAME: Final = "vertex-training"
 COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
@@ -61,8 +60,8 @@ class Host(ComponentProvider):
         """Make a component with ``inputs`` as they were given.
 
         The base class would first judge required properties and nested types, by its own messages.
-        Mistakes go to the engine as it asks for them, each with the path of its property; nothing
-        was declared then.
+        All mistakes go to the engine in one text, as in Python, each with the path of its property;
+        nothing was declared then.
         """
         self.validate_resource_type(NAME, resource_type)
         kind = resource_type.rpartition(":")[2]
@@ -71,8 +70,8 @@ class Host(ComponentProvider):
         try:
             component = self._components[kind](name, inputs, options)  # type: ignore[call-arg]
         except ArgumentsError as failed:
-            details = [_detail(problem) for problem in failed.problems]
-            raise InputPropertiesError(failed.headline, details) from None
+            # Not as a list of properties: the engine shows the value of each, also what is secret.
+            raise InputPropertiesError(str(failed), []) from None
         finally:
             HOSTED.reset(token)
         state = self.get_state(component, self._component_defs[kind])
@@ -110,18 +109,11 @@ def _for_all_languages(schema: Any) -> Any:
     return found
 
 
-def _detail(problem: Problem) -> InputPropertyErrorDetails:
-    """A mistake as the engine shows it: the path of the property, then what is wrong."""
-    text = str(problem)
-    path = dotted(problem.path)
-    return {"property_path": path, "reason": text.removeprefix(f"{path}: ")}
-
-
 def main() -> None:
     """Serve the components to the engine that started this process."""
     if len(sys.argv) < 2:
         sys.exit(
             f"{os.path.basename(sys.argv[0])} is a plugin, which pulumi starts: "
-            "pulumi package add $(command -v pulumi-resource-vertex-training)"
+            'pulumi package add "$(command -v pulumi-resource-vertex-training)"'
         )
     pulumi.provider.main(Host(), sys.argv[1:])

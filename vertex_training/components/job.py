@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NotRequired, Optional
@@ -9,7 +10,7 @@ from typing import Any, Final, NotRequired, Optional
 import pulumi
 from pulumi import Input, Output
 
-from vertex_training.components.declaring import prerequisites
+from vertex_training.components.declaring import claim, prerequisites
 from vertex_training.components.reading import Arguments, environment_name
 from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.infra import program
@@ -27,6 +28,8 @@ from vertex_training.infra.stack_rules import files
 FIELDS: Final = tuple(JobFields.__annotations__)
 SETTINGS: Final = ("project", "region", "labels", "limits")
 OTHERS: Final = ("environment", "file", "spec", "control_bucket")
+#: https://docs.cloud.google.com/storage/docs/buckets#naming
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Output -> its name among the outputs of a stack.
 OUTPUTS: Final = {
     "job_name": "name",
@@ -134,6 +137,7 @@ class TrainingJob(pulumi.ComponentResource):
         bucket = _control_bucket(given, arguments)
         labels = arguments.section(Settings, given, ("labels",)).get("labels", {})
         request = _request(name, given, environment, options, arguments)
+        claim(arguments, jobs=[request.submission])
         super().__init__("vertex-training:index:TrainingJob", name, {}, opts)
         training = Training(
             name,
@@ -160,7 +164,13 @@ def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str
         arguments.add([Problem("missing", hint=hint, path=("controlBucket",))])
         return ""
     known = arguments.known(bucket, ("control_bucket",))
-    return bucket if known is None else str(known)
+    if known is None:
+        return bucket
+    if isinstance(known, str) and _BUCKET.fullmatch(known):
+        return known
+    hint = "the name alone, without gs://: TrainingBuckets.control"
+    arguments.add([Problem("must be the name of a bucket", str(known), hint, ("controlBucket",))])
+    return ""
 
 
 def _options(

@@ -70,6 +70,9 @@ class _Schema(Schema[AnySection]):
         return f"give {_spelled(dotted(path[-1:]))}"
 
 
+_NOT_KNOWN: Final = "is not known before another resource was made"
+#: Of an environment's name, which ends names and is a label.
+_ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 #: How arguments are read.
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
@@ -106,15 +109,31 @@ class Arguments:
 
     def named(self, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
         """The arguments that are given, by their names in Python; unknown ones are problems."""
+        if not isinstance(given, Mapping):
+            what = f"the arguments are a {type(given).__name__}"
+            self.problems.append(Problem(what, hint="give a dict by names of arguments"))
+            return {}
         names = {_spelled(name): name for name in known}
         found: dict[str, Any] = {}
         for key, value in given.items():
             name = key if key in known else names.get(key)
             if name is None:
-                self._problem("unknown argument", did_you_mean(str(key), names), (str(key),))
+                hint = did_you_mean(_spelled(str(key)), names)
+                self.problems.append(Problem("unknown argument", hint=hint, path=(str(key),)))
             elif value is not None:
                 found[name] = value
         return found
+
+    def mapping(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """The argument ``key``, entries by names; entries may be outputs, all of it may not."""
+        value = given.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            hint = "name each entry, like {data: …}"
+            self._problem(f"is a {type(value).__name__} and no map of names", hint, (key,))
+            return {}
+        return {str(name): each for name, each in value.items() if each is not None}
 
     def plain(self, value: Any, path: ProblemPath) -> Any:
         """``value`` without outputs; what cannot be plain is a problem at ``path``, and None."""
@@ -127,7 +146,7 @@ class Arguments:
             return [self.plain(item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(value, Unknown):
             hint = "give what is known in a preview, like a name that the program chooses"
-            self._problem("is not known before another resource was made", hint, path)
+            self._problem(_NOT_KNOWN, hint, path)
             return None
         if isinstance(value, float) and value.is_integer() and HOSTED.get():
             return int(value)  # the wire between languages has no integers
@@ -145,6 +164,7 @@ class Arguments:
         found = Arguments(self.component)
         plain = found.plain(value, path)
         self.dependencies |= found.dependencies
+        self.problems += [each for each in found.problems if each.what != _NOT_KNOWN]
         return None if found.problems else plain
 
     def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
@@ -208,6 +228,8 @@ class Arguments:
         config: dict[str, Any] = {}
         for key, value in given.items():
             camel = to_camel(key) if key in model.model_fields else key
+            if camel in config:
+                self.problems.append(Problem("is given twice", hint=f"{camel}", path=(*path, key)))
             here, there = (*path, _spelled(key) if camel != key else key), (*at, camel)
             self._given[there] = here
             inner, is_map = section_in(fields[camel].annotation if camel in fields else None)
@@ -272,6 +294,13 @@ def _stand_in_number(raw: Mapping[str, Any]) -> str:
 
 
 def environment_name(given: Mapping[str, Any], arguments: Arguments) -> str:
-    """The argument ``environment``; the name of the Pulumi stack without it."""
-    given = arguments.plain(given.get("environment"), ("environment",))
-    return str(given) if given else pulumi.get_stack()
+    """The argument ``environment``; the name of the Pulumi stack without it, or if it is wrong."""
+    name = arguments.plain(given.get("environment"), ("environment",))
+    if name is None:
+        return pulumi.get_stack()
+    if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
+        return name
+    hint = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
+    what = "must be a name like staging"
+    arguments.problems.append(Problem(what, str(name), hint, ("environment",)))
+    return pulumi.get_stack()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -19,6 +20,7 @@ from vertex_training import (
     TrainingJob,
     TrainingNetwork,
 )
+from vertex_training.components import declaring
 
 SPEC: dict[str, Any] = {
     "workerPoolSpecs": [
@@ -142,20 +144,26 @@ def test_a_job_is_checked_by_the_rules_of_job_files_at_the_paths_of_its_properti
             ["count: ", "got 0"],
         ),
         (TrainingJob, {**PROJECT, "spec": SPEC}, ["control_bucket: missing"]),
-        (TrainingJob, {**PROJECT, "control_bucket": "c"}, ["spec: give either spec or file"]),
+        (TrainingJob, {**PROJECT, "control_bucket": "control"}, ["spec: give either spec or file"]),
         (
             TrainingJob,
-            {**PROJECT, "control_bucket": "c", "file": "../x.yaml"},
+            {**PROJECT, "control_bucket": "control", "file": "../x.yaml"},
             ["file: lies outside of the checkout (got ../x.yaml)"],
         ),
         (
             TrainingJob,
-            {**PROJECT, "control_bucket": "c", "spec": SPEC, "run": 0, "limits": {"max_usd": 1}},
+            {
+                **PROJECT,
+                "control_bucket": "control",
+                "spec": SPEC,
+                "run": 0,
+                "limits": {"max_usd": 1},
+            },
             ["run: input should be greater", "limits.max_usd: unknown key"],
         ),
         (
             TrainingJob,
-            {**PROJECT, "control_bucket": "c", "spec": SPEC, "deadline": "1h"},
+            {**PROJECT, "control_bucket": "control", "spec": SPEC, "deadline": "1h"},
             ["deadline is how long to wait, and wait is not set: add wait"],
         ),
         (
@@ -189,7 +197,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_a_request_must_be_known_in_a_preview() -> None:
     def args() -> Any:
         spec = {**SPEC, "serviceAccount": unknown()}
-        return {**PROJECT, "control_bucket": "c", "spec": spec}
+        return {**PROJECT, "control_bucket": "control", "spec": spec}
 
     text = refused(TrainingJob, args)
     assert "spec.serviceAccount: is not known before another resource was made" in text
@@ -199,7 +207,7 @@ def test_a_request_must_be_known_in_a_preview() -> None:
 def test_a_secret_is_refused_and_not_shown() -> None:
     def args() -> Any:
         spec = {**SPEC, "serviceAccount": pulumi.Output.secret("hunter2")}
-        return {**PROJECT, "control_bucket": "c", "spec": spec}
+        return {**PROJECT, "control_bucket": "control", "spec": spec}
 
     text = refused(TrainingJob, args)
     assert "spec.serviceAccount: is secret" in text
@@ -237,3 +245,89 @@ def test_every_public_name_is_there() -> None:
         assert getattr(vertex_training, name)
     with pytest.raises(AttributeError, match="no attribute 'TrainingBucket'"):
         vertex_training.TrainingBucket  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("component", "args", "said"),
+    [
+        (TrainingJob, {"control_bucket": "gs://x"}, "control_bucket: must be the name of a bucket"),
+        (TrainingJob, {"control_bucket": ""}, "control_bucket: must be the name of a bucket"),
+        (TrainingJob, {"control_bucket": object()}, "control_bucket: cannot be a object"),
+        (TrainingBuckets, {"encryption_key": 5}, "encryption_key: "),
+        (TrainingBuckets, {"environment": "größe"}, "environment: must be a name like staging"),
+        (TrainingBuckets, {"environment": ["x"]}, "environment: must be a name like staging"),
+        (TrainingBuckets, {"labels": {"a": "b"}, "Labels": {}}, "Labels: unknown argument"),
+        (TrainingAccount, {"reads": ["data"]}, "reads: is a list and no map of names"),
+        (TrainingAccount, {"writes": 5}, "writes: is a int and no map of names"),
+        (TrainingBuckets, None, "the arguments are a NoneType"),
+    ],
+)
+def test_a_wrong_kind_of_argument_is_told_at_its_path(
+    component: Any, args: dict[str, Any] | None, said: str
+) -> None:
+    place = {"project": "local-training"} if component is TrainingAccount else PROJECT
+    assert said in refused(component, None if args is None else {**place, **args})
+
+
+def test_a_key_in_two_spellings_is_one_too_many() -> None:
+    twice = {"data": {"deleteAfterDays": 30, "delete_after_days": 3}}
+    assert "is given twice" in refused(TrainingBuckets, {**PROJECT, "buckets": twice})
+
+
+@pytest.mark.parametrize(
+    ("component", "argument"),
+    [
+        (TrainingBuckets, "encryption_key"),
+        (TrainingJob, "control_bucket"),
+        (TrainingAccount, "reads"),
+    ],
+)
+def test_what_may_be_unknown_may_not_be_secret(component: Any, argument: str) -> None:
+    def args() -> dict[str, Any]:
+        secret = pulumi.Output.secret("hunter2")
+        place = {"project": "local-training"} if component is TrainingAccount else PROJECT
+        return {**place, argument: {"data": secret} if argument == "reads" else secret}
+
+    said = refused(component, args)
+    assert f"{argument}: is secret" in said or "reads.data: is secret" in said
+    assert "hunter2" not in said
+
+
+def test_dependencies_may_be_an_output() -> None:
+    def declare() -> None:
+        first = TrainingBuckets("store", {**PROJECT, "environment": "one"})
+        later = pulumi.ResourceOptions(depends_on=pulumi.Output.from_input([first]))
+        TrainingBuckets("later", {**PROJECT, "environment": "two"}, later)
+
+    assert "later-control" in registered(declare)
+
+
+def test_two_components_cannot_have_one_job_or_one_bucket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(declaring, "_CLAIMED", {})
+    monkeypatch.setattr(declaring, "MockMonitor", type("NoMock", (), {}))
+    job = {**PROJECT, "control_bucket": "control", "spec": SPEC}
+
+    def declare() -> None:
+        TrainingJob("train", job)
+        TrainingJob("train", {**job, "environment": "other"})
+        with pytest.raises(ArgumentsError) as caught:
+            TrainingJob("train", job, pulumi.ResourceOptions(aliases=["x"]))
+        said.append(str(caught.value))
+        TrainingBuckets("store", PROJECT)
+        with pytest.raises(ArgumentsError) as caught:
+            TrainingBuckets("again", PROJECT)
+        said.append(str(caught.value))
+
+    said: list[str] = []
+    registered(declare)
+    assert "TrainingJob 'train' declares job train of dev in local-training, us-central1" in said[0]
+    assert "TrainingBuckets 'store' declares bucket local-training-control-dev" in said[1]
+
+
+def test_another_stack_files_number_is_no_concern_of_a_component(folder: Path) -> None:
+    config = "config: {gcp:project: acme-ml, vertex-training:projectNumber: '123456789012'}\n"
+    (folder / "Pulumi.dev.yaml").write_text(config)
+    place = {"project": "acme-ml", "region": "us-central1", "environment": "x"}
+    assert "store-control" in registered(lambda: TrainingBuckets("store", place))

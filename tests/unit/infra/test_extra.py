@@ -159,3 +159,16 @@ def test_what_a_deployment_would_refuse_is_told_before():
 
 def test_the_project_of_the_tests_has_no_extra():
     assert load(PROJECT).declare is None
+
+
+def test_mistakes_of_a_component_are_told_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (
+        "from vertex_training import TrainingBuckets\n\n\ndef declare(environment):\n"
+        "    TrainingBuckets('x', {'project': environment.project, 'bucket': {}})\n"
+    )
+    registered, errors = deployed(write(tmp_path, text))
+    assert "extra.py:5: declare(environment): TrainingBuckets 'x': 2 mistakes" in errors
+    assert "\nbucket: unknown argument. Hint: did you mean 'buckets'?" in errors
+    assert "\nregion: missing" in errors
+    assert "ArgumentsError" not in errors

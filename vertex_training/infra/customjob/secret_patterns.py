@@ -231,7 +231,9 @@ def _before(match: re.Match[str]) -> str:
 #: What follows a secret's name in YAML or on a command line, unless it only refers to one.
 _NAMED: Final = re.compile(
     r"((?:PASSWORD|PASSWD|PASS|SECRET|CREDENTIALS?|API_?KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN)[\"']?"
-    rf"\s*[,:=]\s*(?:value\s*:\s*)?)(?![\"']?\$)({_INSIDE}|[^\s,}}\]]{{1,200}})",
+    rf"\s*[,:=]\s*(?:value\s*:\s*)?)(?![\"']?\$)"
+    # Permissions and switches of workflows: `id-token: write`, `persist-credentials: false`.
+    rf"(?!(?:true|false|read|write|none)\s*$)({_INSIDE}|[^\s,}}\]]{{1,200}})",
     re.IGNORECASE,
 )
 
@@ -241,6 +243,8 @@ def masked(line: str) -> str:
 
     >>> masked("env: [{name: DB_PASSWORD, value: hunter2}]")
     'env: [{name: DB_PASSWORD, value: *******}]'
+    >>> masked("  id-token: write")
+    '  id-token: write'
     """
 
     line = _WHOLE.sub(lambda match: _stars(match, _before(match)), line)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pulumi
+
 from vertex_training.infra.errors import Location, Problem, abbreviate
 
 #: Where the standard library and installed packages are.
@@ -26,6 +28,8 @@ def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
     else:
         text = abbreviate(str(error))
     what = f"{doing} raised {type(error).__name__}" + (f": {text}" if text else "")
+    if isinstance(error, pulumi.RunError):  # written for the user, like mistakes in arguments
+        what = f"{doing}: {error}".rstrip(".")
     if isinstance(error, SystemExit):
         what = f"{doing} ended the program: sys.exit({error.code!r})"
     return Problem(what, "", _hint(error, where), location=where[-1] if where else Location())
@@ -36,6 +40,8 @@ def _hint(error: BaseException, where: list[Location]) -> str:
         return f"install what has the module {error.name}, and add it to requirements.txt"
     if isinstance(error, SystemExit):
         return "raise an exception that says what is wrong"
+    if isinstance(error, SyntaxError):
+        return ""
     callers = list(dict.fromkeys(str(each) for each in where[:-1]))
     return f"it was called at {', '.join(callers)}" if callers else ""
 

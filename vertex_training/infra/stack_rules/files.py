@@ -31,7 +31,11 @@ def file_problems(path: Path, name: str, root: pathlib.Path) -> Iterator[Problem
 
 
 def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Iterator[Problem]:
-    target = (root / name).resolve()
+    try:
+        target = (root / name).resolve()
+    except (OSError, RuntimeError):  # the latter is a link to itself, before Python 3.13
+        yield Problem("cannot be followed", name, "it is a link to itself", path)
+        return
     if not target.is_relative_to(root.resolve()):
         yield Problem("lies outside of the checkout", name, "use a path below it", path)
     elif not (target.is_file() if is_file else target.exists()):
