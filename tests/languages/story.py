@@ -19,7 +19,7 @@ import pytest
 
 from tests.conftest import ROOT, Checkout
 from vertex_training.localcloud.inventory.store import Store
-from vertex_training.localcloud.vertex.records import JobState, JobTable
+from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 
 EXAMPLES = ROOT / "docs" / "examples" / "components"
 PLUGIN = "pulumi-resource-vertex-training"
@@ -62,11 +62,14 @@ class Program:
         finally:
             self.file.write_text(text, encoding="utf-8")
 
+    def last_job(self) -> JobRecord:
+        """The newest job."""
+        return JobTable(self.checkout.home / "cloud.sqlite").list(NUMBER)[0]
+
     def state_of_last_job(self) -> JobState:
         """State of the newest job, once it has ended; at most a minute is waited."""
-        table = JobTable(self.checkout.home / "cloud.sqlite")
         for _ in range(600):
-            if (job := table.list(NUMBER)[0]).state.terminal:
+            if (job := self.last_job()).state.terminal:
                 return job.state
             time.sleep(0.1)
         raise AssertionError(f"the job is still {job.state}")

@@ -25,5 +25,15 @@ def test_it_comes_up_once(program):
     story.comes_up(program)
 
 
+def test_a_job_that_runs_goes_on_when_its_component_moves(program):
+    with program.edited("print('trained')", "import time; time.sleep(300)"):
+        program.pulumi("up -y --skip-preview")
+        with program.edited("depends_on=[api])", "depends_on=[api], parent=reports)"):
+            before = program.pulumi("stack output job")
+            program.pulumi("up -y --skip-preview")
+            assert program.pulumi("stack output job") == before
+            assert not program.last_job().state.terminal
+
+
 def test_it_goes_down(program):
     story.goes_down(program)

@@ -103,9 +103,7 @@ class TrainingBuckets(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         program.declare_extra_grants(Scope(name, self), stack, [storage])
-        found = {
-            each: settings.names.bucket(each) for each in (*settings.buckets, STAGING, CONTROL)
-        }
+        found = {key: settings.names.bucket(key) for key in (*settings.buckets, STAGING, CONTROL)}
         self.names = output_of(self, found)
         self.urls = output_of(self, {each: f"gs://{found[each]}" for each in found})
         self.control = output_of(self, found[CONTROL])

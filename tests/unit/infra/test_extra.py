@@ -167,7 +167,7 @@ def test_mistakes_of_a_component_are_told_as_they_are(tmp_path, monkeypatch):
         "from vertex_training import TrainingBuckets\n\n\ndef declare(environment):\n"
         "    TrainingBuckets('x', {'project': environment.project, 'bucket': {}})\n"
     )
-    registered, errors = deployed(write(tmp_path, text))
+    _, errors = deployed(write(tmp_path, text))
     assert "extra.py:5: declare(environment): TrainingBuckets 'x': 2 mistakes" in errors
     assert "\nbucket: unknown argument. Hint: did you mean 'buckets'?" in errors
     assert "\nregion: missing" in errors

@@ -105,7 +105,9 @@ class CustomJobProvider(dynamic.ResourceProvider):
         """Submit the job, or adopt the one that exists. Never waits for the job to run."""
         request = _request(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
-        job, _adopted = submit(request, _service(props), _intents(props), self.timing, environment)
+        job, adopted = submit(request, _service(props), _intents(props), self.timing, environment)
+        if adopted:
+            _adopted.add(job.name)
         return dynamic.CreateResult(job.name, _outputs(props, job))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
@@ -126,7 +128,14 @@ class CustomJobProvider(dynamic.ResourceProvider):
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Cancel the job and wait until it has ended. ``onDelete: delete`` deletes its record."""
+        """Cancel the job and wait until it has ended. ``onDelete: delete`` deletes its record.
+
+        A job that another resource has adopted in the same update goes on: the resource has a new
+        place in the program, without an alias, and the engine makes the new before it deletes the
+        old.
+        """
+        if id_ in _adopted:
+            return
         delete_record = props["options"]["onDelete"] == "delete"
         withdraw(_service(props), id_, delete_record=delete_record)
         release(_intents(props), props["requestId"], id_)
@@ -164,6 +173,9 @@ def _refusal(news: dict[str, Any], replaced: str | None) -> str:
 
 #: Of this process. In the module: the provider's attributes would be pickled into the state.
 _lookup: Final = RefusalLookup()
+#: Names of jobs that were there when a resource was created. The engine starts a process for each
+#: update.
+_adopted: Final[set[str]] = set()
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:

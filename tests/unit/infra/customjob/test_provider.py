@@ -79,6 +79,7 @@ def unreachable(props):
 @pytest.fixture(autouse=True)
 def lookup(monkeypatch):
     monkeypatch.setattr(module, "_lookup", RefusalLookup())
+    monkeypatch.setattr(module, "_adopted", set())
     monkeypatch.setattr(module, "_service", unreachable)
     monkeypatch.setattr(module, "_intents", unreachable)
 
@@ -210,6 +211,18 @@ def test_delete_ends_the_job_and_frees_the_record_of_its_submission(service, int
     assert service.record is not None
     PROVIDER.delete(NAME, outs | {"options": outs["options"] | {"onDelete": "delete"}})
     assert service.record is None
+
+
+def test_a_job_that_another_resource_adopted_in_the_same_update_goes_on(service, intents):
+    outs = outputs(service)
+    service.record = JobSnapshot(
+        NAME, "JOB_STATE_RUNNING", 1, service.created[0][2]["vt-request-digest"]
+    )
+    assert PROVIDER.create(PROPS).id == NAME
+    assert len(service.created) == 1
+    PROVIDER.delete(NAME, outs)
+    assert service.record.state == "JOB_STATE_RUNNING"
+    assert intents.stored.record.state is not IntentState.RELEASED
 
 
 def test_check_misses_what_makes_a_job_and_names_no_property():
