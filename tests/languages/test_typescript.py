@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.timeout(900), story.needs("pulumi-language-nodejs", "n
 def program(tmp_path_factory):
     target = tmp_path_factory.mktemp("typescript")
     with story.running(story.EXAMPLES / "typescript", "index.ts", target) as found:
-        found.npm("install --no-audit --no-fund")
+        found.npm_install()
         said = found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
         assert 'import * as vertex_training from "@pulumi/vertex-training";' in said
         yield found
