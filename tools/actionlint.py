@@ -8,9 +8,7 @@ a machine.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import re
 import shutil
 import sys
@@ -20,10 +18,11 @@ from typing import Final
 # It runs before this project is installed, and with any Python.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vertex_training.toolchain.build import go_environment
+from go_programs import build, cache_name, report
 from vertex_training.toolchain.cache import link, lock, place, publish
-from vertex_training.toolchain.console import SetupError, SubprocessError, read_output, run
+from vertex_training.toolchain.console import SetupError, SubprocessError, read_output
 from vertex_training.toolchain.layout import Layout
+from vertex_training.toolchain.pulumi_cli import search_path
 from vertex_training.toolchain.python_env import parse_version
 
 MODULE: Final = "github.com/rhysd/actionlint"
@@ -54,7 +53,9 @@ def ensure_actionlint(layout: Layout) -> str:
     """
     version, tried = pinned_version(layout), list[str]()
     target = layout.bin / "actionlint"
-    for folder in _search_path(layout):
+    for folder in search_path(layout, os.environ):
+        if not os.access(folder / "actionlint", os.X_OK):
+            continue
         try:
             found = parse_version(read_output([folder / "actionlint", "-version"]))
         except SubprocessError as error:
@@ -80,45 +81,15 @@ def ensure_actionlint(layout: Layout) -> str:
     return f"{version}, built with Go"
 
 
-def _search_path(layout: Layout) -> list[Path]:
-    folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
-    return [
-        folder
-        for folder in folders
-        if folder.resolve() != layout.bin.resolve() and os.access(folder / "actionlint", os.X_OK)
-    ]
-
-
 def _cache_name(layout: Layout, version: str) -> str:
-    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
-    for name in ("go.mod", "go.sum"):
-        digest.update((layout.tools / "actionlint" / name).read_bytes())
-    return f"actionlint-{version}-{digest.hexdigest()[:16]}"
+    folder = layout.tools / "actionlint"
+    return cache_name(f"actionlint-{version}", (folder / "go.mod", folder / "go.sum"))
 
 
 def _build(folder: Path, go: Path, layout: Layout) -> None:
-    scratch = folder / "tmp"
-    scratch.mkdir()
-    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
-    run(
-        [*command, "-o", folder / "actionlint", f"{MODULE}/cmd/actionlint"],
-        what="building actionlint",
-        log=layout.toolchain / "actionlint.log",
-        cwd=layout.tools / "actionlint",
-        env=go_environment(os.environ, scratch),
-    )
-    shutil.rmtree(scratch)
-
-
-def main() -> int:
-    """Exit codes: 0 installed, 1 not available; the reason and a hint go to stderr."""
-    try:
-        print(f"actionlint: {ensure_actionlint(Layout.of_this_checkout())}")
-    except SetupError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    packages = {"actionlint": f"{MODULE}/cmd/actionlint"}
+    build(folder, go, packages, layout.tools / "actionlint", layout, "")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(lambda layout: {"actionlint": ensure_actionlint(layout)}))

@@ -7,9 +7,7 @@ package registry has (tools/languages/nodejs). The build takes some minutes, onc
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import shutil
 import sys
 from pathlib import Path
@@ -18,10 +16,11 @@ from typing import Final
 # It runs before this project is installed, and with any Python.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vertex_training.toolchain.build import go_environment
+from go_programs import build, cache_name, report
 from vertex_training.toolchain.cache import link, lock, place, publish
-from vertex_training.toolchain.console import SetupError, SubprocessError, run
+from vertex_training.toolchain.console import SetupError, SubprocessError
 from vertex_training.toolchain.layout import Layout
+from vertex_training.toolchain.pulumi_cli import search_path
 
 #: Name of a host -> the Go package that it is built of.
 HOSTS: Final = {
@@ -55,11 +54,7 @@ def ensure_languages(layout: Layout) -> dict[str, str]:
 
 
 def _on_path(name: str, layout: Layout) -> str:
-    folders = [
-        folder
-        for folder in os.environ.get("PATH", "").split(os.pathsep)
-        if folder and Path(folder).resolve() != layout.bin.resolve()
-    ]
+    folders = map(str, search_path(layout, os.environ))
     return shutil.which(name, path=os.pathsep.join(folders)) or ""
 
 
@@ -69,7 +64,8 @@ def _built(layout: Layout) -> Path:
     if go is None:
         raise SetupError("no language hosts", ["none on PATH", "no Go on PATH"], HINT)
     with lock(layout.toolchain):
-        built = layout.toolchain / _cache_name(layout)
+        sources = (layout.tools / "languages" / name for name in SOURCES)
+        built = layout.toolchain / cache_name("languages", sources)
         if not all((built / name).is_file() for name in HOSTS):
             try:
                 publish(built, lambda folder: _build(folder, Path(go), layout))
@@ -78,38 +74,10 @@ def _built(layout: Layout) -> Path:
     return built
 
 
-def _cache_name(layout: Layout) -> str:
-    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
-    for name in SOURCES:
-        digest.update((layout.tools / "languages" / name).read_bytes())
-    return f"languages-{digest.hexdigest()[:16]}"
-
-
 def _build(folder: Path, go: Path, layout: Layout) -> None:
-    scratch = folder / "tmp"
-    scratch.mkdir()
-    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
-    for name, package in HOSTS.items():
-        run(
-            [*command, "-o", folder / name, package],
-            what=f"building {name} (1 to 3 minutes, once)",
-            log=layout.toolchain / f"{name}.log",
-            cwd=layout.tools / "languages",
-            env=go_environment(os.environ, scratch),
-        )
-    shutil.rmtree(scratch)
-
-
-def main() -> int:
-    """Exit codes: 0 installed, 1 not available; the reason and a hint go to stderr."""
-    try:
-        for name, origin in ensure_languages(Layout.of_this_checkout()).items():
-            print(f"{name}: {origin}")
-    except SetupError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    module = layout.tools / "languages"
+    build(folder, go, HOSTS, module, layout, " (1 to 3 minutes, once)")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(ensure_languages))

@@ -17,7 +17,7 @@ that day, change, the first three in ``vertex_training/toolchain``:
 
 - ``pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the
   check for a script in ``is_official_plugin``;
-- ``build.py``: delete it, except for ``go_environment``, which actionlint uses;
+- ``build.py``: delete it, except for ``go_environment``, which ``tools/go_programs.py`` uses;
 - ``layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
   ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
   ``SETUP_SOURCES``;
