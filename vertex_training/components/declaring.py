@@ -7,9 +7,8 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 from pulumi.runtime.mocks import MockMonitor
-from pulumi.runtime.sync_await import _sync_await
 
-from vertex_training.components.reading import Arguments
+from vertex_training.components.reading import Arguments, awaited
 from vertex_training.infra.components.apis import DOMAIN, Apis
 from vertex_training.infra.customjob.request.job_file import Submission
 from vertex_training.infra.errors import Problem
@@ -28,7 +27,7 @@ def prerequisites(
     """What all in a component waits for: its own ``depends_on``, and where its values are from."""
     given: Any = opts.depends_on if opts else None
     if isinstance(given, pulumi.Output):
-        given = _sync_await(given.future())
+        given = awaited(given.future())
     own = [given] if isinstance(given, pulumi.Resource) else list(given or [])
     return [*own, *arguments.dependencies]
 

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Final, Optional
 
@@ -29,6 +29,7 @@ from vertex_training.components.job import TrainingJob
 from vertex_training.components.network import TrainingNetwork
 from vertex_training.components.reading import ArgumentsError
 from vertex_training.components.reservation import GpuReservation
+from vertex_training.infra.components.ordering.component_dependencies import inside
 from vertex_training.infra.components.training import Training
 from vertex_training.infra.engine import HOSTED
 
@@ -75,17 +76,9 @@ class Host(ComponentProvider):
         finally:
             HOSTED.reset(token)
         state = self.get_state(component, self._component_defs[kind])
-        reached = [training.reached for training in _trainings(component)]
+        reached = [each.reached for each in inside([component]) if isinstance(each, Training)]
         urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
         return pulumi.provider.ConstructResult(urn, state)
-
-
-def _trainings(component: pulumi.Resource) -> Iterator[Training]:
-    """What submits jobs in ``component``, at any depth."""
-    if isinstance(component, Training):
-        yield component
-    for child in component._childResources:
-        yield from _trainings(child)
 
 
 def _urn_if_reached(found: Sequence[Any]) -> str:

@@ -13,15 +13,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pulumi
 
 # A private name of the SDK (3.272.0), which its own ``invoke`` is made of; a program cannot await.
-# ``tests/unit/components/test_reading.py`` fails if it goes.
+# ``tests/unit/components/test_components.py`` fails if it goes.
 from pulumi.output import UNKNOWN, Unknown
 from pulumi.runtime.sync_await import _sync_await
 from pydantic.alias_generators import to_camel
@@ -48,13 +48,9 @@ class ArgumentsError(pulumi.RunError):
     def __init__(self, component: str, problems: Iterable[Problem]) -> None:
         """``component`` is its type and name. Paths of ``problems`` are as they were given."""
         self.component, self.problems = component, tuple(problems)
-        super().__init__("\n".join([self.headline, *map(str, self.problems)]))
-
-    @property
-    def headline(self) -> str:
-        """The first line: what could not be declared, and how many mistakes there are."""
         count = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
-        return f"{self.component}: {count}; nothing of it was declared."
+        lines = [f"{component}: {count}; nothing of it was declared.", *map(str, self.problems)]
+        super().__init__("\n".join(lines))
 
 
 class _Schema(Schema[AnySection]):
@@ -69,6 +65,8 @@ class _Schema(Schema[AnySection]):
     def missing_hint(self, path: ProblemPath, stack: str) -> str:  # noqa: ARG002
         return f"give {_spelled(dotted(path[-1:]))}"
 
+
+T = TypeVar("T")
 
 _NOT_KNOWN: Final = "is not known before another resource was made"
 #: Of an environment's name, which ends names and is a label.
@@ -180,13 +178,11 @@ class Arguments:
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
         """The same, but problems are kept; None if there are some."""
-        numbered = "projectNumber" in raw
         whole = {"projectNumber": _stand_in_number(raw), **raw, "stack": environment}
         try:
             return stacks.from_raw(whole, Path.cwd(), SCHEMA)
         except ConfigError as failed:
-            unasked = ("projectNumber",)
-            self.add(p for p in failed.problems if numbered or p.path != unasked)
+            self.add(failed.problems)
             return None
 
     def parse(self, model: type[AnySection], raw: Mapping[str, Any]) -> AnySection | None:
@@ -255,7 +251,7 @@ class Arguments:
         return found
 
     def _awaited(self, output: pulumi.Output[Any], path: ProblemPath) -> Any:
-        value, known, secret, resources = _sync_await(_state(output))
+        value, known, secret, resources = awaited(_state(output))
         self.dependencies |= dict.fromkeys(resources)
         if secret:
             # Not shown, nor is what it holds.
@@ -268,6 +264,11 @@ class Arguments:
     def _problem(self, what: str, hint: str, path: ProblemPath) -> None:
         path = (_spelled(str(path[0])), *path[1:])
         self.problems.append(Problem(what, hint=hint, path=path))
+
+
+def awaited(value: Awaitable[T]) -> T:
+    """What a program, which cannot await, gets of it."""
+    return _sync_await(value)
 
 
 async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulumi.Resource]]:

@@ -135,10 +135,9 @@ def configure(id_: str, **settings: Any) -> None:
     Raises:
         ValueError: there is no such policy or setting, or the value has another type.
     """
-    known = {each.id: each for each in load()}
-    if id_ not in known:
-        raise ValueError(f"no policy is called {id_}; there are {', '.join(sorted(known))}")
-    found = known[id_]
+    load()
+    if (found := POLICIES.get(id_)) is None:
+        raise ValueError(f"no policy is called {id_}; there are {', '.join(sorted(POLICIES))}")
     for key, value in settings.items():
         if key not in found.settings:
             raise ValueError(f"{id_} has no setting {key}; it has {', '.join(found.settings)}")

@@ -8,7 +8,7 @@ children. ``tests/e2e/test_state_of_jobs.py`` fails when an SDK changes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pulumi
 from pulumi.resource import DependencyResource
@@ -45,14 +45,17 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
 
 def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
     """All resources in components, as the SDK finds them for ``depends_on``."""
-    for resource in resources:
-        if isinstance(resource, pulumi.ComponentResource):
-            children = sorted(resource._childResources, key=lambda child: child._name)
-            yield from custom_resources(children)
-        elif isinstance(resource, pulumi.CustomResource) and not is_urn(resource):
+    for resource in inside(resources):
+        # One of another process, known by its URN alone, has nothing else.
+        if isinstance(resource, pulumi.CustomResource) and not isinstance(
+            resource, DependencyResource
+        ):
             yield resource
 
 
-def is_urn(resource: pulumi.Resource) -> bool:
-    """Whether it is a resource of another process, known by its URN alone."""
-    return isinstance(resource, DependencyResource)
+def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
+    """The resources, and all that is in those that are components, at any depth."""
+    for resource in resources:
+        yield resource
+        if isinstance(resource, pulumi.ComponentResource):
+            yield from inside(sorted(resource._childResources, key=lambda child: child._name))
