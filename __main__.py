@@ -1,5 +1,5 @@
 """Entry point of ``pulumi up``: the stack's config -> a stack -> the program."""
 
-from vertex_training.infra.program import run
+from vertex_training.program import run
 
 run(__file__)

@@ -24,15 +24,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from localgcp.containers import mirror
+from localgcp.containers.registry import find_program
 from tests.chaos import campaign, matrix, points, races, transfers, trial
 from tests.chaos.arena import Arena
 from tests.chaos.machine import run_machine
 from tests.chaos.mutation import run_mutants, sample
 from tests.chaos.ways import WAYS
 from tests.containers import build_kills
-from vertex_training.infra.customjob.kinds import KINDS, TUNING_JOB
-from vertex_training.localcloud.containers import mirror
-from vertex_training.localcloud.containers.registry import find_program
+from vertex_training.customjob.kinds import KINDS, TUNING_JOB
 
 ARENAS: Final = 2
 QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider", "F7": "kill CLI",

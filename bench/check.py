@@ -115,9 +115,9 @@ from pathlib import Path
 
 import yaml
 
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.stack import Stack
-from vertex_training.infra.customjob.request.references import resolve
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.stack import Stack
+from vertex_training.customjob.request.references import resolve
 
 
 def check_jobs(stack, shown=str):
@@ -143,13 +143,13 @@ runpy.run_path(str(Path(__file__).with_name("entry.py")))
 
 #: The command as a shell starts it.
 COMMAND: Final = (
-    "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training.vt.cli import app; app()"
+    "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training_cli.cli import app; app()"
 )
 #: What a check is made of, and other commands that a person waits for: program and arguments.
 PARTS: Final = {
     "Python alone": ("pass", ()),
-    "import of the command line": ("import vertex_training.vt.cli", ()),
-    "import of what checks": ("import vertex_training.vt.check.checking", ()),
+    "import of the command line": ("import vertex_training_cli.cli", ()),
+    "import of what checks": ("import vertex_training_cli.check.checking", ()),
     "vt check FILE": (COMMAND, ("check", "jobs/job-0001.yaml")),
     "vt check FILE --all (with the parser)": (COMMAND, ("check", "jobs/job-0001.yaml", "--all")),
     "vt --help": (COMMAND, ("--help",)),
@@ -214,7 +214,7 @@ def make_project(folder: Path, *, checked: bool) -> None:
     (folder / "Pulumi.yaml").write_text(PROJECT)
     jobs = "".join(f"    job-{n:04}: {{file: jobs/job-{n:04}.yaml}}\n" for n in range(JOBS))
     (folder / "Pulumi.bench.yaml").write_text(STACK + jobs)
-    (folder / "vertex_training").symlink_to(ROOT / "vertex_training")
+    (folder / "infra").symlink_to(ROOT / "infra")
     (folder / ".venv").symlink_to(sys.prefix)
     entry = (ROOT / "__main__.py").read_text()
     (folder / "entry.py").write_text(entry)
@@ -254,9 +254,7 @@ def pulumi_environment(folder: Path) -> dict[str, str]:
     tools = folder / "bin"
     tools.mkdir()
     stand_in = tools / "pulumi-resource-gcp"
-    stand_in.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -m vertex_training.localcloud.gcp "$@"\n'
-    )
+    stand_in.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m localgcp.gcp "$@"\n')
     stand_in.chmod(0o755)
     path = [str(tools), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}

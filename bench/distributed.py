@@ -31,12 +31,12 @@ from typing import Any, Final
 
 from arms import in_turns
 
-from vertex_training.infra.errors import TrainingError
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import SERVICE, Store
-from vertex_training.localcloud.runner import executors
-from vertex_training.localcloud.runner.environment import Folders, machine_variables
+from localgcp import lifecycle
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, Store
+from localgcp.runner import executors
+from localgcp.runner.environment import Folders, machine_variables
+from vertex_training.errors import TrainingError
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PROJECT: Final = "local-bench"

@@ -30,7 +30,7 @@ from typing import Final
 
 from arms import in_turns, run
 
-from vertex_training.infra.naming import local_project_number
+from vertex_training.naming import local_project_number
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MAX_RATIO: Final = 1.15

@@ -23,7 +23,7 @@ from typing import Final
 
 from arms import in_turns, ratio, run
 
-from vertex_training.vt.engine import stacks
+from vertex_training_cli.engine import stacks
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 JOBS: Final = 200
@@ -73,7 +73,7 @@ def make_project(folder: Path) -> None:
     lines = [f"  vertex-training:{key}: {json.dumps(value)}\n" for key, value in config.items()]
     (folder / "Pulumi.bench.yaml").write_text(STACK + "".join(lines))
     shutil.copy(ROOT / "__main__.py", folder)
-    (folder / "vertex_training").symlink_to(ROOT / "vertex_training")
+    (folder / "infra").symlink_to(ROOT / "infra")
     (folder / ".venv").symlink_to(sys.prefix)
 
 

@@ -73,7 +73,7 @@ def program_arguments(module: Any) -> dict[str, Any]:
 
 def occupy_runner(module: Any, client: Any) -> None:
     """Fill every slot of the runner, so that later jobs wait and use no processor time."""
-    from vertex_training.localcloud.runner.scheduler import SLOTS
+    from localgcp.runner.scheduler import SLOTS
 
     container = {**SHELL, "command": ["sleep", "86400"]}
     for number in range(SLOTS):
@@ -84,7 +84,7 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
     """One submission by the bare client."""
     from google.protobuf.json_format import ParseDict
 
-    from vertex_training.infra.customjob.google.vertex_api import CustomJob
+    from vertex_training.customjob.google.vertex_api import CustomJob
 
     job = CustomJob()
     body = {"displayName": name, "jobSpec": {"workerPoolSpecs": [pool]}}
@@ -96,8 +96,8 @@ def bare(module: Any, client: Any, name: str, pool: dict[str, Any] = POOL) -> No
 
 def by_provider(module: Any, name: str) -> None:
     """One submission by the provider, as the engine calls it."""
-    from vertex_training.infra.customjob.provider import CustomJobProvider
-    from vertex_training.infra.customjob.request.job_file import canonical
+    from vertex_training.customjob.provider import CustomJobProvider
+    from vertex_training.customjob.request.job_file import canonical
 
     body = canonical({"displayName": name, "jobSpec": {"workerPoolSpecs": [POOL]}})
     CustomJobProvider().create(
@@ -115,7 +115,7 @@ def by_provider(module: Any, name: str) -> None:
 
 def calls(module: Any, project: Any, count: int) -> dict[str, float]:
     """Seconds of one submission: medians, in turns."""
-    from vertex_training.infra.customjob.google.job_service import client
+    from vertex_training.customjob.google.job_service import client
 
     connected = client(module.PROJECT, module.REGION)
     occupy_runner(module, connected)
@@ -232,7 +232,7 @@ def main() -> int:
 
     report: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores"}
     with tempfile.TemporaryDirectory() as folder, module.project(Path(folder)) as project:
-        from vertex_training.localcloud.server_info import ServerInfo
+        from localgcp.server_info import ServerInfo
 
         info = ServerInfo.read(project.home.server_file)
         assert info

@@ -28,8 +28,8 @@ class Nothing(ResourceProvider):
 class Bare(ResourceProvider):
     serialize_as_secret_always = False
     def create(self, props):
-        from vertex_training.infra.customjob.google.job_service import connect
-        from vertex_training.infra.customjob.google.vertex_api import CustomJob
+        from vertex_training.customjob.google.job_service import connect
+        from vertex_training.customjob.google.vertex_api import CustomJob
         job = connect("{project}", "{region}")._client.create_custom_job(
             parent="projects/{project}/locations/{region}",
             custom_job=CustomJob(display_name=props["text"],
@@ -43,7 +43,7 @@ import os, sys, time
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import aiplatform
 from google.cloud.aiplatform import initializer
-from vertex_training.infra.customjob.google.job_service import client
+from vertex_training.customjob.google.job_service import client
 local = client("{project}", "{region}")
 initializer.global_config.create_client = lambda *_, **__: local
 def submit(name):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 # The program, beside this folder, has the patterns of secrets that its rules for job files use.
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[1] / "infra"))
 
 from vertex_training.guardrails import pack, policy
 

@@ -18,8 +18,8 @@ import hypothesis
 import pytest
 
 from tests import fixture_project
-from vertex_training.vt.proxies import exempt_loopback
-from vertex_training.vt.user import set_user_variables
+from vertex_training_cli.proxies import exempt_loopback
+from vertex_training_cli.user import set_user_variables
 
 ROOT = Path(__file__).parents[1]
 

@@ -19,11 +19,11 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from go_programs import build, cache_name, report
-from vertex_training.toolchain.cache import link, lock, place, publish
-from vertex_training.toolchain.console import SetupError, SubprocessError, read_output
-from vertex_training.toolchain.layout import Layout
-from vertex_training.toolchain.pulumi_cli import search_path
-from vertex_training.toolchain.python_env import parse_version
+from vertex_training_cli.toolchain.cache import link, lock, place, publish
+from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_output
+from vertex_training_cli.toolchain.layout import Layout
+from vertex_training_cli.toolchain.pulumi_cli import search_path
+from vertex_training_cli.toolchain.python_env import parse_version
 
 MODULE: Final = "github.com/rhysd/actionlint"
 HINT: Final = (

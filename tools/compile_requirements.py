@@ -14,12 +14,17 @@ from typing import Final
 
 OLDEST_PYTHON: Final = "3.11"
 HEADER: Final = "# Compiled from {name}.in by `make requirements`; do not edit.\n"
-#: Order of compilation: dev is constrained by the versions of runtime.
-ORDER: Final = ("runtime", "dev", "policy")
+#: What is compiled -> the projects whose dependencies are in it, beside its own file. In this order:
+#: dev is constrained by the versions of runtime.
+SOURCES: Final = {
+    "runtime": ("../pyproject.toml",),
+    "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),
+    "policy": (),
+}
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
 #: Where results go that are not beside their source, from there.
-ELSEWHERE: Final = {"policy": "../vertex_training/toolchain/policy.txt"}
+ELSEWHERE: Final = {"policy": "../cli/vertex_training_cli/toolchain/policy.txt"}
 
 COMMAND: Final = (
     *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),
@@ -31,14 +36,15 @@ COMMAND: Final = (
 def main() -> int:
     """Compile all files; with ``--upgrade``, to the newest versions. Returns uv's exit code."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
-    for source in (FOLDER / f"{name}.in" for name in ORDER):
-        name = ELSEWHERE.get(source.stem, f"{source.stem}.txt")
+    for stem, projects in SOURCES.items():
+        name = ELSEWHERE.get(stem, f"{stem}.txt")
         target = (FOLDER / name).resolve()
         # uv reads the old result to keep its versions, and annotates with the paths it is given.
-        command = [*COMMAND, *upgrade, source.name, "--output-file", name]
+        command = [*COMMAND, *upgrade, f"{stem}.in", *projects, "--output-file", name]
+        command += ["--extra", "cli"] if projects else []
         if code := subprocess.run(command, cwd=FOLDER, check=False).returncode:
             return code
-        target.write_text(HEADER.format(name=source.stem) + target.read_text())
+        target.write_text(HEADER.format(name=stem) + target.read_text())
         print(f"{target.relative_to(FOLDER.parent)}: {target.read_text().count('==')} packages")
     return 0
 

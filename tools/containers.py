@@ -3,7 +3,7 @@
 A program that builds images (docker, podman or buildah) and a container registry. As root on
 Debian and its derivatives, missing ones are installed as the distribution's packages. Elsewhere a
 message names what to install. Where no base image can be pulled, a stand-in is made of Debian's
-packages (``vertex_training.localcloud.containers.mirror``).
+packages (``localgcp.containers.mirror``).
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def can_pull(builder: str, image: str) -> bool:
 
 def provide_base(builder: str) -> int:
     """Make sure that there is a base image to build on. Returns an exit code."""
-    from vertex_training.infra.errors import LocalCloudError
-    from vertex_training.localcloud.containers import mirror
+    from localgcp.containers import mirror
+    from vertex_training.errors import LocalCloudError
 
     if mirror.has_stand_in() or can_pull(builder, mirror.BASE):
         return 0

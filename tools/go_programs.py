@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from vertex_training.toolchain.build import go_environment
-from vertex_training.toolchain.console import SetupError, run
-from vertex_training.toolchain.layout import Layout
+from vertex_training_cli.toolchain.build import go_environment
+from vertex_training_cli.toolchain.console import SetupError, run
+from vertex_training_cli.toolchain.layout import Layout
 
 
 def cache_name(name: str, sources: Iterable[Path]) -> str:

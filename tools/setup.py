@@ -1,6 +1,6 @@
 """Install a working environment into .venv, with ``pulumi`` and ``vt``: ``make setup``.
 
-It runs before anything is installed, so it and ``vertex_training.toolchain`` use the standard
+It runs before anything is installed, so it and ``vertex_training_cli.toolchain`` use the standard
 library only. Any Python 3 can parse this file: an old one gets a message and no syntax error.
 """
 
@@ -15,10 +15,10 @@ if sys.version_info < MINIMUM:
         "Hint: make setup PYTHON=python3.12" % (MINIMUM + sys.version_info[:2] + (sys.executable,))
     )
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli"))
 
 # Only a new enough Python can read that package.
-from vertex_training.toolchain.main import main  # noqa: E402
+from vertex_training_cli.toolchain.main import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -26,13 +26,13 @@ UNIT: Final = ("tests/unit", "tests/policy/test_policies.py")
 #: Golden tests, and the product code that they run in processes of their own.
 GOLDEN: Final = {
     "tests/golden/test_inventories.py": (
-        "vertex_training/infra/",
-        "vertex_training/localcloud/gcp/",
+        "infra/vertex_training/",
+        "localcloud/localgcp/gcp/",
     ),
     "tests/golden/test_reviews.py": (
-        "vertex_training/infra/",
-        "vertex_training/vt/review/",
-        "vertex_training/vt/engine/",
+        "infra/vertex_training/",
+        "cli/vertex_training_cli/review/",
+        "cli/vertex_training_cli/engine/",
     ),
 }
 CONFIG: Final = """\

@@ -12,11 +12,11 @@ from google.cloud import storage
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import browser as browsers
+from localgcp.faults import proxy
+from localgcp.faults.front import StorageFront
+from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import PARENT, Cloud, cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front
-from vertex_training.localcloud.faults import proxy
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 __all__ = ["cloud", "front", "home", "make_cloud"]
 pytestmark = pytest.mark.timeout(300)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 import browser as browsers
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import html, report
+from vertex_training_cli.review import html, report
 
 SCREENSHOT = Path(__file__).parents[2] / "docs" / "images" / "review.png"
 pytestmark = pytest.mark.timeout(300)

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from vertex_training.infra.customjob.google import intent_store
-from vertex_training.infra.customjob.google import job_service as client
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.infra.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.faults.control import inject
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import SERVICE, Store
-from vertex_training.localcloud.orphaned_plugins import end_orphaned_plugins
-from vertex_training.localcloud.tuning.records import TuningTable
-from vertex_training.localcloud.vertex.records import JobRecord, JobTable, RecordTable
-from vertex_training.vt.engine import attributes_file
+from localgcp import lifecycle
+from localgcp.faults.control import inject
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, Store
+from localgcp.orphaned_plugins import end_orphaned_plugins
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import JobRecord, JobTable, RecordTable
+from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.google import job_service as client
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
+from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
+from vertex_training_cli.engine import attributes_file
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"

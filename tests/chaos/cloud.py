@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from vertex_training.infra.customjob.google.job_service import CREATE_TIMEOUT
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, JobKind
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.google.job_service import CREATE_TIMEOUT
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL,
     FAILED,
@@ -27,7 +27,7 @@ from vertex_training.infra.customjob.protocol.ports import (
     StoredIntent,
     TurnRecord,
 )
-from vertex_training.infra.errors import PreconditionFailedError
+from vertex_training.errors import PreconditionFailedError
 
 DEADLINE: Final = CREATE_TIMEOUT
 #: Seconds; below the 35 s the protocol looks after a lease (``Timing.settle``).

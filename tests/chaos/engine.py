@@ -16,12 +16,12 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from tests.chaos.process import CURRENT, Killed, Process, ProviderKilled
-from vertex_training.infra.customjob import provider as module
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, JobKind
-from vertex_training.infra.customjob.protocol import withdrawal
-from vertex_training.infra.customjob.protocol.ports import JobSnapshot
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.errors import OperatorError
+from vertex_training.customjob import provider as module
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.protocol import withdrawal
+from vertex_training.customjob.protocol.ports import JobSnapshot
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.errors import OperatorError
 
 JOB: Final = "titanic"
 

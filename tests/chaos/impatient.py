@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from vertex_training.infra.customjob.protocol.timing import Timing
-from vertex_training.infra.customjob.provider import CustomJobProvider
-from vertex_training.infra.customjob.resource import CustomJob, HyperparameterTuningJob
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
 
 #: The lease is above the time a local call takes; the rest follows as in the real bounds.
 TIMING: Final = Timing(lease=6.0, send_within=3.0, settle=1.0, gate=2.0, doubt=4.0, interval=0.2)

@@ -23,15 +23,15 @@ from hypothesis.stateful import (
 from tests.chaos.cloud import Cloud, Job
 from tests.chaos.engine import JOB, Run, StateFile, inputs, virtual_provider
 from tests.chaos.process import Fate, Order, Process
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, JobKind
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.protocol.ports import (
     FAILED,
     REQUEST_ID_LABEL,
     SUCCEEDED,
     IntentState,
 )
-from vertex_training.infra.customjob.protocol.timing import Timing
-from vertex_training.infra.errors import JobRefusedError
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.errors import JobRefusedError
 
 #: Processes at one time, and machines with a state file of their own.
 PROCESSES, FILES = 3, 2

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
 
+from localgcp.faults.model import GRPC_CODES
 from tests.chaos.arena import BUCKET, PROJECT, REGION, STACK, Arena
 from tests.chaos.impatient import TIMING
 from tests.chaos.messages import smallest
-from vertex_training.infra.customjob.google import intent_store
-from vertex_training.infra.customjob.google import job_service as client
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.google import job_service as client
+from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     REQUEST_ID_LABEL,
     SubmissionRequest,
 )
-from vertex_training.infra.customjob.protocol.submission import submit
-from vertex_training.infra.customjob.request.job_file import canonical
-from vertex_training.infra.errors import OperatorError
-from vertex_training.localcloud.faults.model import GRPC_CODES
+from vertex_training.customjob.protocol.submission import submit
+from vertex_training.customjob.request.job_file import canonical
+from vertex_training.errors import OperatorError
 
 DIGEST: Final = "d" * 64
 TRIES: Final = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from vertex_training.infra.customjob.kinds import TUNING_JOB, JobKind
+from vertex_training.customjob.kinds import TUNING_JOB, JobKind
 
 _POOL: Final = {
     "replicaCount": "1",

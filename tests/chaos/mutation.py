@@ -158,10 +158,10 @@ def _child(mutant: Mutant | None, modules: Set[str], answer: Connection) -> None
 
 def _load(mutant: Mutant) -> None:
     """Put the mutant in the place of its module, and load those anew that import from it."""
-    module = importlib.import_module(f"vertex_training.infra.customjob.{mutant.module}")
+    module = importlib.import_module(f"vertex_training.customjob.{mutant.module}")
     exec(compile(mutant.source(), mutant.path, "exec"), module.__dict__)
     for later in MODULES[MODULES.index(mutant.module) + 1 :]:
-        importlib.reload(importlib.import_module(f"vertex_training.infra.customjob.{later}"))
+        importlib.reload(importlib.import_module(f"vertex_training.customjob.{later}"))
 
 
 class _FirstFailure:
@@ -209,7 +209,7 @@ def _machine() -> str:
 def main(names: Sequence[str]) -> int:
     """Run the named mutants, or all, and print a line of JSON for each."""
     for module in MODULES:
-        importlib.import_module(f"vertex_training.infra.customjob.{module}")
+        importlib.import_module(f"vertex_training.customjob.{module}")
     unknown = set(names) - {mutant.name for mutant in MUTANTS}
     try:
         if unknown:

@@ -14,14 +14,14 @@ from enum import StrEnum
 from typing import Final
 
 from tests.chaos.cloud import DEADLINE, LAG, Cloud, Send
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.protocol.ports import (
     IntentRecord,
     JobSnapshot,
     ProcessEnvironment,
     StoredIntent,
     TurnRecord,
 )
-from vertex_training.infra.errors import (
+from vertex_training.errors import (
     InDoubtError,
     NotSubmittedError,
     OperatorError,

@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from tests.chaos.machine import run_machine
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 STEPS = 5_000
 TUNING_STEPS = 2_000

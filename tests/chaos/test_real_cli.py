@@ -12,7 +12,7 @@ import pytest
 from tests.chaos import campaign, matrix, races, trial
 from tests.chaos.arena import Arena
 from tests.chaos.points import POINTS
-from vertex_training.infra.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.kinds import TUNING_JOB
 
 pytestmark = [
     pytest.mark.e2e,

@@ -21,14 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from localgcp.faults.front import StorageFront
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.storage import StorageEmulator
-from vertex_training.vt.data import files
-from vertex_training.vt.data.upload import LARGE
+from vertex_training_cli.data import files
+from vertex_training_cli.data.upload import LARGE
 
 ROOT: Final = Path(__file__).parents[2]
 #: The bucket that stack ``local`` names ``data``.
@@ -62,7 +62,7 @@ class _Place:
     def vt(self, *words: object) -> subprocess.Popen[str]:
         """The CLI, started."""
         return subprocess.Popen(
-            [sys.executable, "-m", "vertex_training.vt.cli", "data", *map(str, words)],
+            [sys.executable, "-m", "vertex_training_cli.cli", "data", *map(str, words)],
             cwd=ROOT,
             env=self.env,
             stdout=subprocess.PIPE,

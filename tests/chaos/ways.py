@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from localgcp.home import Home
 from tests.chaos.arena import Arena, kill, wait_for
-from vertex_training.localcloud.home import Home
 
 #: GitHub's cancellation: SIGINT, 7.5 s, SIGTERM, 2.5 s, SIGKILL (docs.github.com/actions).
 INTERRUPT_SECONDS, TERMINATE_SECONDS = 7.5, 2.5

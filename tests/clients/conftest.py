@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from localgcp import lifecycle
+from localgcp.home import Home
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Store
+from localgcp.runner.gcsfuse import storage_client
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "local-training"
@@ -48,7 +48,7 @@ class Shell:
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": "https://example.invalid/",
             "BOTO_PATH": "/nonexistent",
         }
-        vt = [sys.executable, "-m", "vertex_training.vt.cli", "local", "shell", "-c"]
+        vt = [sys.executable, "-m", "vertex_training_cli.cli", "local", "shell", "-c"]
         done = subprocess.run(
             [*vt, f"cd {self.folder} && {command}"],
             cwd=ROOT,
@@ -84,7 +84,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     folder.mkdir()
     yield Shell(home, folder)
     subprocess.run(
-        [sys.executable, "-m", "vertex_training.vt.cli", "local", "down", "--clean"],
+        [sys.executable, "-m", "vertex_training_cli.cli", "local", "down", "--clean"],
         cwd=ROOT,
         env={**os.environ, "VT_LOCAL_HOME": str(home.root)},
         check=False,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import lifecycle
+from localgcp.runner.gcsfuse import storage_client
 from tests.clients.conftest import PROJECT, TRAINER, Shell, until_ended
-from vertex_training.infra.naming import local_project_number
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.naming import local_project_number
 
 pytestmark = pytest.mark.timeout(600)
 CONFIG = """\

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import lifecycle
 from tests.clients.conftest import Shell
 from tests.security.other_user import UID, needs_root
-from vertex_training.localcloud import lifecycle
 
 pytestmark = pytest.mark.timeout(600)
 TEXT = "text ä\n"

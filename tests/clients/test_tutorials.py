@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.inventory.store import Binding
 from tests.clients.conftest import PROJECT, Shell
-from vertex_training.infra.naming import local_project_number
-from vertex_training.localcloud.inventory.store import Binding
+from vertex_training.naming import local_project_number
 
 pytestmark = pytest.mark.timeout(900)
 AGENT = f"vertex-ai@{PROJECT}.iam.gserviceaccount.com"

@@ -23,9 +23,9 @@ from typing import Final
 
 import yaml
 
+from localgcp.containers import mirror
 from tests.unit.localcloud.conftest import free_port
-from vertex_training.infra.naming import local_project_number
-from vertex_training.localcloud.containers import mirror
+from vertex_training.naming import local_project_number
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECT: Final = "local-kills"
@@ -63,7 +63,7 @@ def killed_by_line(self, line):
     if side in line:
         os.kill(os.getpid(), 9)
 setattr(holder, name, killed if side in ("before", "after") else killed_by_line)
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 app(words)
 """
 
@@ -85,31 +85,35 @@ class Point:
 _STEPS: Final = (
     (
         "the registry is asked for the tag",
-        "vertex_training.vt.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.registry.Registry.digest_of",
         1,
     ),
     (
         "the repository is looked for",
-        "vertex_training.vt.images.registry.Registry.lacks_repository",
+        "vertex_training_cli.images.registry.Registry.lacks_repository",
         1,
     ),
-    ("the build is locked", "vertex_training.vt.images.building.fcntl.flock", 2),
-    ("the registry is asked once more", "vertex_training.vt.images.registry.Registry.digest_of", 2),
-    ("the context is archived", "vertex_training.vt.images.building._write_archive", 1),
-    ("the context is unpacked", "vertex_training.vt.images.engines.commands._unpack", 1),
-    ("the image is built", "vertex_training.vt.images.engines.processes.run", 1),
+    ("the build is locked", "vertex_training_cli.images.building.fcntl.flock", 2),
+    (
+        "the registry is asked once more",
+        "vertex_training_cli.images.registry.Registry.digest_of",
+        2,
+    ),
+    ("the context is archived", "vertex_training_cli.images.building._write_archive", 1),
+    ("the context is unpacked", "vertex_training_cli.images.engines.commands._unpack", 1),
+    ("the image is built", "vertex_training_cli.images.engines.processes.run", 1),
     (
         "the registry is asked before the push",
-        "vertex_training.vt.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.registry.Registry.digest_of",
         3,
     ),
-    ("the image is pushed", "vertex_training.vt.images.engines.processes.run", 2),
-    ("the digest is read", "vertex_training.vt.images.registry.Registry.digest_of", 4),
-    ("the stack file is edited", "vertex_training.vt.images.stack_file.set_value", 1),
-    ("the stack file is written", "vertex_training.vt.images.stack_file.os.fsync", 1),
-    ("the stack file is replaced", "vertex_training.vt.images.stack_file.os.replace", 1),
+    ("the image is pushed", "vertex_training_cli.images.engines.processes.run", 2),
+    ("the digest is read", "vertex_training_cli.images.registry.Registry.digest_of", 4),
+    ("the stack file is edited", "vertex_training_cli.images.stack_file.set_value", 1),
+    ("the stack file is written", "vertex_training_cli.images.stack_file.os.fsync", 1),
+    ("the stack file is replaced", "vertex_training_cli.images.stack_file.os.replace", 1),
 )
-_LINE: Final = "vertex_training.vt.images.engines.processes.LastLines.write"
+_LINE: Final = "vertex_training_cli.images.engines.processes.LastLines.write"
 POINTS: Final = (
     *(Point(*step, side) for step in _STEPS for side in ("before", "after")),
     Point("an instruction runs", _LINE, 1, "in the middle"),
@@ -175,7 +179,7 @@ class Builds:
         left = self.stack.read_bytes()
         if left != self.new and self._pin() != self._pushed():
             return f"the stack file is neither as it was nor complete: {left!r}"
-        again = self._run([sys.executable, "-m", "vertex_training.vt.cli", *BUILD])
+        again = self._run([sys.executable, "-m", "vertex_training_cli.cli", *BUILD])
         if again.returncode:
             return f"the next build failed: {again.stdout}"
         return self._judge()
@@ -204,7 +208,7 @@ class Builds:
     def build(self, *options: str) -> str:
         """What a build prints that nobody kills."""
         self.stack.write_bytes(self.new)
-        return self._run([sys.executable, "-m", "vertex_training.vt.cli", *BUILD, *options]).stdout
+        return self._run([sys.executable, "-m", "vertex_training_cli.cli", *BUILD, *options]).stdout
 
     def left(self) -> list[str]:
         """Files, mounts and containers of builds that ended."""

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from vertex_training.localcloud.containers import mirror
-from vertex_training.localcloud.containers.registry import find_program
+from localgcp.containers import mirror
+from localgcp.containers.registry import find_program
 
 _HINT = "`make containers` says what to install"
 

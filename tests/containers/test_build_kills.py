@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from localgcp.containers import mirror
 from tests.containers.build_kills import BASE, POINTS, SAMPLE, Builds, Point, builds
-from vertex_training.localcloud.containers import mirror
 
 pytestmark = pytest.mark.timeout(600)
 

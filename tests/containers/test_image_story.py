@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 import yaml
 
+from localgcp.home import Home
+from localgcp.vertex.records import JobRecord, JobTable
 from tests.conftest import Checkout, copy_checkout
 from tests.fixture_project import sample
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.vertex.records import JobRecord, JobTable
 
 for _name in ("titanic", "data/titanic", "titanic-image.yaml"):
     sample(_name)
@@ -65,7 +65,7 @@ CONTEXT = "{context: jobs/titanic, dockerfile: Dockerfile.cuda}"
 
 def write_stack(checkout: Checkout, name: str, image: str) -> None:
     """A stack without its job: the repository comes first, and then the image."""
-    from vertex_training.infra.naming import local_project_number
+    from vertex_training.naming import local_project_number
 
     number = local_project_number(f"local-{name}")
     text = STACK.format(name=name, number=number, image=image)
@@ -84,7 +84,7 @@ def pin(checkout: Checkout, name: str) -> dict[str, Any]:
 
 def jobs(checkout: Checkout, name: str) -> list[JobRecord]:
     """Jobs of one project, oldest first."""
-    from vertex_training.infra.naming import local_project_number
+    from vertex_training.naming import local_project_number
 
     table = JobTable(Home(checkout.home, checkout.path).database)
     return list(reversed(table.list(local_project_number(f"local-{name}"))))

@@ -18,12 +18,12 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.containers.mirror import BASE
-from vertex_training.localcloud.containers.requests import REPOSITORY
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import BUCKET, SERVICE, Store
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from localgcp import lifecycle
+from localgcp.containers.mirror import BASE
+from localgcp.containers.requests import REPOSITORY
+from localgcp.home import Home
+from localgcp.inventory.store import BUCKET, SERVICE, Store
+from localgcp.runner.gcsfuse import storage_client
 
 pytestmark = pytest.mark.timeout(300)
 

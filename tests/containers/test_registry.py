@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from vertex_training.localcloud import lifecycle, processes
-from vertex_training.localcloud.containers.requests import REPOSITORY
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import Store
+from localgcp import lifecycle, processes
+from localgcp.containers.requests import REPOSITORY
+from localgcp.home import Home
+from localgcp.inventory.store import Store
 
 pytestmark = pytest.mark.timeout(120)
 

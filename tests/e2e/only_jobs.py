@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import BUCKET, SERVICE, Store
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.localcloud.vertex.records import JobRecord, JobTable
+from localgcp.home import Home
+from localgcp.inventory.store import BUCKET, SERVICE, Store
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.server_info import ServerInfo
+from localgcp.vertex.records import JobRecord, JobTable
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, CONTROL = "local-jobs", "us-central1", "local-jobs-control"
@@ -32,9 +32,9 @@ PROGRAM = f'''\
 import json
 from pathlib import Path
 import pulumi
-from vertex_training.infra.components.training import Training
-from vertex_training.infra.customjob.request.job_file import JobRequest, Submission, canonical
-from vertex_training.infra.settings.model import Job
+from vertex_training.components.training import Training
+from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
+from vertex_training.settings.model import Job
 
 jobs, requests = {{}}, {{}}
 for key, said in json.loads(Path("jobs.json").read_text()).items():

@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
+from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.store import Store, project_number
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import Checkout
-from vertex_training.localcloud.inventory.reservations import RESERVATION
-from vertex_training.localcloud.inventory.store import Store, project_number
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 
 REGION = "us-central1"
 MACHINE = {"machineType": "n1-standard-4"}

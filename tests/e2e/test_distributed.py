@@ -18,15 +18,15 @@ import numpy as np
 import pytest
 import yaml
 
+from localgcp.faults import control
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.vertex.records import JobRecord, JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
 from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.localcloud.faults import control
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.vertex.records import JobRecord, JobState
 
 # The first job on a new machine waits for PyTorch, several gigabytes.
 for _name in ("arr_coc", "ddp", "arr-coc-cpu.yaml"):

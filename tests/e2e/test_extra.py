@@ -8,10 +8,10 @@ import json
 
 import pytest
 
+from localgcp.inventory.store import Binding
 from tests.conftest import ROOT, running_checkout
 from tests.e2e.small_stacks import SmallStack
 from tests.extra_page import EXAMPLE
-from vertex_training.localcloud.inventory.store import Binding
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -13,15 +13,15 @@ from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from localgcp.errors import CloudError
+from localgcp.server_info import ServerInfo
+from localgcp.vertex.records import JobState, JobTable
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 from tests.unit.localcloud.conftest import wait_until
 from tests.unit.localcloud.vertex.estate import Estate
-from vertex_training.infra import stack as stacks
-from vertex_training.infra.customjob.request import references
-from vertex_training.localcloud.errors import CloudError
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.localcloud.vertex.records import JobState, JobTable
+from vertex_training import stack as stacks
+from vertex_training.customjob.request import references
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.inventory.store import BUCKET, Binding, Store
 from tests.conftest import ROOT, copy_checkout
-from vertex_training.localcloud.inventory.store import BUCKET, Binding, Store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

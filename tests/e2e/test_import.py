@@ -7,10 +7,10 @@ import json
 
 import pytest
 
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.server_info import ServerInfo
 from tests.conftest import running_checkout
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.server_info import ServerInfo
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import grpc
 import pytest
 
+from localgcp.home import Home
 from tests.chaos.ways import provider_of
 from tests.conftest import running_checkout
 from tests.fixture_project import sample
-from vertex_training.localcloud.home import Home
 
 for _name in ("titanic", "data/titanic"):
     sample(_name)

@@ -7,10 +7,8 @@ anything.
 
 import pytest
 
-from tests.conftest import running_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
-from vertex_training.localcloud.inventory.store import project_number
-from vertex_training.localcloud.inventory.vpc import (
+from localgcp.inventory.store import project_number
+from localgcp.inventory.vpc import (
     ADDRESS,
     ATTACHMENT,
     CONNECTION,
@@ -19,7 +17,9 @@ from vertex_training.localcloud.inventory.vpc import (
     SERVICE_PROJECT,
     SUBNETWORK,
 )
-from vertex_training.localcloud.vertex.records import JobState
+from localgcp.vertex.records import JobState
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

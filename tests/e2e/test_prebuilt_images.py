@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from localgcp.home import Home
+from localgcp.runner.gang.hosts import has_mounts
+from localgcp.vertex.records import JobRecord, JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import MACHINE, SmallStack
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gang.hosts import has_mounts
-from vertex_training.localcloud.vertex.records import JobRecord, JobState
 
 # The first job with an image waits for its environment.
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]

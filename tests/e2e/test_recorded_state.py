@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.home import Home
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import JobTable
 from tests.conftest import ROOT, Checkout, running_checkout
 from tests.e2e import recorded_state
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.tuning.records import TuningTable
-from vertex_training.localcloud.vertex.records import JobTable
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

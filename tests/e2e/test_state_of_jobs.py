@@ -22,7 +22,7 @@ THINGS = """\
 import os
 from pathlib import Path
 from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider
-from vertex_training.localcloud.vertex.records import JobTable
+from localgcp.vertex.records import JobTable
 class Provider(ResourceProvider):
     def create(self, props):
         return CreateResult("thing", props)
@@ -159,5 +159,5 @@ def move_the_provider_back(project: Project) -> None:
 def _relative(project: Project) -> str:
     """Where ``CustomJob`` calls the SDK, as the engine writes it: seen from the project."""
     return os.path.relpath(
-        only_jobs.ROOT / "vertex_training/infra/customjob/resource.py", project.path
+        only_jobs.ROOT / "infra/vertex_training/customjob/resource.py", project.path
     )

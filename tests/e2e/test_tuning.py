@@ -17,15 +17,15 @@ import psutil
 import pytest
 import yaml
 
+from localgcp import lifecycle, processes
+from localgcp.home import Home
+from localgcp.tuning.records import TuningRecord, TuningTable
+from localgcp.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack
 from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.infra.customjob.google import vertex_api
-from vertex_training.localcloud import lifecycle, processes
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.tuning.records import TuningRecord, TuningTable
-from vertex_training.localcloud.vertex.records import JobState
+from vertex_training.customjob.google import vertex_api
 
 # The first job on a new machine waits for PyTorch, several gigabytes.
 for _name in ("titanic", "data/titanic", "titanic-tuning.yaml"):

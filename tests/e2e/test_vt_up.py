@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import processes
+from localgcp.server_info import ServerInfo
 from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
 from tests.e2e.test_killed_submission import HoldingProxy, holding
-from vertex_training.localcloud import processes
-from vertex_training.localcloud.server_info import ServerInfo
 
 pytestmark = [
     pytest.mark.e2e,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from localgcp.vertex.records import JobState
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
-from vertex_training.localcloud.vertex.records import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 LONG = {"script": "sleep 600", "wait": "succeeded", "deadline": "10m"}

@@ -92,7 +92,7 @@ class Change:
     all_jobs: bool = False
     """Whether job ``check`` is edited as well."""
     program: Edits = ()
-    """The same in ``vertex_training/infra/components/storage.py``."""
+    """The same in ``infra/vertex_training/components/storage.py``."""
     exit_code: int = 0
     flags: tuple[str, ...] = ()
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from tests.conftest import Checkout, copy_checkout
 from tests.golden.changes import LARGE_JOB, LARGE_STACK, Change, edited
-from vertex_training.vt.engine import plan_file
-from vertex_training.vt.engine.plan import JOB
-from vertex_training.vt.engine.plan_file import PlanFile
+from vertex_training_cli.engine import plan_file
+from vertex_training_cli.engine.plan import JOB
+from vertex_training_cli.engine.plan_file import PlanFile
 
 FOLDER: Final = Path(__file__).parent / "recorded"
 #: Outputs that are other ones in every local cloud.
@@ -26,7 +26,7 @@ GIVEN_ANEW: Final = frozenset(
         *("effectiveTime", "uniqueId", "networkId", "numericId", "subnetworkId", "fingerprint"),
     }
 )
-PROGRAM: Final = Path("vertex_training/infra/components/storage.py")
+PROGRAM: Final = Path("infra/vertex_training/components/storage.py")
 
 
 def load(name: str) -> PlanFile:

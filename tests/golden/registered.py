@@ -15,8 +15,8 @@ import pulumi
 
 from tests.golden.changes import LARGE_JOB, LARGE_STACK, Change, edited
 from tests.unit.infra.recorder import Recorder
-from vertex_training.infra import program, stack
-from vertex_training.vt.engine.plan import Plan, Step
+from vertex_training import program, stack
+from vertex_training_cli.engine.plan import Plan, Step
 
 #: What the resource plugin adds to the inputs that it is given: type of resource -> inputs.
 FILLED_IN: Final[Mapping[str, frozenset[str]]] = {

@@ -16,8 +16,8 @@ from tests.conftest import Checkout
 from tests.golden import recorded_plans, registered
 from tests.golden.changes import RECORDED, Change
 from tests.golden.test_reviews import REPORTS, without_digests
-from vertex_training.vt.engine.plan import JobObservation, Observations
-from vertex_training.vt.review import markdown, report
+from vertex_training_cli.engine.plan import JobObservation, Observations
+from vertex_training_cli.review import markdown, report
 
 HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest tests/golden/test_recorded_reviews.py"
 STALE = "Record the plans anew: make recordings"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.inventory.store import Store
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import ROOT, Checkout
-from vertex_training.localcloud.inventory.store import Store
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
 
 EXAMPLES = ROOT / "docs" / "examples" / "components"
 PLUGIN = "pulumi-resource-vertex-training"

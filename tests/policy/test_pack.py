@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import pytest
 
+from localgcp.gcp import schema
 from tests.conftest import Checkout
 from tests.policy import cases
 from vertex_training.guardrails.policy import load
-from vertex_training.localcloud.gcp import schema
 
 HERE: Final = Path(__file__).parent
 PYTHON: Final = cases.ROOT / ".venv" / "policy" / "bin" / "python"

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from vertex_training.vt.deploy import command, sources
+from vertex_training_cli.deploy import command, sources
 
 DIGEST: Final = "f" * 64
 POOL: Final = "projects/1/locations/global/workloadIdentityPools/github-dev/providers/github"

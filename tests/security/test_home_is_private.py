@@ -12,14 +12,14 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from localgcp import lifecycle
+from localgcp.faults import control
+from localgcp.faults.model import Fault
+from localgcp.home import Home
+from localgcp.inventory.store import ACCOUNT, SERVICE, Store
+from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, command_job, wait_until
-from vertex_training.infra.errors import LocalCloudError
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.faults import control
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import ACCOUNT, SERVICE, Store
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.errors import LocalCloudError
 
 
 @pytest.fixture

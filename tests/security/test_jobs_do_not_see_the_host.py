@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import lifecycle, processes
+from localgcp.home import Home
+from localgcp.runner import packages
+from localgcp.runner.joblog import JobLog
 from tests.unit.localcloud.conftest import Cloud, command_job
-from vertex_training.localcloud import lifecycle, processes
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner import packages
-from vertex_training.localcloud.runner.joblog import JobLog
 
 SECRETS = {
     "SECRET_CANARY": "canary-1",

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.home import Home
+from localgcp.runner.joblog import log_path
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import command_job
-from vertex_training.infra.customjob.google.logs import Line
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.joblog import log_path
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.vt.jobs import log as job_log
-from vertex_training.vt.local import joblogs
-from vertex_training.vt.local.watch import tail
+from vertex_training.customjob.google.logs import Line
+from vertex_training_cli.jobs import log as job_log
+from vertex_training_cli.local import joblogs
+from vertex_training_cli.local.watch import tail
 
 #: What each line does to a terminal that shows it as it is.
 ATTACKS = {
@@ -89,8 +89,8 @@ def test_vt_jobs_logs_shows_a_jobs_output_as_text(
     body: dict[str, Any] = command_job("true")
     body["job_spec"]["worker_pool_specs"] *= 2 if several else 1
     line = Line("2026-11-21T10:00:00Z", "workerpool0-0", "ERROR", f"{attack} ü")
-    monkeypatch.setattr("vertex_training.vt.jobs.log.logs.connect", lambda _project: None)
-    monkeypatch.setattr("vertex_training.vt.jobs.log._lines", lambda *_a, **_k: [line])
+    monkeypatch.setattr("vertex_training_cli.jobs.log.logs.connect", lambda _project: None)
+    monkeypatch.setattr("vertex_training_cli.jobs.log._lines", lambda *_a, **_k: [line])
     job_log.show(
         SimpleNamespace(ref=SimpleNamespace(project="p")),  # pyright: ignore[reportArgumentType]
         vertex.CustomJob(body),

@@ -20,10 +20,10 @@ from google.cloud import storage
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 from google.longrunning import operations_pb2
 
+from localgcp.faults.front import StorageFront
+from localgcp.runner.gcsfuse import storage_client
 from tests.security.other_user import needs_root, relay, send
 from tests.unit.localcloud.conftest import PARENT, Cloud, command_job
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 pytestmark = needs_root
 TEXT = "only processes of the user who started the local cloud get in"

@@ -15,20 +15,20 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.fixture_project import PROJECT
-from vertex_training.infra.customjob.google.vertex_api import CustomJob, JobState
-from vertex_training.infra.errors import CommandError, EventParseError, OperatorError, PreviewError
-from vertex_training.vt.cli import app
-from vertex_training.vt.console import console, show_facts, table
-from vertex_training.vt.deploy import sources
-from vertex_training.vt.diff import report as diff_report
-from vertex_training.vt.diff.comparing import Comparison
-from vertex_training.vt.drift import findings, report
-from vertex_training.vt.engine import events, preview
-from vertex_training.vt.engine.fields import FieldDifference
-from vertex_training.vt.engine.pulumi_cli import PulumiCli
-from vertex_training.vt.engine.values import UNKNOWN, WIRE_UNKNOWN, LineRedactor, redact
-from vertex_training.vt.github import gh, sticky
-from vertex_training.vt.jobs import show
+from vertex_training.customjob.google.vertex_api import CustomJob, JobState
+from vertex_training.errors import CommandError, EventParseError, OperatorError, PreviewError
+from vertex_training_cli.cli import app
+from vertex_training_cli.console import console, show_facts, table
+from vertex_training_cli.deploy import sources
+from vertex_training_cli.diff import report as diff_report
+from vertex_training_cli.diff.comparing import Comparison
+from vertex_training_cli.drift import findings, report
+from vertex_training_cli.engine import events, preview
+from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.values import UNKNOWN, WIRE_UNKNOWN, LineRedactor, redact
+from vertex_training_cli.github import gh, sticky
+from vertex_training_cli.jobs import show
 
 ROOT: Final = Path(__file__).parents[2]
 TOKEN: Final = "hf_" + "canaryCANARY" * 3
@@ -187,7 +187,7 @@ def test_names_and_command_lines_withhold_their_values() -> None:
 def test_every_line_on_stderr_is_printed_by_the_one_function_that_redacts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from vertex_training.vt.status import print_line
+    from vertex_training_cli.status import print_line
 
     print_line(f"vt drift: {SAID}")
     assert_redacted(capsys.readouterr().err)
@@ -206,8 +206,8 @@ def test_an_error_of_a_program_or_of_its_provider_has_no_secret(
 
     import pulumi
 
-    from vertex_training.infra import engine
-    from vertex_training.infra.customjob import plain_errors
+    from vertex_training import engine
+    from vertex_training.customjob import plain_errors
 
     logged: list[str] = []
     monkeypatch.setattr(pulumi.log, "error", logged.append)
@@ -265,7 +265,7 @@ sys.exit(3)
 RUNS: Final = """\
 import sys
 from pathlib import Path
-from vertex_training.vt.engine import foreground
+from vertex_training_cli.engine import foreground
 sys.exit(foreground.run([sys.executable, "-c", *sys.argv[1:]], Path.cwd(), {}))
 """
 

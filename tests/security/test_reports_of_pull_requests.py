@@ -27,10 +27,10 @@ from tests.unit.vt.github.conftest import (
     hub,
     plan_text,
 )
-from vertex_training.vt.engine import plan_file
-from vertex_training.vt.github import artifact, preview_comment, sticky
-from vertex_training.vt.github.preview_comment import PreviewComment
-from vertex_training.vt.github.preview_run import PreviewRun
+from vertex_training_cli.engine import plan_file
+from vertex_training_cli.github import artifact, preview_comment, sticky
+from vertex_training_cli.github.preview_comment import PreviewComment
+from vertex_training_cli.github.preview_run import PreviewRun
 
 __all__ = ["hub"]
 
@@ -430,7 +430,7 @@ def test_no_job_with_a_pull_requests_code_may_write() -> None:
 
 
 def test_the_digest_survives_the_file() -> None:
-    from vertex_training.vt.review.digest import plan_digest
+    from vertex_training_cli.review.digest import plan_digest
 
     parsed = plan_file.parse(PLAN.encode(), "dev")
     again = plan_file.write(parsed.plan(), parsed.source)

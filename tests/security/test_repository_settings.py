@@ -20,7 +20,7 @@ def owners() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "folder", ["/bootstrap/", "/policy/", "/vertex_training/guardrails/", "/.github/"]
+    "folder", ["/bootstrap/", "/policy/", "/infra/vertex_training/guardrails/", "/.github/"]
 )
 def test_a_change_of_what_protects_us_needs_an_owner(folder: str) -> None:
     assert owners()[folder]

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import yaml
 
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.task.secrets import secret_in_args, secret_in_env
+from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.guardrails.policy import Resource, load
-from vertex_training.infra.customjob.rules.job import Job
-from vertex_training.infra.customjob.rules.task.secrets import secret_in_args, secret_in_env
-from vertex_training.infra.customjob.secret_patterns import redacted
 
 CORPUS: Final = Path(__file__).parents[1] / "corpus" / "secrets"
 POLICY: Final = next(policy for policy in load() if policy.id == "job-no-secret-in-env")

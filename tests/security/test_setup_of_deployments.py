@@ -16,10 +16,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from vertex_training.toolchain import pulumi_cli, python_env, releases
-from vertex_training.toolchain.console import SetupError
-from vertex_training.toolchain.layout import PLUGINS, Layout
-from vertex_training.toolchain.pulumi_cli import SourceUnavailableError
+from vertex_training_cli.toolchain import pulumi_cli, python_env, releases
+from vertex_training_cli.toolchain.console import SetupError
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout
+from vertex_training_cli.toolchain.pulumi_cli import SourceUnavailableError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 #: Refuses imports of these modules, then loads all that the workflows' commands and programs load.
@@ -34,13 +34,13 @@ class Refusing(importlib.abc.MetaPathFinder):
 refused = set(sys.argv[1].split())
 sys.meta_path.insert(0, Refusing())
 for name in (
-    "vertex_training.vt.cli",
-    "vertex_training.vt.engine.events",
-    "vertex_training.vt.review.html",
-    "vertex_training.infra.program",
-    "vertex_training.infra.customjob.provider",
-    "vertex_training.infra.customjob.google.intent_store",
-    "vertex_training.infra.customjob.google.job_service",
+    "vertex_training_cli.cli",
+    "vertex_training_cli.engine.events",
+    "vertex_training_cli.review.html",
+    "vertex_training.program",
+    "vertex_training.customjob.provider",
+    "vertex_training.customjob.google.intent_store",
+    "vertex_training.customjob.google.job_service",
 ):
     importlib.import_module(name)
 """
@@ -54,8 +54,8 @@ def checkout(tmp_path: Path) -> Layout:
     root = tmp_path / "checkout"
     for name, text in {
         "requirements/runtime.txt": "pulumi-gcp==9.1.0 \\\n    --hash=sha256:aa\n",
-        "vertex_training/toolchain/offline_engine/go.mod": GO_MOD,
-        "vertex_training/toolchain/releases.sha256": "# none\n",
+        "tools/offline_engine/go.mod": GO_MOD,
+        "cli/vertex_training_cli/toolchain/releases.sha256": "# none\n",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -113,7 +113,7 @@ def test_what_a_deployment_runs_imports_no_package_of_development() -> None:
 
 def test_what_sets_up_a_deployment_is_pinned_for_it() -> None:
     text = (ROOT / "requirements" / "runtime.txt").read_text()
-    for package in ("uv", "setuptools", "pip", "pulumi-gcp"):
+    for package in ("uv", "hatchling", "pip", "pulumi-gcp"):
         assert python_env.pinned_requirement(package, text)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
 
-from vertex_training.infra.customjob.provider import PROVIDER_KEY, CustomJobProvider
-from vertex_training.vt.deploy.state_code import is_own_provider, state_problems
+from vertex_training.customjob.provider import PROVIDER_KEY, CustomJobProvider
+from vertex_training_cli.deploy.state_code import is_own_provider, state_problems
 
 OWN: Final = serialize_provider(CustomJobProvider())
 #: The same at its earlier place, as states of version 0.1 have it.

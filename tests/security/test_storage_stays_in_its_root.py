@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from google.cloud import storage
 
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.gcp.emulator import Emulator
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from localgcp.faults.front import StorageFront
+from localgcp.gcp.emulator import Emulator
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
 
 SECRET = "the secret of a file outside"
 

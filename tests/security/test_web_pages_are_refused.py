@@ -10,8 +10,8 @@ import http.client
 import pytest
 from google.cloud import storage
 
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from localgcp.faults.front import StorageFront
+from localgcp.runner.gcsfuse import storage_client
 
 READ = "/storage/v1/b/box/o/inside?alt=media"
 WRITE = "/upload/storage/v1/b/box/o?uploadType=media&name=evil"

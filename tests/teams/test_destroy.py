@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from localgcp.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import SmallStack, job_file
-from vertex_training.localcloud.vertex.records import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

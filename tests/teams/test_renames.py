@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from localgcp.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.small_stacks import REGION, SmallStack, job_file
-from vertex_training.localcloud.vertex.records import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
+from localgcp.inventory.store import Store
+from localgcp.vertex.records import JobState
 from tests.conftest import running_checkout
 from tests.e2e.only_jobs import ROOT
 from tests.e2e.small_stacks import REGION, SmallStack, job_file
-from vertex_training.localcloud.inventory.store import Store
-from vertex_training.localcloud.vertex.records import JobState
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.infra.recorder import registered, settings
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.plan.access import Access, Binding, reachable
-from vertex_training.infra.stack import from_raw
+from vertex_training.errors import ConfigError
+from vertex_training.plan.access import Access, Binding, reachable
+from vertex_training.stack import from_raw
 
 TEAMS = {
     "vision": {"submitters": ["group:vision@example.com"], "labels": {"cost-center": "v1"}},

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra import stack
-from vertex_training.infra.errors import ConfigError
+from vertex_training import stack
+from vertex_training.errors import ConfigError
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "stacks" / "wrong"
 FILES = sorted(CORPUS.glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""Write machines, accelerators and regions of ``vertex_training/infra/catalog`` from facts.
+"""Write machines, accelerators and regions of ``infra/vertex_training/catalog`` from facts.
 
     .venv/bin/python -m tools.generate.catalogue FACTS.yaml           show what would change
     .venv/bin/python -m tools.generate.catalogue FACTS.yaml --write   and write it
@@ -6,7 +6,7 @@
 FACTS.yaml has facts from Google's pages and price lists, collected by hand: ``sources`` (key ->
 where and when), ``training_regions``, ``accelerators``, ``families``, ``machine_types`` and
 ``not_supported``. Each row names its sources by key; an unknown source is an error. To refresh:
-correct FACTS.yaml by the pages in ``vertex_training/infra/catalog/sources.yaml``, update their
+correct FACTS.yaml by the pages in ``infra/vertex_training/catalog/sources.yaml``, update their
 dates, run this, read the diff, commit. Nothing is fetched from a network.
 """
 
@@ -194,7 +194,7 @@ def _file(head: str, content: Any) -> str:
 
 
 def changes(files: Mapping[str, str]) -> Iterable[str]:
-    """A unified diff between ``vertex_training/infra/catalog`` and ``files``."""
+    """A unified diff between ``infra/vertex_training/catalog`` and ``files``."""
     for name, text in files.items():
         path = TARGET / name
         before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -206,7 +206,7 @@ def changes(files: Mapping[str, str]) -> Iterable[str]:
 def main() -> int:
     """Command line; see the module's docstring."""
     parser = argparse.ArgumentParser(
-        description="Refresh vertex_training/infra/catalog from a file of facts."
+        description="Refresh infra/vertex_training/catalog from a file of facts."
     )
     parser.add_argument("facts", type=Path)
     parser.add_argument("--write", action="store_true", help="write the files")

@@ -1,9 +1,9 @@
-"""Write ``vertex_training/components/sections.py``: the sections of a stack file as typed dicts.
+"""Write ``infra/vertex_training/public/sections.py``: the sections of a stack file as typed dicts.
 
     .venv/bin/python -m tools.generate.component_args          rewrite the file
     .venv/bin/python -m tools.generate.component_args --check  exit 1 if it is not up to date
 
-The models of ``vertex_training/infra/settings`` are the one place that says what a section may
+The models of ``infra/vertex_training/settings`` are the one place that says what a section may
 have. Type checkers, editors and Pulumi's component provider host read typed dicts, and docstrings
 from their source, so these are a file and not made at run time. A test runs ``--check``.
 """
@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from tools.generate import generated
-from vertex_training.infra.settings.model import JobOptions, Settings
-from vertex_training.infra.settings.network import Network
-from vertex_training.infra.settings.reservations import Reservation
-from vertex_training.infra.settings.section import Section
+from vertex_training.settings.model import JobOptions, Settings
+from vertex_training.settings.network import Network
+from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.section import Section
 
 TARGET: Final = Path(__file__).parents[2] / "vertex_training" / "components" / "sections.py"
 #: Parts of a stack file that only ``vt`` and its reviews read, or that a component has apart.
@@ -41,7 +41,7 @@ FLAT: Final[dict[str, tuple[type[Section], frozenset[str]]]] = {
 HEAD: Final = '''\
 """The sections of a stack file as typed dicts, for the arguments of components.
 
-Written by ``python -m tools.generate.component_args`` from ``vertex_training.infra.settings``.
+Written by ``python -m tools.generate.component_args`` from ``vertex_training.settings``.
 Annotations are objects and no strings: Pulumi's component provider host reads them.
 """
 

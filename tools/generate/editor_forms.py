@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from vertex_training.infra import naming
-from vertex_training.infra.catalog import machines
-from vertex_training.infra.customjob.rules import identity, network
-from vertex_training.infra.customjob.rules.task import environment, storage, tracking
+from vertex_training import naming
+from vertex_training.catalog import machines
+from vertex_training.customjob.rules import identity, network
+from vertex_training.customjob.rules.task import environment, storage, tracking
 
 REFERENCE: Final = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
 

@@ -4,7 +4,7 @@
     .venv/bin/python -m tools.generate.editor_schema --check  exit 1 if it is not up to date
 
 Fields and values come from ``custom_job.json`` and ``tuning_job.json`` of
-``vertex_training/infra/catalog``: a file with a ``studySpec`` or a ``trialJobSpec`` is a tuning
+``infra/vertex_training/catalog``: a file with a ``studySpec`` or a ``trialJobSpec`` is a tuning
 job. Their documentation comes from the docstrings of the official client's types, machine types
 from the catalogue. A job file names the schema in its first line: ``# yaml-language-server:
 $schema=job.schema.json``. Where a pattern does not match, ``errorMessage`` says why in words, as VS
@@ -27,9 +27,9 @@ from google.cloud.aiplatform_v1 import types
 
 from tools.generate import editor_forms, generated
 from tools.generate.editor_forms import snake
-from vertex_training.infra.customjob import kinds
-from vertex_training.infra.customjob.request import hints
-from vertex_training.infra.customjob.request import message as job_message
+from vertex_training.customjob import kinds
+from vertex_training.customjob.request import hints
+from vertex_training.customjob.request import message as job_message
 
 _ROOT: Final = Path(__file__).parents[2]
 #: Beside the job files of this repository, and in the package for those that `vt init` makes.

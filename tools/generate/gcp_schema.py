@@ -1,4 +1,4 @@
-"""Write ``vertex_training/localcloud/gcp/schema.json`` from the schema of a pulumi-gcp plugin.
+"""Write ``localcloud/localgcp/gcp/schema.json`` from the schema of a pulumi-gcp plugin.
 
     pulumi package get-schema gcp@VERSION > SCHEMA.json
     .venv/bin/python -m tools.generate.gcp_schema SCHEMA.json          rewrite the file
@@ -264,9 +264,7 @@ def _type(content: Mapping[str, Any]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; see the module's docstring. Exit codes: 0 done or equal, 1 it would change."""
-    parser = argparse.ArgumentParser(
-        description="Write vertex_training/localcloud/gcp/schema.json anew."
-    )
+    parser = argparse.ArgumentParser(description="Write localcloud/localgcp/gcp/schema.json anew.")
     parser.add_argument("schema", type=Path, help="output of: pulumi package get-schema gcp")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(arguments)

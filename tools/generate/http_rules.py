@@ -1,4 +1,4 @@
-"""Write ``vertex_training/localcloud/rest/http_rules.json``: rules of REST for what is served.
+"""Write ``localcloud/localgcp/rest/http_rules.json``: rules of REST for what is served.
 
     .venv/bin/python -m tools.generate.http_rules          rewrite the file
     .venv/bin/python -m tools.generate.http_rules --check  exit 1 if it is not up to date
@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from localgcp.rest.methods import METHODS
 from tools.generate import generated
-from vertex_training.localcloud.rest.methods import METHODS
 
 TARGET: Final = (
     Path(__file__).parents[2] / "vertex_training" / "localcloud" / "rest" / "http_rules.json"

@@ -3,7 +3,7 @@
     .venv/bin/python -m tools.generate.job_schema          rewrite the files
     .venv/bin/python -m tools.generate.job_schema --check  exit 1 if one is not up to date
 
-The files are ``custom_job.json`` and ``tuning_job.json`` of ``vertex_training/infra/catalog``; the
+The files are ``custom_job.json`` and ``tuning_job.json`` of ``infra/vertex_training/catalog``; the
 second has what a HyperparameterTuningJob has beside the messages of the first. The checker of job
 files reads them instead of importing Google's libraries, which takes 1.4 s. A test compares both.
 """

@@ -41,7 +41,7 @@ the team would not.
     --policy-pack-config policy/levels.dev.json'
 ```
 
-The policies are a part of the package (`vertex_training/guardrails/`). A folder `policy/` serves
+The policies are a part of the package (`infra/vertex_training/guardrails/`). A folder `policy/` serves
 them, here and in every [repository of one's own](new-repository.md).
 
 Policies need no Pulumi Cloud. A violation of a mandatory policy fails the preview with exit code 1,
@@ -98,7 +98,7 @@ def bucket_name(resource, settings):
 ```
 
 **Adding a policy to the package.** Write a function with `@policy` in
-`vertex_training/guardrails/`, add a wrong resource to `tests/policy/cases.yaml`, and run
+`infra/vertex_training/guardrails/`, add a wrong resource to `tests/policy/cases.yaml`, and run
 `python -m tools.generate.policies_doc`, which writes this page.
 
 CIS GCP: CIS Google Cloud Platform Foundation Benchmark, version 2.0. CKV: checks of Checkov with

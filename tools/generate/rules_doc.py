@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from tools.generate import generated
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.rules import Rule
+from vertex_training.customjob import rules
+from vertex_training.customjob.rules import Rule
 
 TARGET: Final = Path(__file__).parents[2] / "docs" / "rules.md"
 TITLES: Final = {

@@ -6,10 +6,10 @@ import pulumi
 
 from tests.chaos.impatient import ImpatientJob, ImpatientTuningJob
 from tests.chaos.messages import smallest
-from vertex_training.infra.customjob.google import job_service as client
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
-from vertex_training.infra.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
-from vertex_training.infra.customjob.request.job_file import JobRequest, Submission, canonical
+from vertex_training.customjob.google import job_service as client
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
+from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
 
 PROJECT, REGION = "local-chaos", "us-central1"
 #: Seconds to wait for machines that do not come; 0: not to wait.

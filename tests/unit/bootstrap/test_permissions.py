@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from localgcp.gcp import schema
 from vertex_training.foundation import permissions
-from vertex_training.localcloud.gcp import schema
 
 ROOT = Path(__file__).parents[3]
 #: Types whose calls the dynamic provider makes.

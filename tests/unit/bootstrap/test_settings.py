@@ -8,10 +8,10 @@ from typing import Any
 import pulumi
 import pytest
 
+from vertex_training.errors import ConfigError, Problem
 from vertex_training.foundation import config, federation
 from vertex_training.foundation.federation import Role
 from vertex_training.foundation.settings import Settings
-from vertex_training.infra.errors import ConfigError, Problem
 
 GITHUB = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
 GOOD: dict[str, Any] = {

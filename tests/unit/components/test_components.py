@@ -20,7 +20,7 @@ from vertex_training import (
     TrainingJob,
     TrainingNetwork,
 )
-from vertex_training.components import declaring
+from vertex_training.public import declaring
 
 SPEC: dict[str, Any] = {
     "workerPoolSpecs": [

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.fixture_project import PROJECT, ROOT
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,7 @@ def test_the_page_has_commands_of_both_kinds():
 
 @pytest.mark.parametrize("command", [c for c in commands(cloud=False) if c.startswith("vt ")])
 def test_a_command_that_takes_a_moment_does_what_the_page_says(command, tmp_path):
-    words = [sys.executable, "-m", "vertex_training.vt.cli", *command.split()[1:]]
+    words = [sys.executable, "-m", "vertex_training_cli.cli", *command.split()[1:]]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         words, cwd=copy_project(tmp_path), env=env, capture_output=True, text=True, check=False

@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 from rich.console import Console
 
-from vertex_training.vt.console import show_facts, table
+from vertex_training_cli.console import show_facts, table
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 README: Final = (ROOT / "README.md").read_text()

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGES = (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/adr/*.md"), *ROOT.glob("docs/examples/*/*.md"))
 MODULES = {
     path.stem
-    for path in (ROOT / "vertex_training/infra/components").glob("*.py")
+    for path in (ROOT / "infra/vertex_training/components").glob("*.py")
     if path.stem != "__init__"
 }
 

@@ -8,11 +8,11 @@ from typing import Final
 import pytest
 
 from tests.fixture_project import ROOT
-from vertex_training.components import host
-from vertex_training.infra.customjob.google import intent_store
-from vertex_training.infra.customjob.kinds import TUNING_JOB
-from vertex_training.infra.customjob.protocol.ports import JOB_LABELS
-from vertex_training.infra.customjob.provider import CustomJobProvider
+from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.protocol.ports import JOB_LABELS
+from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.public import host
 
 PAGE: Final = (ROOT / "docs" / "state.md").read_text()
 TYPE: Final = re.compile(r'__init__\(\s*"(vertextraining:[\w:]+)"')
@@ -37,7 +37,7 @@ def test_the_page_has_every_component_of_the_package() -> None:
 def test_the_provider_has_the_place_that_states_name() -> None:
     assert f"class `{CustomJobProvider.__qualname__}`" in PAGE
     assert f"`{CustomJobProvider.__module__}`" in PAGE
-    assert CustomJobProvider.__module__ == "vertex_training.infra.customjob.provider"
+    assert CustomJobProvider.__module__ == "vertex_training.customjob.provider"
 
 
 @pytest.mark.parametrize("label", JOB_LABELS)

@@ -6,8 +6,8 @@ import pulumi
 
 from tests import fixture_project
 from tests.fixture_project import PROJECT
-from vertex_training.infra import program
-from vertex_training.infra.stack import read_settings, with_packages
+from vertex_training import program
+from vertex_training.stack import read_settings, with_packages
 
 
 class Recorder(pulumi.runtime.Mocks):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.stack import Stack, read_settings
+from vertex_training.errors import ConfigError
+from vertex_training.stack import Stack, read_settings
 
 BASE = {
     "stack": "prod",

@@ -1,4 +1,4 @@
-from vertex_training.infra.errors import ConfigError, Location, Problem, did_you_mean
+from vertex_training.errors import ConfigError, Location, Problem, did_you_mean
 
 
 def test_a_problem_reads_place_value_and_hint():

@@ -8,11 +8,11 @@ import pytest
 from tests.extra_page import EXAMPLE, NOT_LOCAL
 from tests.fixture_project import PROJECT
 from tests.unit.infra.recorder import Recorder, settings
-from vertex_training.infra import program
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.extra.declaring import refused_by_deploy
-from vertex_training.infra.extra.loading import load
-from vertex_training.infra.stack import with_packages
+from vertex_training import program
+from vertex_training.errors import ConfigError
+from vertex_training.extra.declaring import refused_by_deploy
+from vertex_training.extra.loading import load
+from vertex_training.stack import with_packages
 
 DECLARES_BUCKET = """
 import pulumi_gcp as gcp

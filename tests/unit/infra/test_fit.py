@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from tests.unit.infra.stacks import H100, HOST, HOST_NETWORK, PEERING, PSC, stack
-from vertex_training.infra.stack import Stack
+from vertex_training.stack import Stack
 
 ACCOUNT = {"serviceAccounts": {"trainer": {"writes": ["artifacts"]}}, "buckets": {"artifacts": {}}}
 NODE = {

@@ -1,7 +1,7 @@
 import pytest
 
-from vertex_training.infra import naming
-from vertex_training.infra.naming import Names
+from vertex_training import naming
+from vertex_training.naming import Names
 
 NAMES = Names("acme-ml-dev", "210987654321", "us-central1", "dev")
 

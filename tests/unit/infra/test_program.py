@@ -8,10 +8,10 @@ import pytest
 
 from tests.fixture_project import PROJECT, ROOT
 from tests.unit.infra.recorder import Recorder, grants, registered, settings
-from vertex_training.infra import program
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.plan import grants as grants_table
-from vertex_training.infra.stack import with_packages
+from vertex_training import program
+from vertex_training.errors import ConfigError
+from vertex_training.plan import grants as grants_table
+from vertex_training.stack import with_packages
 
 
 def test_an_account_gets_exactly_the_rights_it_asks_for():
@@ -111,7 +111,7 @@ def test_every_grant_has_its_reason_and_the_narrowest_place_there_is(stack):
     assert made
     for type_, role, member in made:
         grant = grants_table.find(type_, role)
-        assert grant is not None, f"{type_} {role} is not in vertex_training/infra/plan/grants.py"
+        assert grant is not None, f"{type_} {role} is not in infra/vertex_training/plan/grants.py"
         assert grant.narrowest or type_ != grants_table.ON_PROJECT
         assert role not in grants_table.PRIMITIVE
         assert member not in ("allUsers", "allAuthenticatedUsers")

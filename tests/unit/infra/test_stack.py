@@ -2,9 +2,9 @@
 
 import pytest
 
-from vertex_training.infra import program
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.stack import from_raw
+from vertex_training import program
+from vertex_training.errors import ConfigError
+from vertex_training.stack import from_raw
 
 JOB = """\
 serviceAccount: ${serviceAccounts.trainer}

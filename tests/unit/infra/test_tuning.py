@@ -10,10 +10,10 @@ import pytest
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
 from tests.unit.infra.recorder import Recorder, grants
 from tests.unit.infra.stacks import BASE
-from vertex_training.infra import program
-from vertex_training.infra.catalog import costs
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.stack import from_raw
+from vertex_training import program
+from vertex_training.catalog import costs
+from vertex_training.errors import ConfigError
+from vertex_training.stack import from_raw
 
 ACCOUNT = "trainer-prod@acme-ml-prod.iam.gserviceaccount.com"
 #: The right file with what this stack has; a trial costs what its machine costs in an hour.

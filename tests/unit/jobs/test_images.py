@@ -7,9 +7,9 @@ import pytest
 
 from tests.fixture_project import SAMPLES as JOBS
 from tests.fixture_project import sample
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.images import pins
-from vertex_training.infra.stack import read_settings
+from vertex_training.errors import ConfigError
+from vertex_training.images import pins
+from vertex_training.stack import read_settings
 
 #: Those of samples: what a company builds itself is its own.
 FILES = (

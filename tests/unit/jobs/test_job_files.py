@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tests.fixture_project import SAMPLE_JOBS, sample
-from vertex_training.infra.customjob.kinds import TUNING_JOB
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.vt.check import placeholders
+from vertex_training.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.request import job_file as spec
+from vertex_training_cli.check import placeholders
 
 SCHEMA = "# yaml-language-server: $schema=job.schema.json"
 

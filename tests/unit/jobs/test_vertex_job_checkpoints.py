@@ -15,8 +15,8 @@ from vertex_job.errors import CheckpointError, StoreError
 from vertex_job.stop import StopRequest
 from vertex_job.stores import BucketStore, DiskStore, Store, store_at
 
+from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
-from vertex_training.localcloud.runner.gcsfuse import storage_client
 
 __all__ = ["cloud_with_storage", "home", "make_cloud"]  # fixtures
 

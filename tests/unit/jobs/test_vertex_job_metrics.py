@@ -9,7 +9,7 @@ import pytest
 from vertex_job.errors import MetricError
 from vertex_job.metrics import is_trial, report_metric
 
-from vertex_training.localcloud.tuning.measurements import read_report
+from localgcp.tuning.measurements import read_report
 
 METRICS = [{"metricId": "accuracy", "goal": "MAXIMIZE"}]
 

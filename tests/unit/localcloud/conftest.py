@@ -18,24 +18,24 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
-from vertex_training.localcloud.access.gate import HttpServer
-from vertex_training.localcloud.containers.host import ContainerHost
-from vertex_training.localcloud.faults.jobs import JobFaults
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import ACCOUNT as ACCOUNT_TYPE
-from vertex_training.localcloud.inventory.store import BUCKET, SERVICE, Binding, Store
-from vertex_training.localcloud.rest.front import RestFront
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.runner.job import JobRun
-from vertex_training.localcloud.runner.scheduler import LocalScheduler
-from vertex_training.localcloud.secretmanager import service as secretmanager
-from vertex_training.localcloud.secretmanager.service import SecretService
-from vertex_training.localcloud.storage import StorageEmulator
-from vertex_training.localcloud.tuning.assembly import Tuning
-from vertex_training.localcloud.vertex.grpc_front import Hook, serve
-from vertex_training.localcloud.vertex.records import JobTable
-from vertex_training.localcloud.vertex.service import JobService
+from localgcp.access.gate import HttpServer
+from localgcp.containers.host import ContainerHost
+from localgcp.faults.jobs import JobFaults
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
+from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
+from localgcp.rest.front import RestFront
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.runner.job import JobRun
+from localgcp.runner.scheduler import LocalScheduler
+from localgcp.secretmanager import service as secretmanager
+from localgcp.secretmanager.service import SecretService
+from localgcp.storage import StorageEmulator
+from localgcp.tuning.assembly import Tuning
+from localgcp.vertex.grpc_front import Hook, serve
+from localgcp.vertex.records import JobTable
+from localgcp.vertex.service import JobService
 
 PROJECT = "local-training"
 PARENT = f"projects/{PROJECT}/locations/us-central1"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.localcloud.home import cache_dir
-from vertex_training.toolchain import layout
+from localgcp.home import cache_dir
+from vertex_training.errors import CommandError
+from vertex_training_cli.toolchain import layout
 
 
 @pytest.mark.parametrize(

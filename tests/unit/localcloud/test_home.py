@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.errors import LocalCloudError
-from vertex_training.localcloud.home import Home
+from localgcp.home import Home
+from vertex_training.errors import LocalCloudError
 
 
 def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from localgcp import lifecycle, processes
+from localgcp.home import Home
+from localgcp.server import choose_port
+from localgcp.server_info import ServerInfo
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.infra.errors import CommandError, LocalCloudError
-from vertex_training.localcloud import lifecycle, processes
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.server import choose_port
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.vt.local.shutdown import down
+from vertex_training.errors import CommandError, LocalCloudError
+from vertex_training_cli.local.shutdown import down
 
 
 @pytest.fixture

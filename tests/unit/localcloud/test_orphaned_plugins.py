@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from localgcp.home import Home
+from localgcp.orphaned_plugins import end_orphaned_plugins
+from localgcp.processes import start_time
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.orphaned_plugins import end_orphaned_plugins
-from vertex_training.localcloud.processes import start_time
 
 SLEEP = "import time; time.sleep(600)  # "
 

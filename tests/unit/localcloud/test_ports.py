@@ -1,6 +1,6 @@
 """The ports of a server that is started for the first time."""
 
-from vertex_training.localcloud import lifecycle
+from localgcp import lifecycle
 
 
 def test_they_are_free_ones_that_any_user_may_have(home):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud import pulumi_shim as shim
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.tools import install_tools
+from localgcp import pulumi_shim as shim
+from localgcp.home import Home
+from localgcp.tools import install_tools
 
 CLOUD_KEY = "gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k"
 COMMITTED = f"secretsprovider: {CLOUD_KEY}\nencryptedkey: abc\nconfig:\n  gcp:project: acme\n"

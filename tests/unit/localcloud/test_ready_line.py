@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.server_info import ServerInfo
+from localgcp import lifecycle
+from localgcp.home import Home
+from localgcp.server_info import ServerInfo
 
 
 def test_a_server_that_says_it_is_ready_can_be_found_at_once(home: Home) -> None:
-    command = [sys.executable, "-m", "vertex_training.localcloud.server"]
+    command = [sys.executable, "-m", "localgcp.server"]
     command += ["--home", str(home.root), "--repo", str(home.repo)]
     with subprocess.Popen(command, cwd=home.repo, stdout=subprocess.PIPE, text=True) as server:
         try:

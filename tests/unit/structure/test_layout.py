@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.structure.tree import PRODUCT, ROOT, modules
 
-INFRA: Final = "vertex_training/infra"
+INFRA: Final = "infra/vertex_training"
 MOST_AT_THE_ROOT: Final = 6
 MOST_IN_A_FOLDER: Final = 15
 MOST_LINES: Final = 40
@@ -102,10 +102,10 @@ def test_the_prefix_of_local_projects_may_stand_in_texts(code: str) -> None:
 
 def test_only_the_naming_module_spells_the_prefix_of_local_projects() -> None:
     found = {str(path): local_prefixes(parsed(path)) for path in modules(*PRODUCT)}
-    assert {name for name, lines in found.items() if lines} == {"vertex_training/infra/naming.py"}
+    assert {name for name, lines in found.items() if lines} == {"infra/vertex_training/naming.py"}
 
 
 def test_infra_defines_the_exit_code_of_a_shown_message_once() -> None:
     definition = re.compile(r"^MESSAGE_SHOWN\b.*=", re.MULTILINE)
     defined = [path for path in modules(INFRA) if definition.search((ROOT / path).read_text())]
-    assert defined == [Path("vertex_training/infra/engine.py")]
+    assert defined == [Path("infra/vertex_training/engine.py")]

@@ -19,11 +19,11 @@ ROW: Final = re.compile(r"^``([\w./]+)``  ", re.MULTILINE)
 #: Packages whose docstring must have a table, beside those that have one.
 WITH_A_TABLE: Final = (
     "vertex_training",
-    "vertex_training/infra",
-    "vertex_training/infra/components",
-    "vertex_training/infra/plan",
-    "vertex_training/infra/settings",
-    "vertex_training/vt/engine",
+    "infra/vertex_training",
+    "infra/vertex_training/components",
+    "infra/vertex_training/plan",
+    "infra/vertex_training/settings",
+    "cli/vertex_training_cli/engine",
 )
 #: A row of the map in CONTRIBUTING.md; its first cell names folders and files.
 MAP_ROW: Final = re.compile(r"^\| (`[^|]*`) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
@@ -81,7 +81,7 @@ def test_the_map_names_every_folder_at_the_top() -> None:
 
 @pytest.mark.parametrize(
     "folder",
-    ["vertex_training/infra", "vertex_training/localcloud", "vertex_training/vt", "tools", "tests"],
+    ["infra/vertex_training", "localcloud/localgcp", "cli/vertex_training_cli", "tools", "tests"],
 )
 def test_the_map_names_every_folder_of_the_larger_ones(folder: str) -> None:
     inside = {

@@ -14,8 +14,8 @@ import pytest
 
 from tests.fixture_project import is_removed_sample
 from tests.unit.structure.tree import PRODUCT, ROOT, files, modules
-from vertex_training.vt.init import answers
-from vertex_training.vt.init.rendering import render
+from vertex_training_cli.init import answers
+from vertex_training_cli.init.rendering import render
 
 #: Pages about earlier states of the tree.
 HISTORY: Final = ("CHANGELOG.md",)

@@ -19,75 +19,81 @@ from tests.unit.structure.tree import ROOT, files
 #: Question -> (the file that answers it, words that stand there).
 QUESTIONS: Final = {
     "Where is a rule for job files added?": (
-        "vertex_training/infra/customjob/rules/__init__.py",
+        "infra/vertex_training/customjob/rules/__init__.py",
         "SUBJECTS",
     ),
     "Where is a rule about boot disks?": (
-        "vertex_training/infra/customjob/rules/compute/machines.py",
+        "infra/vertex_training/customjob/rules/compute/machines.py",
         "disk",
     ),
     "Where does an option of a bucket go?": (
-        "vertex_training/infra/settings/model.py",
+        "infra/vertex_training/settings/model.py",
         "class Bucket",
     ),
     "What becomes of that option?": (
-        "vertex_training/infra/components/storage.py",
+        "infra/vertex_training/components/storage.py",
         "gcp.storage.Bucket",
     ),
     "Where is the wait for a lease?": (
-        "vertex_training/infra/customjob/protocol/submission.py",
+        "infra/vertex_training/customjob/protocol/submission.py",
         "timing.lease",
     ),
-    "How long is a lease?": ("vertex_training/infra/customjob/protocol/timing.py", "lease"),
+    "How long is a lease?": ("infra/vertex_training/customjob/protocol/timing.py", "lease"),
     "Where is a job cancelled when it leaves the stack?": (
-        "vertex_training/infra/customjob/protocol/withdrawal.py",
+        "infra/vertex_training/customjob/protocol/withdrawal.py",
         "cancel",
     ),
     "Where is an error of Vertex AI explained?": (
-        "vertex_training/infra/customjob/google/job_service.py",
+        "infra/vertex_training/customjob/google/job_service.py",
         "PermissionDenied",
     ),
-    "Where is a fault added?": ("vertex_training/localcloud/faults/model.py", "class Fault"),
-    "Where is a machine's price?": ("vertex_training/infra/catalog/machines.yaml", "price"),
+    "Where is a fault added?": ("localcloud/localgcp/faults/model.py", "class Fault"),
+    "Where is a machine's price?": ("infra/vertex_training/catalog/machines.yaml", "price"),
     "Where is the worst case of a job's cost?": (
-        "vertex_training/infra/catalog/costs.py",
+        "infra/vertex_training/catalog/costs.py",
         "def of_job",
     ),
     "Where is an encrypted value refused?": (
-        "vertex_training/infra/settings/reader.py",
+        "infra/vertex_training/settings/reader.py",
         "encrypted",
     ),
     "Where is the physical name of a bucket made?": (
-        "vertex_training/infra/naming.py",
+        "infra/vertex_training/naming.py",
         "def bucket",
     ),
     "Where is a kind of reference added?": (
-        "vertex_training/infra/plan/references.py",
+        "infra/vertex_training/plan/references.py",
         "reference",
     ),
-    "Which grants may a stack make?": ("vertex_training/infra/plan/grants.py", "roles/"),
-    "What must another team grant?": ("vertex_training/infra/plan/external_grants.py", "gcloud"),
+    "Which grants may a stack make?": ("infra/vertex_training/plan/grants.py", "roles/"),
+    "What must another team grant?": ("infra/vertex_training/plan/external_grants.py", "gcloud"),
     "Which keys of a network exclude each other?": (
-        "vertex_training/infra/stack_rules/network.py",
+        "infra/vertex_training/stack_rules/network.py",
         "Problem(",
     ),
-    "Which exceptions are there?": ("vertex_training/infra/errors.py", "class TrainingError"),
+    "Which exceptions are there?": ("infra/vertex_training/errors.py", "class TrainingError"),
     "Which permissions does CI need for a resource type?": (
-        "vertex_training/foundation/permissions.yaml",
+        "infra/vertex_training/foundation/permissions.yaml",
         "gcp:storage/bucket:Bucket",
     ),
     "Which class stands in for a resource type?": (
-        "vertex_training/localcloud/gcp/services/__init__.py",
+        "localcloud/localgcp/gcp/services/__init__.py",
         "SERVICES",
     ),
     "Which environment has a replica?": (
-        "vertex_training/localcloud/runner/environment.py",
+        "localcloud/localgcp/runner/environment.py",
         "CLUSTER_SPEC",
     ),
-    "Where are the engine's events parsed?": ("vertex_training/vt/engine/events.py", "diagnostic"),
-    "When does an approval no longer hold?": ("vertex_training/vt/deploy/decision.py", "digest"),
+    "Where are the engine's events parsed?": (
+        "cli/vertex_training_cli/engine/events.py",
+        "diagnostic",
+    ),
+    "When does an approval no longer hold?": (
+        "cli/vertex_training_cli/deploy/decision.py",
+        "digest",
+    ),
     "Where is the policy on access to buckets?": (
-        "vertex_training/guardrails/buckets.py",
+        "infra/vertex_training/guardrails/buckets.py",
         "bucket-uniform-access",
     ),
     "Why does a job have four inputs?": ("docs/adr/0014-a-job-has-few-properties.md", "inputs"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain.layout import Layout
+from vertex_training_cli.toolchain.layout import Layout
 
 GO_MOD = "module tools\n\nrequire (\n\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n)\n"
 
@@ -17,12 +17,12 @@ def checkout(tmp_path: Path) -> Layout:
     root = tmp_path / "checkout"
     for name, text in {
         "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
-        "vertex_training/toolchain/policy.txt": "",
+        "cli/vertex_training_cli/toolchain/policy.txt": "",
         "pyproject.toml": "",
-        "vertex_training/toolchain/offline_engine/go.mod": GO_MOD,
-        "vertex_training/toolchain/offline_engine/go.sum": "",
-        "vertex_training/toolchain/offline_engine/pulumi-language-python": "#!/bin/sh\n",
-        "vertex_training/toolchain/releases.sha256": "",
+        "tools/offline_engine/go.mod": GO_MOD,
+        "tools/offline_engine/go.sum": "",
+        "tools/offline_engine/pulumi-language-python": "#!/bin/sh\n",
+        "cli/vertex_training_cli/toolchain/releases.sha256": "",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)

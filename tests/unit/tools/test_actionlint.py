@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools import actionlint
-from vertex_training.toolchain.console import SetupError, SubprocessError
-from vertex_training.toolchain.layout import Layout
+from vertex_training_cli.toolchain.console import SetupError, SubprocessError
+from vertex_training_cli.toolchain.layout import Layout
 
 GO_MOD = "module actionlint\n\nrequire (\n\tgithub.com/rhysd/actionlint v1.7.12 // indirect\n)\n"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain import installed, layout, policy_env, pulumi_cli, releases
-from vertex_training.toolchain.console import SetupError
-from vertex_training.toolchain.installed import install_pulumi, installed_pulumi
-from vertex_training.toolchain.layout import PLUGINS, Layout
-from vertex_training.toolchain.pulumi_cli import Pulumi
+from vertex_training_cli.toolchain import installed, layout, policy_env, pulumi_cli, releases
+from vertex_training_cli.toolchain.console import SetupError
+from vertex_training_cli.toolchain.installed import install_pulumi, installed_pulumi
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout
+from vertex_training_cli.toolchain.pulumi_cli import Pulumi
 
 FOUND = Pulumi("path", "3.259.0", "/usr/bin/pulumi, official", "official")
 

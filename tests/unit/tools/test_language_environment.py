@@ -15,7 +15,7 @@ from language_environment import (
     plugin_version,
     plugins_of,
 )
-from vertex_training.infra import engine
+from vertex_training import engine
 
 
 def package(site: Path, name: str, version: str, plugin: dict[str, object] | None = None) -> None:

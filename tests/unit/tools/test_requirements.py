@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPILED = sorted(
-    [*(ROOT / "requirements").glob("*.txt"), ROOT / "vertex_training/toolchain/policy.txt"]
+    [*(ROOT / "requirements").glob("*.txt"), ROOT / "cli/vertex_training_cli/toolchain/policy.txt"]
 )
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain import build, layout, main, pulumi_cli, python_env
-from vertex_training.toolchain.console import SetupError
-from vertex_training.toolchain.layout import PLUGINS, Layout
-from vertex_training.toolchain.pulumi_cli import Pulumi, SourceUnavailableError
+from vertex_training_cli.toolchain import build, layout, main, pulumi_cli, python_env
+from vertex_training_cli.toolchain.console import SetupError
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout
+from vertex_training_cli.toolchain.pulumi_cli import Pulumi, SourceUnavailableError
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.toolchain import build, cache, console
-from vertex_training.toolchain.console import SetupError, SubprocessError
-from vertex_training.toolchain.layout import Layout
+from vertex_training_cli.toolchain import build, cache, console
+from vertex_training_cli.toolchain.console import SetupError, SubprocessError
+from vertex_training_cli.toolchain.layout import Layout
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -4,9 +4,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vertex_training.vt.catalogue.command import catalogue
-from vertex_training.vt.check.command import check
-from vertex_training.vt.render.command import render
+from vertex_training_cli.catalogue.command import catalogue
+from vertex_training_cli.check.command import check
+from vertex_training_cli.render.command import render
 
 JOB = """\
 serviceAccount: ${serviceAccounts.trainer}

@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 
 def test_help_is_folded_to_the_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from vertex_training.vt.console import console, show_facts, table
+from vertex_training_cli.console import console, show_facts, table
 
 LONG = "gs://bucket/" + "x" * 300
 

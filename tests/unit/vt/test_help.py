@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 
 def test_without_a_command_the_commands_are_listed():

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from vertex_training.vt import read_errors
-from vertex_training.vt.drift import findings
+from vertex_training_cli import read_errors
+from vertex_training_cli.drift import findings
 
 OBJECT = (
     "googleapi: Error 403: plan@acme.iam.gserviceaccount.com does not have storage.objects.get "

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.infra import catalog
-from vertex_training.infra.catalog import costs, machines
+from vertex_training import catalog
+from vertex_training.catalog import costs, machines
 
 FEE = machines.fee_ratio()
 T4 = "NVIDIA_TESLA_T4"

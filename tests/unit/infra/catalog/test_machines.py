@@ -1,8 +1,8 @@
 import yaml
 
-from vertex_training.infra import catalog
-from vertex_training.infra.catalog import machines
-from vertex_training.infra.customjob.rules.compute.machines import RETIRED
+from vertex_training import catalog
+from vertex_training.catalog import machines
+from vertex_training.customjob.rules.compute.machines import RETIRED
 
 ROWS = ("machines.yaml", "accelerators.yaml", "regions.yaml")
 
@@ -64,7 +64,7 @@ def test_a_machine_type_that_is_refused_says_why():
 
 
 def test_fields_that_do_not_exist_are_indeed_no_fields():
-    from vertex_training.infra.customjob.request.hints import PLACES, messages
+    from vertex_training.customjob.request.hints import PLACES, messages
 
     everywhere = {field for message in PLACES for field in messages()[message]}
     assert set(catalog.load("wrong_fields.yaml")) - {"kmsKeyName"} <= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
     TURN_LABEL,
     IntentRecord,
@@ -14,7 +14,7 @@ from vertex_training.infra.customjob.protocol.ports import (
     SubmissionRequest,
     TurnRecord,
 )
-from vertex_training.infra.errors import PreconditionFailedError
+from vertex_training.errors import PreconditionFailedError
 
 DIGEST = "d" * 64
 REQUEST = SubmissionRequest("projects/p/locations/r", "dev", "titanic", 3, "id1", "{}", DIGEST, {})

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from tests.unit.infra.customjob.rules import tuning_cases
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.customjob.rules import (
+from vertex_training.customjob import rules
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules import (
     BucketFacts,
     Context,
     JobFacts,
@@ -25,7 +25,7 @@ from vertex_training.infra.customjob.rules import (
     ReservationFacts,
     StackFacts,
 )
-from vertex_training.infra.customjob.rules.context import JobLimits, ReservationRequest
+from vertex_training.customjob.rules.context import JobLimits, ReservationRequest
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 #: Values of the right form, as `vt check` puts them in without a stack.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.customjob.engine_liveness import PROVIDER_MODULE, is_engine_alive
+from vertex_training.customjob.engine_liveness import PROVIDER_MODULE, is_engine_alive
 
 
 def as_main(monkeypatch, module_name, *arguments):

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from vertex_training.infra.customjob.provider import CustomJobProvider
-from vertex_training.infra.errors import OperatorError
+from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.errors import OperatorError
 
 
 @pytest.fixture

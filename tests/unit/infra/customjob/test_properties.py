@@ -14,11 +14,11 @@ from google.protobuf import json_format
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from vertex_training.infra.catalog import machines
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.located_yaml import document
+from vertex_training.catalog import machines
+from vertex_training.customjob import rules
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.located_yaml import document
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "job", run=1)

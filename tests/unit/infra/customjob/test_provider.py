@@ -5,17 +5,17 @@ import dill
 import pytest
 from pulumi.output import Unknown
 
-from vertex_training.infra.customjob import provider as module
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob import provider as module
+from vertex_training.customjob.protocol.ports import (
     IntentState,
     JobSnapshot,
     StoredIntent,
     TurnRecord,
 )
-from vertex_training.infra.customjob.provider import CustomJobProvider
-from vertex_training.infra.customjob.refusal_lookup import RefusalLookup
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.errors import JobRefusedError, OperatorError
+from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.customjob.refusal_lookup import RefusalLookup
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.errors import JobRefusedError, OperatorError
 
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
@@ -110,7 +110,7 @@ def outputs(service):
 def test_state_refers_to_the_provider_by_name_and_holds_no_code():
     pickled = base64.b64encode(dill.dumps(PROVIDER, recurse=True)).decode()
     assert len(pickled) < 120
-    assert b"vertex_training.infra.customjob.provider" in base64.b64decode(pickled)
+    assert b"vertex_training.customjob.provider" in base64.b64decode(pickled)
 
 
 def test_create_labels_the_job_with_its_identity(service):

@@ -3,10 +3,10 @@ import threading
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World
-from vertex_training.infra.customjob.protocol import submission
-from vertex_training.infra.customjob.protocol.timing import Timing
-from vertex_training.infra.customjob.refusal_lookup import RefusalLookup, is_offline
-from vertex_training.infra.errors import OperatorError
+from vertex_training.customjob.protocol import submission
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
+from vertex_training.errors import OperatorError
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.customjob.rules import Context, ReservationFacts, StackFacts
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules import Context, ReservationFacts, StackFacts
 
 PROJECT, NUMBER = "acme-ml-dev", "210987654321"
 TRAINER = f"trainer-dev@{PROJECT}.iam.gserviceaccount.com"

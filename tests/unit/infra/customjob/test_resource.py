@@ -6,8 +6,8 @@ import sys
 import pulumi
 import pytest
 
-from vertex_training.infra.customjob.request.job_file import JobRequest, Submission
-from vertex_training.infra.customjob.resource import CustomJob
+from vertex_training.customjob.request.job_file import JobRequest, Submission
+from vertex_training.customjob.resource import CustomJob
 
 NAME = "projects/1/locations/us-central1/customJobs/42"
 

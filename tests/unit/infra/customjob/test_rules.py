@@ -6,10 +6,10 @@ import re
 import pytest
 import yaml
 
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.customjob.rules import Context
+from vertex_training.customjob import rules
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules import Context
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "job", run=1)
 ACCOUNT = "trainer@acme-ml-dev.iam.gserviceaccount.com"

@@ -1,9 +1,9 @@
 """Jobs of one stack judged together."""
 
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import JobFile, Submission
-from vertex_training.infra.customjob.rules import BucketFacts, Context, StackFacts
-from vertex_training.infra.customjob.rules.job_facts import outputs_clash
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import JobFile, Submission
+from vertex_training.customjob.rules import BucketFacts, Context, StackFacts
+from vertex_training.customjob.rules.job_facts import outputs_clash
 
 TRAINER = "trainer-dev@acme-ml-dev.iam.gserviceaccount.com"
 STACK = StackFacts(

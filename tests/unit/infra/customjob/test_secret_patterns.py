@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.infra.customjob import secret_patterns
-from vertex_training.infra.customjob.secret_patterns import masked, redacted
-from vertex_training.vt.cli import app
-from vertex_training.vt.engine.values import redact
+from vertex_training.customjob import secret_patterns
+from vertex_training.customjob.secret_patterns import masked, redacted
+from vertex_training_cli.cli import app
+from vertex_training_cli.engine.values import redact
 
 SECRET = "canary-hunter2"
 TOKENS = [

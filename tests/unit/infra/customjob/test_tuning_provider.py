@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from vertex_training.infra.customjob import provider as module
-from vertex_training.infra.customjob.google import intent_store, job_service
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob import provider as module
+from vertex_training.customjob.google import intent_store, job_service
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 PLACE = {"project": "local-x", "region": "us-central1"}
 JOB: dict[str, Any] = {"submission": PLACE, "options": {"controlBucket": "control"}}

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from vertex_training.infra.images import cleanup
-from vertex_training.infra.images.cleanup import CleanupPolicy, ImageVersion
-from vertex_training.infra.settings.model import Registry
+from vertex_training.images import cleanup
+from vertex_training.images.cleanup import CleanupPolicy, ImageVersion
+from vertex_training.settings.model import Registry
 
 PINNED = "sha256:" + "1" * 64
 OTHER = "sha256:" + "2" * 64

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.images import context as contexts
-from vertex_training.infra.images.context import read_context
-from vertex_training.infra.images.identity import Source, identity, tag
+from vertex_training.errors import ConfigError
+from vertex_training.images import context as contexts
+from vertex_training.images.context import read_context
+from vertex_training.images.identity import Source, identity, tag
 
 ROOT = Path(__file__).resolve().parents[4]
 FILES = {
@@ -124,7 +124,7 @@ def test_an_archive_has_one_digest(folder, variation):
 @pytest.mark.parametrize("utf8", ["0", "1"])
 def test_an_archive_has_one_digest_in_every_locale_and_process(folder, language, utf8):
     code = (
-        "import sys, pathlib; from vertex_training.infra.images.identity import *; "
+        "import sys, pathlib; from vertex_training.images.identity import *; "
         "s = Source('jobs/x');"
         "print(identity(s, read_context(pathlib.Path(sys.argv[1]), 'Dockerfile', 'jobs/x')))"
     )

@@ -2,9 +2,9 @@
 
 import pytest
 
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.images import dockerfile
-from vertex_training.infra.stack import read_settings, with_packages
+from vertex_training.errors import ConfigError
+from vertex_training.images import dockerfile
+from vertex_training.stack import read_settings, with_packages
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = f"europe-docker.pkg.dev/acme-base/shared/torch@{DIGEST}"

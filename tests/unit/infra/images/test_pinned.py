@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.images import pinned
+from vertex_training.images import pinned
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\

@@ -1,7 +1,7 @@
 import pytest
 
-from vertex_training.infra.errors import ConfigError, Location
-from vertex_training.infra.located_yaml import document
+from vertex_training.errors import ConfigError, Location
+from vertex_training.located_yaml import document
 
 
 def refused(data: bytes) -> str:

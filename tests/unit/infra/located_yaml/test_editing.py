@@ -5,8 +5,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.located_yaml.editing import set_value
+from vertex_training.errors import ConfigError
+from vertex_training.located_yaml.editing import set_value
 
 PATH = ("config", "p:images", "x", "digest")
 NEW = "sha256:" + "b" * 64

@@ -5,8 +5,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.infra.errors import Mend
-from vertex_training.infra.located_yaml.mending import mended
+from vertex_training.errors import Mend
+from vertex_training.located_yaml.mending import mended
 
 RENAME = Mend("rename", "new")
 VALUE = Mend("value", "86400s")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from vertex_training.infra.errors import Mend
-from vertex_training.infra.located_yaml.mending import mended
+from vertex_training.errors import Mend
+from vertex_training.located_yaml.mending import mended
 
 UP = Mend("move", target=())
 DOWN = Mend("move", target=("spec",))

@@ -83,7 +83,7 @@ workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, containerSpec: {im
         "jobs": {"plain": {"file": "plain.yaml"}, "own": {"file": "own.yaml"}},
     }
     from tests.unit.infra.stacks import BASE
-    from vertex_training.infra.stack import from_raw
+    from vertex_training.stack import from_raw
 
     def keys(**changes):
         results = from_raw(BASE | settings | changes, tmp_path).check_jobs()

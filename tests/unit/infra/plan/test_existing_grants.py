@@ -4,9 +4,9 @@ import shlex
 
 from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import planned, stack
-from vertex_training.infra.images import pinned
-from vertex_training.infra.plan.existing_grants import elsewhere, existing_grants
-from vertex_training.infra.settings.model import Image
+from vertex_training.images import pinned
+from vertex_training.plan.existing_grants import elsewhere, existing_grants
+from vertex_training.settings.model import Image
 
 SHARED = {
     "buckets": {

@@ -1,7 +1,7 @@
 """What rules may know of a stack follows from its config."""
 
-from vertex_training.infra.plan.facts import stack_facts
-from vertex_training.infra.stack import read_settings
+from vertex_training.plan.facts import stack_facts
+from vertex_training.stack import read_settings
 
 RAW = {
     "stack": "dev",

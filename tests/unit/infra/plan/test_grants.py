@@ -2,7 +2,7 @@
 
 import pytest
 
-from vertex_training.infra.plan import grants
+from vertex_training.plan import grants
 
 
 @pytest.mark.parametrize("grant", grants.ALLOWED, ids=lambda grant: f"{grant.type} {grant.role}")

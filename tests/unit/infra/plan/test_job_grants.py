@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.stacks import planned, stack
-from vertex_training.infra.plan import external_grants, grants
-from vertex_training.infra.plan.job_grants import job_grants
+from vertex_training.plan import external_grants, grants
+from vertex_training.plan.job_grants import job_grants
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 CODE = "serviceAccount:service-109876543210@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"

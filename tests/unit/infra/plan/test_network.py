@@ -1,7 +1,7 @@
 """Names, owners and rights of a network follow from the settings."""
 
 from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned
-from vertex_training.infra.plan import grants
+from vertex_training.plan import grants
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.infra.stacks import BASE
-from vertex_training.infra.plan import objects
-from vertex_training.infra.settings.model import Settings
-from vertex_training.infra.stack_rules import files
+from vertex_training.plan import objects
+from vertex_training.settings.model import Settings
+from vertex_training.stack_rules import files
 
 
 def write(root: Path, *names: str, content: bytes = b"x") -> None:

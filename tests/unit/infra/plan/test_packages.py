@@ -4,8 +4,8 @@ import tarfile
 
 import pytest
 
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.plan import packages as packaging
+from vertex_training.errors import ConfigError
+from vertex_training.plan import packages as packaging
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from tests.unit.infra.stacks import H100, planned
-from vertex_training.infra.catalog import costs
+from vertex_training.catalog import costs
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"

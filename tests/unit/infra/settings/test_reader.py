@@ -3,9 +3,9 @@ import copy
 import pulumi
 import pytest
 
-from vertex_training.infra import engine
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.stack import SCHEMA, load, read_settings
+from vertex_training import engine
+from vertex_training.errors import ConfigError
+from vertex_training.stack import SCHEMA, load, read_settings
 
 STACK = {
     "stack": "dev",

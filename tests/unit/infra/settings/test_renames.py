@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.infra.stacks import BASE, PEERING, planned
-from vertex_training.infra.settings import renames
-from vertex_training.infra.stack import Stack, from_raw
+from vertex_training.settings import renames
+from vertex_training.stack import Stack, from_raw
 
 JOB = """\
 serviceAccount: ${serviceAccounts.ACCOUNT}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from vertex_training.infra import stack
-from vertex_training.infra.errors import ConfigError, UnknownStackError
+from vertex_training import stack
+from vertex_training.errors import ConfigError, UnknownStackError
 
 PROJECT = """\
 name: vertex-training

@@ -1,7 +1,7 @@
 """What would surprise the owner of a stack is a warning with a place, and stops nothing."""
 
 from tests.unit.infra.stacks import H100, PEERING, PSC, stack
-from vertex_training.infra.stack import Stack
+from vertex_training.stack import Stack
 
 
 def told(tmp_path, **changes):

@@ -1,8 +1,8 @@
 """What CI's account may not deploy is told before it fails half-way."""
 
 from tests.unit.infra.stacks import stack
-from vertex_training.infra.naming import local_project_number
-from vertex_training.infra.stack_rules import deployers
+from vertex_training.naming import local_project_number
+from vertex_training.stack_rules import deployers
 
 GROUP = ["group:analysts@example.com"]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.infra.stacks import BASE
-from vertex_training.infra.errors import ConfigError
-from vertex_training.infra.stack import read_settings
+from vertex_training.errors import ConfigError
+from vertex_training.stack import read_settings
 
 
 def refused(root, **changes):

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.unit.infra.stacks import BASE, planned, refused, stack
-from vertex_training.infra.catalog import costs
-from vertex_training.infra.customjob.rules.context import JobLimits
-from vertex_training.infra.plan.facts import job_limits
-from vertex_training.infra.stack import from_raw
+from vertex_training.catalog import costs
+from vertex_training.customjob.rules.context import JobLimits
+from vertex_training.plan.facts import job_limits
+from vertex_training.stack import from_raw
 
 JOB = """\
 serviceAccount: trainer-prod@acme-ml-prod.iam.gserviceaccount.com

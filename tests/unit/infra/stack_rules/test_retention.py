@@ -1,7 +1,7 @@
 """A retention binds the stack itself: what it could no longer do is refused before."""
 
 from tests.unit.infra.stacks import refused, stack
-from vertex_training.infra.stack_rules import advice
+from vertex_training.stack_rules import advice
 
 KEPT = {"retention": {"days": 30}}
 

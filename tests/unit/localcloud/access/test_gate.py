@@ -13,11 +13,11 @@ from typing import Any
 import grpc
 import pytest
 
+from localgcp.access import gate, grpc_server
+from localgcp.access.callers import Caller
+from localgcp.faults.connection import reset_peer
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.infra.errors import LocalCloudError
-from vertex_training.localcloud.access import gate, grpc_server
-from vertex_training.localcloud.access.callers import Caller
-from vertex_training.localcloud.faults.connection import reset_peer
+from vertex_training.errors import LocalCloudError
 
 METHOD = "/test.Service/Method"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -13,16 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from localgcp import storage
+from localgcp.access import network
+from localgcp.access.network import PrivateNetwork
+from localgcp.errors import NoPrivateNetworkError
+from localgcp.faults.front import StorageFront
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port, wait_until
-from vertex_training.localcloud import storage
-from vertex_training.localcloud.access import network
-from vertex_training.localcloud.access.network import PrivateNetwork
-from vertex_training.localcloud.errors import NoPrivateNetworkError
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.storage import StorageEmulator
 
 #: Answers each connection with the uid of the process.
 SERVER = """

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from vertex_training.localcloud.access import callers, owners
-from vertex_training.localcloud.access.callers import caller
-from vertex_training.localcloud.access.owners import LOOKUPS, Lookup, plain_address
+from localgcp.access import callers, owners
+from localgcp.access.callers import caller
+from localgcp.access.owners import LOOKUPS, Lookup, plain_address
 
 Pair = tuple[socket.socket, socket.socket]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are Linux's")

@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from vertex_training.localcloud.clients import cloud_sdk
-from vertex_training.localcloud.environment import environment
-from vertex_training.localcloud.home import Home, Ports
+from localgcp.clients import cloud_sdk
+from localgcp.environment import environment
+from localgcp.home import Home, Ports
 
 
 @pytest.mark.parametrize(

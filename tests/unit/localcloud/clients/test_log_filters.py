@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training.localcloud.clients.log_filters import parse
-from vertex_training.localcloud.errors import FilterError
+from localgcp.clients.log_filters import parse
+from localgcp.errors import FilterError
 
 KNOWN = ("a", "b", "timestamp", "insertId")
 ENTRY = {"a": "1", "b": "Text", "timestamp": "2026-11-22T10:00:00.500000+00:00", "insertId": "i5"}

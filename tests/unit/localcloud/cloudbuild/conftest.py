@@ -16,13 +16,13 @@ from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import 
     CloudBuildGrpcTransport,
 )
 
+from localgcp.cloudbuild.assembly import CloudBuild
+from localgcp.inventory.store import ACCOUNT, SERVICE
+from localgcp.vertex.grpc_front import serve
+from localgcp.vertex.log_entries import LogService, handler
+from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
-from vertex_training.infra.naming import Names
-from vertex_training.localcloud.cloudbuild.assembly import CloudBuild
-from vertex_training.localcloud.inventory.store import ACCOUNT, SERVICE
-from vertex_training.localcloud.vertex.grpc_front import serve
-from vertex_training.localcloud.vertex.log_entries import LogService, handler
-from vertex_training.localcloud.vertex.service import JobService
+from vertex_training.naming import Names
 
 NAMES = Names(PROJECT, "", "us-central1", "local")
 BUILDER = NAMES.account_email("image-build")
@@ -84,7 +84,7 @@ class Builds:
 
     @property
     def bucket(self) -> Any:
-        from vertex_training.localcloud.runner.gcsfuse import storage_client
+        from localgcp.runner.gcsfuse import storage_client
 
         assert self.cloud.storage is not None
         return storage_client(self.cloud.storage.url).bucket(NAMES.bucket("staging"))

@@ -11,6 +11,7 @@ import pytest
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
 
+from localgcp.cloudbuild.runner import PROGRAM
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
@@ -20,7 +21,6 @@ from tests.unit.localcloud.cloudbuild.conftest import (
     Builds,
 )
 from tests.unit.localcloud.conftest import PROJECT, wait_until
-from vertex_training.localcloud.cloudbuild.runner import PROGRAM
 
 DOCKER = "gcr.io/cloud-builders/docker"
 LIVE = ("QUEUED", "WORKING")
@@ -129,7 +129,7 @@ def test_a_wrong_build_is_refused_at_once(
 
 
 def test_the_api_must_be_enabled(builds: Builds) -> None:
-    from vertex_training.localcloud.inventory.store import SERVICE
+    from localgcp.inventory.store import SERVICE
 
     builds.cloud.store.delete(SERVICE, f"{PROJECT}/cloudbuild.googleapis.com")
     with pytest.raises(GoogleAPICallError, match="Cloud Build API has not been used in project"):
@@ -195,7 +195,7 @@ def test_a_cancelled_build_leaves_no_process(builds: Builds) -> None:
 
 
 def test_a_build_of_a_killed_server_ends_with_an_internal_error(builds: Builds) -> None:
-    from vertex_training.localcloud.cloudbuild.assembly import CloudBuild
+    from localgcp.cloudbuild.assembly import CloudBuild
 
     build = start(builds, "SLEEP 60\n")
     wait_until(lambda: "WORKING" in builds.states())  # its thread, which lives on, writes no more

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.containers import builders, images
-from vertex_training.localcloud.containers.engines import Buildah, Docker
-from vertex_training.localcloud.containers.host import ContainerHost
-from vertex_training.localcloud.containers.images import ImageConfig
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner import environment
+from localgcp.containers import builders, images
+from localgcp.containers.engines import Buildah, Docker
+from localgcp.containers.host import ContainerHost
+from localgcp.containers.images import ImageConfig
+from localgcp.home import Home
+from localgcp.runner import environment
 
 DIGEST = "@sha256:" + "a" * 64
 LOCAL = "us-central1-docker.pkg.dev/local-training/training/titanic"

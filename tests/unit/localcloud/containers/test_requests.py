@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from vertex_training.localcloud.containers import requests
-from vertex_training.localcloud.errors import RefusedRequestError
-from vertex_training.localcloud.inventory.store import StoredResource
+from localgcp.containers import requests
+from localgcp.errors import RefusedRequestError
+from localgcp.inventory.store import StoredResource
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64

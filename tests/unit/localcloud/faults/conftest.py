@@ -12,16 +12,16 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
 
+from localgcp.faults.calls import CallFaults
+from localgcp.faults.front import StorageFront
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.storage import StorageEmulator
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import Cloud, free_port
-from vertex_training.infra.customjob.google.job_service import VertexJobs
-from vertex_training.localcloud.faults.calls import CallFaults
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.storage import StorageEmulator
-from vertex_training.localcloud.tuning.records import TuningTable
-from vertex_training.localcloud.vertex.records import JobTable
+from vertex_training.customjob.google.job_service import VertexJobs
 
 #: Seconds until a caller gives up, long enough for a busy server to have got the call.
 ARRIVES: Final = 3.0

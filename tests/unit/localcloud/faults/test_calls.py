@@ -11,15 +11,15 @@ import grpc
 import pytest
 from google.api_core import exceptions
 
+from localgcp.faults.calls import CallFaults
+from localgcp.faults.model import GRPC_CODES
+from localgcp.faults.table import FaultTable
+from localgcp.vertex.grpc_front import Call
+from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import PARENT, command_job, wait_until
 from tests.unit.localcloud.faults.conftest import ARRIVES, Faulty, code_of
-from vertex_training.infra.customjob.google.job_service import PROVES_NOT_CREATED
-from vertex_training.infra.errors import InDoubtError, NotSubmittedError
-from vertex_training.localcloud.faults.calls import CallFaults
-from vertex_training.localcloud.faults.model import GRPC_CODES
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.vertex.grpc_front import Call
-from vertex_training.localcloud.vertex.records import JobTable
+from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED
+from vertex_training.errors import InDoubtError, NotSubmittedError
 
 BODY = (
     '{"displayName": "a job", "jobSpec": {"workerPoolSpecs": [{"replicaCount": "1",'

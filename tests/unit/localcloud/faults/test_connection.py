@@ -1,6 +1,6 @@
 """Connections of this process that are ended from outside of what uses them."""
 
-from vertex_training.localcloud.faults.connection import reset_peer
+from localgcp.faults.connection import reset_peer
 
 
 def test_a_connection_that_is_over_is_not_reset() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.runner.gang.life_cycle import PREEMPTIONS
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.runner.gang.life_cycle import PREEMPTIONS
 
 JobState = vertex.JobState
 SPOT = {"strategy": "SPOT"}

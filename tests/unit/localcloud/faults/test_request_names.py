@@ -2,7 +2,7 @@
 
 import pytest
 
-from vertex_training.localcloud.faults.proxy import describe
+from localgcp.faults.proxy import describe
 
 
 @pytest.mark.parametrize(

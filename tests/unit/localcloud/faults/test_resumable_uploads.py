@@ -16,10 +16,10 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.storage_uploads import UNIT
+from localgcp.faults.front import StorageFront
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage_uploads import UNIT
 
 DATA = os.urandom(3 * UNIT + 7)
 TOTAL = len(DATA)

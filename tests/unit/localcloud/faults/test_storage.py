@@ -12,15 +12,15 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
+from localgcp.faults.front import StorageFront
+from localgcp.faults.model import Fault
+from localgcp.faults.proxy import describe
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.infra.customjob.google.intent_store import BucketIntents
-from vertex_training.infra.customjob.protocol.ports import IntentRecord, IntentState
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.proxy import describe
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
+from vertex_training.customjob.google.intent_store import BucketIntents
+from vertex_training.customjob.protocol.ports import IntentRecord, IntentState
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_record_whose_answer_was_lost_is_written_once(
     front: StorageFront, table: FaultTable, bucket: storage.Bucket, kind: str
 ) -> None:
     """The client repeats a write under a precondition, and the repetition conflicts with it."""
-    from vertex_training.infra.errors import PreconditionFailedError
+    from vertex_training.errors import PreconditionFailedError
 
     intents = BucketIntents(storage_client(front.url), "control")
     add(

@@ -10,8 +10,8 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2_grpc
 
+from localgcp.gcp.server import serve
 from tests.unit.localcloud.gcp.harness import Plugin
-from vertex_training.localcloud.gcp.server import serve
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from vertex_training.localcloud.gcp.codec import Secret, decode, encode
+from localgcp.gcp.codec import Secret, decode, encode
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 # What the state file keeps of a secret is a ciphertext; these are the values behind it.

@@ -3,7 +3,7 @@
 import pytest
 from google.protobuf import struct_pb2
 
-from vertex_training.localcloud.gcp.codec import decode
+from localgcp.gcp.codec import decode
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 ASSET = "c44067f5952c0a294b673a41bacd8c17"

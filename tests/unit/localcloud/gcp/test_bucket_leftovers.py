@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from localgcp.gcp.codec import plain
+from localgcp.storage import StorageEmulator
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.gcp.test_storage import BUCKET, cloud, emulator, home
-from vertex_training.localcloud.gcp.codec import plain
-from vertex_training.localcloud.storage import StorageEmulator
 
 __all__ = ["cloud", "emulator", "home"]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.localcloud.gcp.codec import (
+from localgcp.gcp.codec import (
     UNKNOWN,
     Asset,
     Secret,
@@ -85,7 +85,7 @@ def test_an_unsupported_kind_of_value_is_named() -> None:
 IN_THE_SDK = """
 import sys
 from pulumi.provider.experimental.property_value import PropertyValue
-from vertex_training.localcloud.gcp.codec import Asset, encode
+from localgcp.gcp.codec import Asset, encode
 with_path = encode({"a": Asset("hash", (("path", "x.txt"),))}).fields["a"]
 print("hash" in str(PropertyValue.unmarshal(with_path).marshal()))
 try:

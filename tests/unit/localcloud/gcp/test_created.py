@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from localgcp.gcp import schema
+from localgcp.gcp.codec import decode, encode, plain
+from localgcp.gcp.services import SERVICES
+from localgcp.inventory.store import Store, project_number
 from tests.unit.localcloud.gcp.harness import Plugin, observed
-from vertex_training.localcloud.gcp import schema
-from vertex_training.localcloud.gcp.codec import decode, encode, plain
-from vertex_training.localcloud.gcp.services import SERVICES
-from vertex_training.localcloud.inventory.store import Store, project_number
 
 # Objects need the storage emulator: test_storage.py has them.
 ROWS = [row for row in observed() if "gcp:storage/" not in row["type"]]

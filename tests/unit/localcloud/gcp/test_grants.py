@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from localgcp.gcp.codec import decode
 from tests.unit.localcloud.gcp.harness import Plugin, refused
-from vertex_training.localcloud.gcp.codec import decode
 
 PROJECT_GRANT = "gcp:projects/iAMMember:IAMMember"
 ACCOUNT = "gcp:serviceaccount/account:Account"

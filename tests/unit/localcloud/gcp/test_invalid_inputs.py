@@ -9,8 +9,8 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
+from localgcp.gcp.codec import encode
 from tests.unit.localcloud.gcp.harness import FIXTURES, Plugin
-from vertex_training.localcloud.gcp.codec import encode
 
 BUCKET = "gcp:storage/bucket:Bucket"
 ACCOUNT = "gcp:serviceaccount/account:Account"

@@ -9,9 +9,9 @@ from typing import Any
 import grpc
 import pytest
 
+from localgcp.gcp.codec import decode, plain
+from localgcp.inventory.store import Store, project_number
 from tests.unit.localcloud.gcp.harness import Plugin, row_named
-from vertex_training.localcloud.gcp.codec import decode, plain
-from vertex_training.localcloud.inventory.store import Store, project_number
 
 SERVICE = "gcp:projects/service:Service"
 IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
+from localgcp.gcp import schema
+from localgcp.gcp.codec import UNKNOWN, decode
+from localgcp.gcp.schema import Property
 from tests.unit.localcloud.gcp.harness import FIXTURES, Plugin, row_named
-from vertex_training.localcloud.gcp import schema
-from vertex_training.localcloud.gcp.codec import UNKNOWN, decode
-from vertex_training.localcloud.gcp.schema import Property
 
 # The measurement cut its longest lines at 120 characters; these are the whole values.
 CUT = {

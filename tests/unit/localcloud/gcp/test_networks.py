@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from localgcp.gcp.codec import plain
+from localgcp.inventory.store import Store, project_number
+from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.vertex.rows import job_row
-from vertex_training.localcloud.gcp.codec import plain
-from vertex_training.localcloud.inventory.store import Store, project_number
-from vertex_training.localcloud.vertex.records import JobState, JobTable
 
 NETWORK = "gcp:compute/network:Network"
 SUBNET = "gcp:compute/subnetwork:Subnetwork"

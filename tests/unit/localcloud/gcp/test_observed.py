@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from localgcp.gcp import schema
+from localgcp.gcp.codec import Secret, has_unknown, plain
 from tests.unit.localcloud.gcp.harness import Plugin, observed
-from vertex_training.localcloud.gcp import schema
-from vertex_training.localcloud.gcp.codec import Secret, has_unknown, plain
 
 ROWS = observed()
 IDS = [f"{row['type'].rpartition(':')[2]}-{row['name']}" for row in ROWS]

@@ -1,7 +1,7 @@
 """The schema of the stand-in's package has what hosts of other languages ask for."""
 
-from vertex_training.localcloud.gcp.package_schema import package_schema
-from vertex_training.localcloud.gcp.schema import tokens
+from localgcp.gcp.package_schema import package_schema
+from localgcp.gcp.schema import tokens
 
 SCHEMA = package_schema("9.35.0")
 BUCKET = SCHEMA["resources"]["gcp:storage/bucket:Bucket"]

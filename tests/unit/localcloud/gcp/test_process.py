@@ -16,7 +16,7 @@ from pulumi.runtime.proto import provider_pb2_grpc
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_the_process_prints_its_port_serves_and_leaves_quietly(ending: signal.Signals) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "vertex_training.localcloud.gcp", "127.0.0.1:1"],
+        [sys.executable, "-m", "localgcp.gcp", "127.0.0.1:1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -35,7 +35,7 @@ def test_the_process_prints_its_port_serves_and_leaves_quietly(ending: signal.Si
 
 def test_the_process_ends_when_its_engine_was_killed() -> None:
     # The shell stands for the engine: it starts the plugin, passes its port on, and is killed.
-    shell = f"{shlex.quote(sys.executable)} -m vertex_training.localcloud.gcp 127.0.0.1:1 & wait"
+    shell = f"{shlex.quote(sys.executable)} -m localgcp.gcp 127.0.0.1:1 & wait"
     engine = subprocess.Popen(["sh", "-c", shell], stdout=subprocess.PIPE, text=True)
     assert engine.stdout is not None
     assert int(engine.stdout.readline())
@@ -49,7 +49,7 @@ def test_the_process_ends_when_its_engine_was_killed() -> None:
 def test_the_plugin_starts_without_the_provider_package_and_the_storage_client() -> None:
     """The engine waits for it at every start."""
     code = (
-        "import sys; import vertex_training.localcloud.gcp.server;"
+        "import sys; import localgcp.gcp.server;"
         "heavy = {'pulumi_gcp', 'google.cloud.storage'} & set(sys.modules);"
         "sys.exit(f'imported: {sorted(heavy)}' if heavy else 0)"
     )

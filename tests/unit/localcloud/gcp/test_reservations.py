@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from localgcp.gcp.codec import decode, plain
+from localgcp.inventory import reservations
+from localgcp.inventory.store import Store, project_number
+from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.gcp.harness import Plugin, refused
 from tests.unit.localcloud.vertex.rows import job_row
-from vertex_training.localcloud.gcp.codec import decode, plain
-from vertex_training.localcloud.inventory import reservations
-from vertex_training.localcloud.inventory.store import Store, project_number
-from vertex_training.localcloud.vertex.records import JobState, JobTable
 
 RESERVATION = "gcp:compute/reservation:Reservation"
 PATH = "projects/local-p1/zones/us-central1-a/reservations/cpu"

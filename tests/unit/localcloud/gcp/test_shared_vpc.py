@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from localgcp.inventory.store import project_number
 from tests.unit.localcloud.gcp.harness import Plugin, refused
-from vertex_training.localcloud.inventory.store import project_number
 
 SERVICE = "gcp:projects/service:Service"
 IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"

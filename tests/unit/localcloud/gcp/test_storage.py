@@ -13,11 +13,11 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import storage
 
+from localgcp.gcp.codec import Asset, Secret, plain
+from localgcp.inventory.store import Store, project_number
+from localgcp.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port
 from tests.unit.localcloud.gcp.harness import CONTENT, Plugin, row_named
-from vertex_training.localcloud.gcp.codec import Asset, Secret, plain
-from vertex_training.localcloud.inventory.store import Store, project_number
-from vertex_training.localcloud.storage import StorageEmulator
 
 BUCKET = "gcp:storage/bucket:Bucket"
 OBJECT = "gcp:storage/bucketObject:BucketObject"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.errors import PolicyConflictError
-from vertex_training.localcloud.inventory.store import (
+from localgcp.errors import PolicyConflictError
+from localgcp.inventory.store import (
     ACCOUNT,
     BUCKET,
     EMPTY_POLICY,
@@ -23,8 +23,8 @@ from vertex_training.localcloud.inventory.store import (
 GRANT_ONE = """
 import sys
 from pathlib import Path
-from vertex_training.localcloud.errors import PolicyConflictError
-from vertex_training.localcloud.inventory.store import Binding, Store
+from localgcp.errors import PolicyConflictError
+from localgcp.inventory.store import Binding, Store
 
 store, name = Store(Path(sys.argv[1])), sys.argv[2]
 for index in range(20):

@@ -9,17 +9,17 @@ import grpc
 import pytest
 from google.protobuf import json_format
 
-from vertex_training.localcloud.errors import ApiError
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import SERVICE, Store
-from vertex_training.localcloud.pipelines.records import PipelineTable
-from vertex_training.localcloud.pipelines.service import (
+from localgcp.errors import ApiError
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, Store
+from localgcp.pipelines.records import PipelineTable
+from localgcp.pipelines.service import (
     PipelineService,
     pipeline_service,
     training_pipeline,
 )
-from vertex_training.localcloud.vertex.records import JobState, JobTable
-from vertex_training.localcloud.vertex.service import JobService
+from localgcp.vertex.records import JobState, JobTable
+from localgcp.vertex.service import JobService
 
 PROJECT = "local-training"
 PARENT = f"projects/{PROJECT}/locations/us-central1"

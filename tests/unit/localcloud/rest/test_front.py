@@ -10,9 +10,9 @@ from typing import Any
 import grpc
 import pytest
 
+from localgcp.errors import ApiError
+from localgcp.vertex.grpc_front import Call
 from tests.unit.localcloud.conftest import PARENT, Cloud
-from vertex_training.localcloud.errors import ApiError
-from vertex_training.localcloud.vertex.grpc_front import Call
 
 JOBS = f"/v1/{PARENT}/customJobs"
 BODY = {

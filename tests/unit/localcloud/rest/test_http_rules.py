@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from localgcp.rest.http_rules import HttpRule, find, load_rules
+from localgcp.rest.methods import METHODS
 from tools.generate import http_rules
-from vertex_training.localcloud.rest.http_rules import HttpRule, find, load_rules
-from vertex_training.localcloud.rest.methods import METHODS
 
 JOBS = "/v1/projects/p/locations/r/customJobs"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.errors import RefusedRequestError
-from vertex_training.localcloud.rest.http_rules import HttpRule, find, load_rules
-from vertex_training.localcloud.rest.methods import METHODS
-from vertex_training.localcloud.rest.transcoding import request_message, response_body
+from localgcp.errors import RefusedRequestError
+from localgcp.rest.http_rules import HttpRule, find, load_rules
+from localgcp.rest.methods import METHODS
+from localgcp.rest.transcoding import request_message, response_body
 
 PARENT = "projects/p/locations/r"
 JOBS = f"/v1/{PARENT}/customJobs"

@@ -17,6 +17,14 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
+from localgcp import lifecycle, processes
+from localgcp.home import Home
+from localgcp.inventory.store import BUCKET, SERVICE, Store
+from localgcp.runner import buckets
+from localgcp.runner.gang import host_launcher, hosts
+from localgcp.runner.gang.hosts import BucketView, Host
+from localgcp.runner.gcsfuse import Mount, storage_client
+from localgcp.vertex.admission import Access
 from tests.security.other_user import UID, needs_root
 from tests.unit.localcloud.conftest import (
     PARENT,
@@ -26,14 +34,6 @@ from tests.unit.localcloud.conftest import (
     command_job,
     wait_until,
 )
-from vertex_training.localcloud import lifecycle, processes
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import BUCKET, SERVICE, Store
-from vertex_training.localcloud.runner import buckets
-from vertex_training.localcloud.runner.gang import host_launcher, hosts
-from vertex_training.localcloud.runner.gang.hosts import BucketView, Host
-from vertex_training.localcloud.runner.gcsfuse import Mount, storage_client
-from vertex_training.localcloud.vertex.admission import Access
 
 JobState = vertex.JobState
 pytestmark = pytest.mark.skipif(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.runner import environment
-from vertex_training.localcloud.runner.environment import Placement
+from localgcp.runner import environment
+from localgcp.runner.environment import Placement
 
 FOLDERS = environment.Folders(work=Path("/j/work"), tmp=Path("/j/tmp"), gcs=Path("/j/gcs"))
 SPEC = {

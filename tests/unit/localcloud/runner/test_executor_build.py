@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.errors import ExecutorError
-from vertex_training.localcloud.runner import executors
-from vertex_training.localcloud.runner.executors import Executor
+from localgcp.errors import ExecutorError
+from localgcp.runner import executors
+from localgcp.runner.executors import Executor
 
 EXECUTOR = Executor("small", "small", ">=3.10", "torch==2.4.1", ("demo-library==1.0",))
 NO_SERVER = "http://127.0.0.1:9"

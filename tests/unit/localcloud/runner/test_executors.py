@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.errors import PackageError
-from vertex_training.localcloud.runner import executors, packages
-from vertex_training.localcloud.runner.joblog import JobLog
+from localgcp.errors import PackageError
+from localgcp.runner import executors, packages
+from localgcp.runner.joblog import JobLog
 
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.runner.environment import Folders
-from vertex_training.localcloud.runner.programs import HostProgram
+from localgcp.runner.environment import Folders
+from localgcp.runner.programs import HostProgram
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp import processes
+from localgcp.runner.gang import hosts
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
-from vertex_training.localcloud import processes
-from vertex_training.localcloud.runner.gang import hosts
 
 JobState = vertex.JobState
 
@@ -96,7 +96,7 @@ def test_a_job_past_its_timeout_is_cancelled_with_a_message(cloud: Cloud) -> Non
 def test_cancel_ends_the_whole_group_even_if_it_ignores_sigterm(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vertex_training.localcloud.runner.replica.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("localgcp.runner.replica.GRACE_SECONDS", 0.2)
     script = "trap '' TERM; sleep 600 & echo $! >pids; echo $$ >>pids; wait; sleep 600"
     name = cloud.submit(command_job("sh", "-c", script)).name
     folder = cloud.home.jobs / name.rpartition("/")[2] / "work"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.errors import JobCancelledError, PackageError
+from localgcp.runner.packages import WheelStore, fetch
 from tests.unit.localcloud.conftest import Cloud, wait_until
-from vertex_training.localcloud.errors import JobCancelledError, PackageError
-from vertex_training.localcloud.runner.packages import WheelStore, fetch
 
 
 def test_packages_of_one_name_in_two_folders_are_both_fetched(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.runner.refusals import Refusal, refusals
+from localgcp.runner.refusals import Refusal, refusals
 
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 LOCAL = f"us-central1-docker.pkg.dev/local-training/training/x@sha256:{'0' * 64}"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.runner import replica
-from vertex_training.localcloud.runner.joblog import JobLog
-from vertex_training.localcloud.runner.replica import Ending
+from localgcp.runner import replica
+from localgcp.runner.joblog import JobLog
+from localgcp.runner.replica import Ending
 
 
 @pytest.fixture(params=["told", "asked"])

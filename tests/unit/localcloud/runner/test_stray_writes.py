@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.runner import stray_writes
+from localgcp.runner.gang import hosts
+from localgcp.runner.stray_writes import RootWatch, explain
 from tests.unit.localcloud.conftest import Cloud, command_job
-from vertex_training.localcloud.runner import stray_writes
-from vertex_training.localcloud.runner.gang import hosts
-from vertex_training.localcloud.runner.stray_writes import RootWatch, explain
 
 
 @pytest.fixture

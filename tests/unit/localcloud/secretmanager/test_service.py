@@ -13,11 +13,11 @@ from google.api_core import exceptions
 from google.cloud import secretmanager_v1 as secretmanager
 from google.cloud.secretmanager_v1.services.secret_manager_service import transports
 
+from localgcp.home import Home
+from localgcp.inventory.store import SERVICE, project_number
+from localgcp.secretmanager import values
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, Cloud, command_job
-from vertex_training.infra.naming import is_local
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import SERVICE, project_number
-from vertex_training.localcloud.secretmanager import values
+from vertex_training.naming import is_local
 
 NAME = f"projects/{PROJECT}/secrets/api-key-local"
 LATEST = f"{NAME}/versions/latest"

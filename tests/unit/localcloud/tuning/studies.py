@@ -7,8 +7,8 @@ from typing import Any
 
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.tuning.records import TuningTable
 from tests.unit.localcloud.conftest import PARENT, Cloud, command_job, wait_until
-from vertex_training.localcloud.tuning.records import TuningTable
 
 JobState = vertex.JobState
 TrialState = vertex.Trial.State

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.tuning import bayesian
-from vertex_training.localcloud.tuning.parameters import Kind, Parameter, search_space
-from vertex_training.localcloud.tuning.records import Measurement, TrialRecord, TrialState, Value
+from localgcp.tuning import bayesian
+from localgcp.tuning.parameters import Kind, Parameter, search_space
+from localgcp.tuning.records import Measurement, TrialRecord, TrialState, Value
 
 SPACE = search_space(
     {
@@ -90,6 +90,6 @@ def test_a_thousand_trials_are_no_burden() -> None:
 
 
 def test_optuna_is_loaded_only_when_a_study_asks_for_it() -> None:
-    code = "import sys, vertex_training.localcloud.tuning.assembly; print('optuna' in sys.modules)"
+    code = "import sys, localgcp.tuning.assembly; print('optuna' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

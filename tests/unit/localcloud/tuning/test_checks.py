@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.tuning.checks import field_errors
+from localgcp.tuning.checks import field_errors
 
 RIGHT: dict[str, Any] = {
     "maxTrialCount": 4,

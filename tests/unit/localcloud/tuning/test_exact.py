@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.tuning.exact import grid_point, grid_size, random_point
-from vertex_training.localcloud.tuning.parameters import Parameter, arguments, search_space, to_text
+from localgcp.tuning.exact import grid_point, grid_size, random_point
+from localgcp.tuning.parameters import Parameter, arguments, search_space, to_text
 
 
 def space(*parameters: dict[str, Any]) -> list[Parameter]:

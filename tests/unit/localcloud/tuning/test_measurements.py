@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.tuning.measurements import Report, read_report
-from vertex_training.localcloud.tuning.records import (
+from localgcp.tuning.measurements import Report, read_report
+from localgcp.tuning.records import (
     MOST_MEASUREMENTS,
     Measurement,
     TrialRecord,
     TuningTable,
 )
-from vertex_training.localcloud.vertex.records import JobTable
+from localgcp.vertex.records import JobTable
 
 UP = [{"metricId": "m", "goal": "MAXIMIZE"}]
 DOWN = [{"metricId": "m", "goal": "MINIMIZE"}]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vertex_training.localcloud.tuning.progress import MOST_PARALLEL, next_step
-from vertex_training.localcloud.tuning.records import TrialRecord, TrialState, TuningRecord
-from vertex_training.localcloud.vertex.records import JobState
+from localgcp.tuning.progress import MOST_PARALLEL, next_step
+from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord
+from localgcp.vertex.records import JobState
 
 S, F, A = TrialState.SUCCEEDED, TrialState.INFEASIBLE, TrialState.ACTIVE
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.api_core import exceptions
 
+from localgcp.inventory.store import project_number
 from tests.unit.localcloud.conftest import PARENT, PROJECT, Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (
     JobState,
@@ -21,7 +22,6 @@ from tests.unit.localcloud.tuning.studies import (
     tuning,
     wait,
 )
-from vertex_training.localcloud.inventory.store import project_number
 
 SLEEP = "import time; time.sleep(600)"
 

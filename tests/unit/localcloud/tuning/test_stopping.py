@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from localgcp import processes
+from localgcp.tuning.driver import TuningDriver
+from localgcp.tuning.records import Measurement
+from localgcp.tuning.stopping import reason_to_stop
 from tests.unit.localcloud.conftest import Cloud, wait_until
 from tests.unit.localcloud.tuning.studies import (
     JobState,
@@ -18,10 +22,6 @@ from tests.unit.localcloud.tuning.studies import (
     tuning,
     wait,
 )
-from vertex_training.localcloud import processes
-from vertex_training.localcloud.tuning.driver import TuningDriver
-from vertex_training.localcloud.tuning.records import Measurement
-from vertex_training.localcloud.tuning.stopping import reason_to_stop
 
 UP: dict[str, Any] = {
     "metrics": [{"metricId": "m", "goal": "MAXIMIZE"}],

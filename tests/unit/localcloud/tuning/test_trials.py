@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp import processes
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.runner.environment import metrics_file
+from localgcp.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (
     REPORT,
@@ -24,11 +29,6 @@ from tests.unit.localcloud.tuning.studies import (
     tuning,
     wait,
 )
-from vertex_training.localcloud import processes
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.runner.environment import metrics_file
-from vertex_training.localcloud.vertex.records import JobState as State
 
 SLEEP = "import time; time.sleep(600)"
 EXIT_3 = "raise SystemExit(3)"
@@ -121,7 +121,7 @@ def test_a_trial_without_a_measurement_is_infeasible_and_says_so(cloud: Cloud) -
 def test_cancel_ends_all_trials_even_those_that_ignore_sigterm(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vertex_training.localcloud.runner.replica.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("localgcp.runner.replica.GRACE_SECONDS", 0.2)
     deaf = "trap '' TERM; sleep 600 & wait; sleep 600"
     spec = command_job("sh", "-c", deaf)["job_spec"]
     name = submit(cloud, grid(spec, trials=5, parallel=3))
@@ -160,7 +160,7 @@ def test_one_trial_that_is_cancelled_by_hand_is_infeasible_and_the_others_go_on(
 def test_a_cancel_while_trials_lose_their_machines_ends_all(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch, of: str
 ) -> None:
-    monkeypatch.setattr("vertex_training.localcloud.runner.replica.GRACE_SECONDS", 1)
+    monkeypatch.setattr("localgcp.runner.replica.GRACE_SECONDS", 1)
     spec = command_job(
         "sh", "-c", "trap '' TERM; echo begun; sleep 600 & wait; sleep 600",
         scheduling={"strategy": "SPOT"},

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from localgcp.gcp import check, cloud, schema
+from localgcp.gcp.names import Naming
+from localgcp.gcp.plan import Settings
+from localgcp.gcp.services import service_for
+from localgcp.inventory.store import project_number
+from localgcp.vertex import agents
 from tests.unit.localcloud.conftest import PROJECT
-from vertex_training.localcloud.gcp import check, cloud, schema
-from vertex_training.localcloud.gcp.names import Naming
-from vertex_training.localcloud.gcp.plan import Settings
-from vertex_training.localcloud.gcp.services import service_for
-from vertex_training.localcloud.inventory.store import project_number
-from vertex_training.localcloud.vertex import agents
 
 HOST = "local-host"
 NUMBER, HOST_NUMBER = project_number(PROJECT), project_number(HOST)

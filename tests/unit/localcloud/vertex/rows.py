@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training.localcloud.inventory.store import project_number
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, now
+from localgcp.inventory.store import project_number
+from localgcp.vertex.records import JobRecord, JobState, now
 
 PROJECT = "local-training"
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.home import Home
+from localgcp.inventory.store import Binding, Store
+from localgcp.vertex import capacity
+from localgcp.vertex.records import JobState, JobTable
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, Estate
 from tests.unit.localcloud.vertex.rows import job_row
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.store import Binding, Store
-from vertex_training.localcloud.vertex import capacity
-from vertex_training.localcloud.vertex.records import JobState, JobTable
 
 CPU = f"projects/{PROJECT}/zones/us-central1-a/reservations/cpu"
 RESERVATION = "gcp:compute/reservation:Reservation"

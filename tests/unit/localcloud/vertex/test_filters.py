@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training.localcloud.errors import FilterError
-from vertex_training.localcloud.vertex.filters import label, parse
-from vertex_training.localcloud.vertex.records import JobRecord, JobState
+from localgcp.errors import FilterError
+from localgcp.vertex.filters import label, parse
+from localgcp.vertex.records import JobRecord, JobState
 
 
 def job(**changes: object) -> JobRecord:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
+from localgcp.inventory.store import SERVICE
+from localgcp.tuning.assembly import Tuning
+from localgcp.vertex.grpc_front import serve
+from localgcp.vertex.log_entries import LogService, handler
+from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning import studies
-from vertex_training.infra.customjob.google import logs
-from vertex_training.infra.errors import OperatorError
-from vertex_training.localcloud.inventory.store import SERVICE
-from vertex_training.localcloud.tuning.assembly import Tuning
-from vertex_training.localcloud.vertex.grpc_front import serve
-from vertex_training.localcloud.vertex.log_entries import LogService, handler
-from vertex_training.localcloud.vertex.service import JobService
+from vertex_training.customjob.google import logs
+from vertex_training.errors import OperatorError
 
 SCRIPT = "printf 'one\\ntwo\\n10%%\\r100%%\\n'; printf 'last'"
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.errors import StartRefusedError
+from localgcp.vertex import peering
+from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, SUBNET, VPC, Estate
 from tests.unit.localcloud.vertex.rows import job_row
-from vertex_training.localcloud.errors import StartRefusedError
-from vertex_training.localcloud.vertex import peering
-from vertex_training.localcloud.vertex.records import JobState
 
 SUCCEEDED = vertex.JobState.JOB_STATE_SUCCEEDED
 SHARED = f"projects/{HOST_NUMBER}/global/networks/vpc"

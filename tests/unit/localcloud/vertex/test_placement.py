@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from google.api_core import exceptions
 
+from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.vertex.estate import NUMBER, VPC, Estate
-from vertex_training.localcloud.vertex.records import JobState
 
 CPU = "projects/local-training/zones/us-central1-a/reservations/cpu"
 KEY = "compute.googleapis.com/reservation-name"

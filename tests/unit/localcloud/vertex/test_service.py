@@ -10,11 +10,11 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.inventory.store import project_number
+from localgcp.runner.job import STOPPED
+from localgcp.vertex.grpc_front import Call
+from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, command_job, wait_until
-from vertex_training.localcloud.inventory.store import project_number
-from vertex_training.localcloud.runner.job import STOPPED
-from vertex_training.localcloud.vertex.grpc_front import Call
-from vertex_training.localcloud.vertex.records import JobState
 
 SLEEP = ("sleep", "600")
 
@@ -215,7 +215,7 @@ def test_a_hook_sees_each_call_and_may_answer_in_its_place(
 def exceptions_unavailable() -> Exception:
     import grpc
 
-    from vertex_training.localcloud.errors import ApiError
+    from localgcp.errors import ApiError
 
     return ApiError(grpc.StatusCode.UNAVAILABLE, "lost")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from localgcp.vertex import capacity
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.localcloud.vertex.estate import Estate
 from tests.unit.localcloud.vertex.rows import job_row
-from vertex_training.localcloud.vertex import capacity
 
 
 def pool(replicas: int) -> dict:

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from vertex_training.infra.catalog import machines
-from vertex_training.vt.catalogue import rows
-from vertex_training.vt.catalogue.command import catalogue
+from vertex_training.catalog import machines
+from vertex_training_cli.catalogue import rows
+from vertex_training_cli.catalogue.command import catalogue
 
 
 def test_every_machine_type_is_shown():

@@ -1,8 +1,8 @@
 """Workflow commands: what would end a property is escaped in it."""
 
-from vertex_training.infra.errors import Location, Problem
-from vertex_training.vt.check import workflow_commands
-from vertex_training.vt.check.report import FileReport
+from vertex_training.errors import Location, Problem
+from vertex_training_cli.check import workflow_commands
+from vertex_training_cli.check.report import FileReport
 
 
 def test_commas_and_colons_of_a_file_name_do_not_end_the_property():

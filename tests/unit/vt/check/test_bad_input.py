@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vertex_training.vt.check import checking, json_report, sarif, text_report, workflow_commands
-from vertex_training.vt.check.report import FileReport
+from vertex_training_cli.check import checking, json_report, sarif, text_report, workflow_commands
+from vertex_training_cli.check.report import FileReport
 
 #: Pieces of job files, and of what goes wrong with them.
 WORDS = (

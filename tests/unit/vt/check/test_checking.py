@@ -2,7 +2,7 @@
 
 import json
 
-from vertex_training.vt.check import checking
+from vertex_training_cli.check import checking
 
 
 def test_a_folder_means_its_yaml_files_and_json_files_of_jobs(tmp_path):

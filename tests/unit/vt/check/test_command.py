@@ -152,7 +152,7 @@ def test_rules_are_listed(vt):
 def test_checking_loads_neither_google_nor_pulumi_nor_pydantic(project):
     code = (
         "import sys\n"
-        "from vertex_training.vt.check.command import check\n"
+        "from vertex_training_cli.check.command import check\n"
         "check(files=['jobs/train.yaml'])\n"
         "heavy = ('google.cloud.', 'google.protobuf', 'grpc', 'pulumi', 'pydantic', 'rich')\n"
         "print([name for name in sys.modules if name.startswith(heavy)], file=sys.stderr)\n"

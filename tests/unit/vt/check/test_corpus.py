@@ -9,9 +9,9 @@ from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
 from tests.fixture_project import ROOT, SAMPLE_JOBS, SAMPLES, sample
-from vertex_training.infra.customjob.request import job_file
-from vertex_training.vt.check import placeholders
-from vertex_training.vt.render import rendering
+from vertex_training.customjob.request import job_file
+from vertex_training_cli.check import placeholders
+from vertex_training_cli.render import rendering
 
 CORPUS = ROOT / "tests" / "corpus"
 

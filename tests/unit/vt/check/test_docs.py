@@ -21,7 +21,7 @@ def test_the_mistake_is_told_as_shown(project, vt):
 
 
 def test_every_reference_of_a_stack_is_listed():
-    from vertex_training.vt.check import placeholders
+    from vertex_training_cli.check import placeholders
 
     listed = set(re.findall(r"\$\{([A-Za-z]+)\.", PAGE)) | {"job"}
     assert set(placeholders.KEYED) <= listed

@@ -2,10 +2,10 @@
 
 import json
 
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.errors import Location, Problem
-from vertex_training.vt.check import json_report, listing, sarif, workflow_commands
-from vertex_training.vt.check.report import FileReport
+from vertex_training.customjob import rules
+from vertex_training.errors import Location, Problem
+from vertex_training_cli.check import json_report, listing, sarif, workflow_commands
+from vertex_training_cli.check.report import FileReport
 
 KNOWN = rules.ALL[0].id
 REPORTS = [

@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.rules.registry import OURS
+from vertex_training.customjob import rules
+from vertex_training.customjob.rules.registry import OURS
 
 ROOT = Path(__file__).parents[4]
 PUBLIC = ROOT / "tests" / "corpus" / "public"

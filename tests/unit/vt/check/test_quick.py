@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from vertex_training.vt.check import quick
+from vertex_training_cli.check import quick
 
-VT = "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training.vt.cli import app; app()"
+VT = "import sys; sys.argv = ['vt', *sys.argv[1:]]; from vertex_training_cli.cli import app; app()"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def check(
     command = [
         sys.executable,
         "-m",
-        "vertex_training.vt.cli",
+        "vertex_training_cli.cli",
         "check",
         "jobs/new.yaml",
         "-s",

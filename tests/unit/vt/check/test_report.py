@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from vertex_training.infra.errors import Location, Problem
-from vertex_training.vt.check.report import FileReport, end_of_value
+from vertex_training.errors import Location, Problem
+from vertex_training_cli.check.report import FileReport, end_of_value
 
 
 @pytest.mark.parametrize(

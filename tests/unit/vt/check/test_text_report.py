@@ -1,8 +1,8 @@
 """What people read."""
 
-from vertex_training.infra.errors import Location, Problem
-from vertex_training.vt.check import text_report
-from vertex_training.vt.check.report import FileReport
+from vertex_training.errors import Location, Problem
+from vertex_training_cli.check import text_report
+from vertex_training_cli.check.report import FileReport
 
 
 def at(line, column, what, *more, **fields):

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from vertex_training.vt.check import watching
+from vertex_training_cli.check import watching
 
 JOB = """\
 serviceAccount: trainer@acme-ml.iam.gserviceaccount.com
@@ -25,7 +25,7 @@ def watched(tmp_path):
     """The command on a file, and its lines of output as they come."""
     (tmp_path / "job.yaml").write_text(JOB)
     process = subprocess.Popen(
-        [sys.executable, "-m", "vertex_training.vt.cli", "check", "--watch", "job.yaml"],
+        [sys.executable, "-m", "vertex_training_cli.cli", "check", "--watch", "job.yaml"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip

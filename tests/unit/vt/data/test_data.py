@@ -15,17 +15,17 @@ import pytest
 from google.cloud import storage
 from typer.testing import CliRunner, Result
 
+from localgcp.faults.front import StorageFront
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage import StorageEmulator
 from tests import fixture_project
 from tests.unit.localcloud.conftest import free_port
-from vertex_training.infra.errors import CommandError
-from vertex_training.localcloud.faults.front import StorageFront
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.storage import StorageEmulator
-from vertex_training.vt.cli import app
-from vertex_training.vt.data import files, sessions, upload
+from vertex_training.errors import CommandError
+from vertex_training_cli.cli import app
+from vertex_training_cli.data import files, sessions, upload
 
 NAME = "local-training-data-local"
 MIB = 1 << 20
@@ -233,7 +233,7 @@ def test_a_large_file_goes_on_where_a_kill_left_it(
     table = FaultTable(home.faults)
     held = table.add(Fault.parse(service="storage", kind="hold", nth=4, match="big"))
     big.write_bytes(data)
-    command = [sys.executable, "-m", "vertex_training.vt.cli", "data", "push", "data", str(big)]
+    command = [sys.executable, "-m", "vertex_training_cli.cli", "data", "push", "data", str(big)]
     push = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(fixture_project.ROOT)})
     table.wait_held(held, 60)  # the first part has arrived
     push.send_signal(signal.SIGKILL)
@@ -254,7 +254,7 @@ def test_a_large_file_goes_on_where_a_kill_left_it(
 def test_a_large_object_goes_on_from_its_first_part(
     bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vertex_training.vt.data.download.LARGE", MIB)
+    monkeypatch.setattr("vertex_training_cli.data.download.LARGE", MIB)
     data = os.urandom(3 * MIB + 5)
     bucket.blob("big.bin").upload_from_string(data)
     remote = bucket.get_blob("big.bin")
@@ -269,7 +269,7 @@ def test_a_large_object_goes_on_from_its_first_part(
 def test_a_damaged_part_becomes_no_file(
     bucket: storage.Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vertex_training.vt.data.download.LARGE", MIB)
+    monkeypatch.setattr("vertex_training_cli.data.download.LARGE", MIB)
     bucket.blob("big.bin").upload_from_string(os.urandom(2 * MIB))
     remote = bucket.get_blob("big.bin")
     assert remote is not None

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.infra.errors import ApprovalParseError
-from vertex_training.vt.deploy.approval import (
+from vertex_training.errors import ApprovalParseError
+from vertex_training_cli.deploy.approval import (
     Approval,
     find_marked_approval,
     make_approval,
     parse_approval,
 )
-from vertex_training.vt.deploy.target import Target
+from vertex_training_cli.deploy.target import Target
 
 TARGET = {"backend": "gs://acme-state"}
 FIELDS = {

@@ -2,14 +2,14 @@
 
 import dataclasses
 
-from vertex_training.vt.deploy.approval import Approval
-from vertex_training.vt.deploy.decision import (
+from vertex_training_cli.deploy.approval import Approval
+from vertex_training_cli.deploy.decision import (
     Checkout,
     checkout_problems,
     plan_problems,
     target_problems,
 )
-from vertex_training.vt.deploy.target import Target
+from vertex_training_cli.deploy.target import Target
 
 TARGET = Target(
     backend="gs://acme-state",
@@ -40,9 +40,9 @@ def test_another_stack_stops():
 
 
 def test_files_that_the_commit_does_not_have_stop():
-    changed = dataclasses.replace(HERE, changed=("vertex_training/infra/program.py",))
+    changed = dataclasses.replace(HERE, changed=("infra/vertex_training/program.py",))
     [problem] = checkout_problems(APPROVED, "dev", changed)
-    assert "vertex_training/infra/program.py" in str(problem)
+    assert "infra/vertex_training/program.py" in str(problem)
 
 
 def test_all_reasons_are_told_at_once():

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.vt.deploy import sources
+from vertex_training.errors import CommandError
+from vertex_training_cli.deploy import sources
 
 DIGEST = "sha256:" + "a" * 64
 
@@ -38,7 +38,7 @@ def test_the_stack_is_reviewed_with_the_options_of_the_deployment(started, tmp_p
     [command] = started.commands
     file = command[command.index("--output") + 1]
     assert command == [
-        *(sys.executable, "-m", "vertex_training.vt.cli", "review", "--stack", "dev"),
+        *(sys.executable, "-m", "vertex_training_cli.cli", "review", "--stack", "dev"),
         *("--format", "json", "--output", file),
         *("--save-plan", str(tmp_path / ".build/plans/dev.json"), "--refresh"),
     ]

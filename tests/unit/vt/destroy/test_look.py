@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vertex_training.vt.destroy.look import Contents
-from vertex_training.vt.destroy.losses import Loss
-from vertex_training.vt.engine.plan import NOTHING_OBSERVED
-from vertex_training.vt.jobs.objects import Listing
+from vertex_training_cli.destroy.look import Contents
+from vertex_training_cli.destroy.losses import Loss
+from vertex_training_cli.engine.plan import NOTHING_OBSERVED
+from vertex_training_cli.jobs.objects import Listing
 
 SOME, NONE = Listing(3, False, None), Listing(0, False, None)
 

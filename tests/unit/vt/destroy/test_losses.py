@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training.vt.destroy import losses
-from vertex_training.vt.destroy.losses import find_losses, refusals
+from vertex_training_cli.destroy import losses
+from vertex_training_cli.destroy.losses import find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"
 

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vertex_training.vt.diff.command import diff
+from vertex_training_cli.diff.command import diff
 
 RENAMED = (("acme-ml-dev", "acme-ml-prod"), ("210987654321", "109876543210"))
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from localgcp.vertex.grpc_front import serve
+from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
 from tests.unit.vt.jobs.submitting import submit, until_running
-from vertex_training.localcloud.vertex.grpc_front import serve
-from vertex_training.localcloud.vertex.service import JobService
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 __all__ = ["cloud", "home", "make_cloud"]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.errors import PreviewParseError
-from vertex_training.vt.drift import findings
-from vertex_training.vt.drift.findings import DriftOutcome, PropertyDifference
-from vertex_training.vt.engine.values import SECRET_SIGNATURE, SIGNATURE_KEY
+from vertex_training.errors import PreviewParseError
+from vertex_training_cli.drift import findings
+from vertex_training_cli.drift.findings import DriftOutcome, PropertyDifference
+from vertex_training_cli.engine.values import SECRET_SIGNATURE, SIGNATURE_KEY
 
 RECORDED = Path(__file__).parents[3] / "fixtures" / "drift-preview.json"
 URN = "urn:pulumi:dev::vertex-training::a:b:C::name"

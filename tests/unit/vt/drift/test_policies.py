@@ -12,10 +12,10 @@ import pytest
 import requests
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.errors import CommandError
-from vertex_training.infra.settings.drift import AllowedMember
-from vertex_training.vt.drift.policies import Declared, Membership, declared, digest_of, undeclared
-from vertex_training.vt.drift.policy_clients import ADDRESSES, GooglePolicies
+from vertex_training.errors import CommandError
+from vertex_training.settings.drift import AllowedMember
+from vertex_training_cli.drift.policies import Declared, Membership, declared, digest_of, undeclared
+from vertex_training_cli.drift.policy_clients import ADDRESSES, GooglePolicies
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"

@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.vt.drift import report
-from vertex_training.vt.drift.findings import (
+from vertex_training_cli.drift import report
+from vertex_training_cli.drift.findings import (
     RUNS,
     Drift,
     DriftOutcome,

@@ -1,7 +1,7 @@
 """The head of a difference: its name, its type, and its id if it has one."""
 
-from vertex_training.vt.drift import report
-from vertex_training.vt.drift.findings import Drift, DriftOutcome, ResourceDifference
+from vertex_training_cli.drift import report
+from vertex_training_cli.drift.findings import Drift, DriftOutcome, ResourceDifference
 
 
 def head(id_):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.vt.engine import attributes_file
+from vertex_training_cli.engine import attributes_file
 
 WHOLE = '{"user.content_type": "application/json", "md5": "x"}\n'
 

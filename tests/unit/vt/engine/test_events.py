@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.errors import EventParseError
-from vertex_training.vt.engine import events
+from vertex_training.errors import EventParseError
+from vertex_training_cli.engine import events
 
 
 def test_a_replacement_is_one_step_though_the_engine_sends_three() -> None:

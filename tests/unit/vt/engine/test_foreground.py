@@ -25,7 +25,7 @@ sys.exit(8)
 PARENT = """\
 import sys
 from pathlib import Path
-from vertex_training.vt.engine import foreground
+from vertex_training_cli.engine import foreground
 print("exit code", foreground.run([sys.executable, "-c", sys.argv[1]], Path.cwd(), {}), flush=True)
 """
 
@@ -91,7 +91,7 @@ def test_a_signal_that_another_thread_takes_reaches_the_child() -> None:
     """A wait for the child alone sleeps on: as when a signal comes just before it begins."""
     meddled = """\
 import signal
-from vertex_training.vt.engine import foreground
+from vertex_training_cli.engine import foreground
 real = foreground._write
 def write(file, content):
     done = real(file, content)

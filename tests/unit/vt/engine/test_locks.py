@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from localgcp import processes
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage import StorageEmulator
 from tests.unit.localcloud.conftest import free_port, wait_until
-from vertex_training.infra.errors import CommandError
-from vertex_training.localcloud import processes
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.localcloud.storage import StorageEmulator
-from vertex_training.vt.engine import locks
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine import locks
 
 OBJECT = ".pulumi/locks/organization/demo/{}/{}.json"
 Write = Callable[..., None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training.vt.engine.pending_creates import PendingCreates, explanation, find
+from vertex_training_cli.engine.pending_creates import PendingCreates, explanation, find
 
 URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
 

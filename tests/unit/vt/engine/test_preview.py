@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.errors import PreviewError
-from vertex_training.vt.engine import stacks
-from vertex_training.vt.engine.preview import stream_events
-from vertex_training.vt.engine.pulumi_cli import BACKEND, PulumiCli
+from vertex_training.errors import PreviewError
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.preview import stream_events
+from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 
 
 @pytest.fixture

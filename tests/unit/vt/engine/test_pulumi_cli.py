@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.vt.engine import pulumi_cli
-from vertex_training.vt.engine.pulumi_cli import BACKEND, PulumiCli
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine import pulumi_cli
+from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 
 ROOT: Final = Path(__file__).parents[4]
 
@@ -72,7 +72,7 @@ def test_what_pulumi_prints_is_utf_8_in_every_locale(tmp_path: Path) -> None:
     pulumi = fake(tmp_path, 'echo \'{"url": "file:///büro"}\'')
     script = (
         "import sys; from pathlib import Path; "
-        "from vertex_training.vt.engine.pulumi_cli import PulumiCli; "
+        "from vertex_training_cli.engine.pulumi_cli import PulumiCli; "
         "print(ascii(PulumiCli(Path(sys.argv[1]), {'PATH': sys.argv[2]}).backend_url()))"
     )
     printed = subprocess.run(

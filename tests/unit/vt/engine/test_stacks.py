@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra import naming
-from vertex_training.infra.errors import CommandError
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.home import REGISTRY
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.vt.engine import stacks
-from vertex_training.vt.engine.pulumi_cli import BACKEND
-from vertex_training.vt.images import connection
+from localgcp import lifecycle
+from localgcp.home import REGISTRY
+from localgcp.server_info import ServerInfo
+from vertex_training import naming
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import BACKEND
+from vertex_training_cli.images import connection
 
 
 @pytest.mark.parametrize(

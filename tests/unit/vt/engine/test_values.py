@@ -1,8 +1,8 @@
 """How values of the engine are shown: secrets withheld, files by their digest."""
 
-from vertex_training.localcloud.gcp import codec
-from vertex_training.vt.engine import values
-from vertex_training.vt.engine.values import redact
+from localgcp.gcp import codec
+from vertex_training_cli.engine import values
+from vertex_training_cli.engine.values import redact
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "value": "hidden"}

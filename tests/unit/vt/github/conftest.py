@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit.vt.review.plans import create, lines
-from vertex_training.vt.deploy.approval import make_approval, parse_approval
-from vertex_training.vt.engine import events, plan_file
-from vertex_training.vt.github.command import github
-from vertex_training.vt.review.digest import plan_digest
+from vertex_training_cli.deploy.approval import make_approval, parse_approval
+from vertex_training_cli.engine import events, plan_file
+from vertex_training_cli.github.command import github
+from vertex_training_cli.review.digest import plan_digest
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 

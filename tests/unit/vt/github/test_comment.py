@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.unit.vt.github.conftest import MERGE, TREE, approval_of, digest_of, plan_text
-from vertex_training.vt.deploy.approval import parse_approval
+from vertex_training_cli.deploy.approval import parse_approval
 
 BOT = {"login": "github-actions[bot]"}
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.vt.cli import app
-from vertex_training.vt.github.command import github
-from vertex_training.vt.github.doctor import State, as_text, examine
-from vertex_training.vt.init import manifest
+from vertex_training.errors import CommandError
+from vertex_training_cli.cli import app
+from vertex_training_cli.github.command import github
+from vertex_training_cli.github.doctor import State, as_text, examine
+from vertex_training_cli.init import manifest
 
 ROOT = Path(__file__).resolve().parents[4]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.vt.github import sticky
+from vertex_training.errors import CommandError
+from vertex_training_cli.github import sticky
 
 BOT = {"login": "github-actions[bot]"}
 

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from vertex_training.vt.help import completion
+from vertex_training_cli.help import completion
 
 #: The command of an installed ``vt``, which may not be on PATH here.
-VT = "import sys; sys.argv = ['vt']; from vertex_training.vt.cli import app; app()"
+VT = "import sys; sys.argv = ['vt']; from vertex_training_cli.cli import app; app()"
 STACK = """\
 config:
   gcp:project: local-demo

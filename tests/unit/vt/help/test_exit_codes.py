@@ -7,7 +7,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations.md"
 

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vertex_training.vt.cli import app
-from vertex_training.vt.help.examples import EXAMPLES
+from vertex_training_cli.cli import app
+from vertex_training_cli.help.examples import EXAMPLES
 
 ROOT = typer.main.get_command(app)
 FRAME = re.compile("[─╭╮╰╯│]")

@@ -10,8 +10,8 @@ import yaml
 
 from tests.extra_page import EXAMPLE
 from tests.fixture_project import copy_project
-from vertex_training.infra.errors import CommandError, ConfigError
-from vertex_training.vt.iam.recording import UNKNOWN, Grant, record
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training_cli.iam.recording import UNKNOWN, Grant, record
 
 HEAD = "import json\nimport pulumi\nimport pulumi_gcp as gcp\n\ndef declare(environment):\n"
 READ = "roles/storage.objectViewer"

@@ -7,8 +7,8 @@ import typer
 from typer.testing import CliRunner
 
 from tests.unit.vt.images import stand_in
-from vertex_training.infra.naming import local_project_number
-from vertex_training.vt.images.command import images, promote
+from vertex_training.naming import local_project_number
+from vertex_training_cli.images.command import images, promote
 
 STACK = """\
 # What this stack is.

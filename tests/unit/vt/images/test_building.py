@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.unit.vt.images.conftest import write_stack
-from vertex_training.vt.images import documents
+from vertex_training_cli.images import documents
 
 ROOT = Path(__file__).resolve().parents[4]
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
@@ -33,7 +33,7 @@ def pinned(root, stack="one"):
 def start(programs, *arguments):
     """``vt images build`` in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "vertex_training.vt.cli", *BUILD, *arguments],
+        [sys.executable, "-m", "vertex_training_cli.cli", *BUILD, *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -226,15 +226,15 @@ def test_a_kill_between_the_steps_leaves_nothing_in_the_way(root, registry, prog
 @pytest.mark.parametrize(
     "step",
     [
-        "vertex_training.vt.images.registry.Registry.digest_of",
-        "vertex_training.vt.images.building._lock",
-        "vertex_training.vt.images.building._write_archive",
-        "vertex_training.vt.images.engines.commands._unpack",
-        "vertex_training.vt.images.engines.processes.run",
-        "vertex_training.vt.images.engines.commands.CommandEngine._push",
-        "vertex_training.vt.images.stack_file.set_value",
-        "vertex_training.vt.images.stack_file.os.fsync",
-        "vertex_training.vt.images.stack_file.os.replace",
+        "vertex_training_cli.images.registry.Registry.digest_of",
+        "vertex_training_cli.images.building._lock",
+        "vertex_training_cli.images.building._write_archive",
+        "vertex_training_cli.images.engines.commands._unpack",
+        "vertex_training_cli.images.engines.processes.run",
+        "vertex_training_cli.images.engines.commands.CommandEngine._push",
+        "vertex_training_cli.images.stack_file.set_value",
+        "vertex_training_cli.images.stack_file.os.fsync",
+        "vertex_training_cli.images.stack_file.os.replace",
     ],
 )
 def test_killed_at_any_step_the_next_build_picks_up(vt, root, registry, programs, step, side):
@@ -249,7 +249,7 @@ def killed(*arguments, **options):
         real(*arguments, **options)
     os.kill(os.getpid(), 9)
 setattr(holder, name, killed)
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 app({list(BUILD)!r})
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -270,7 +270,7 @@ def test_where_tags_are_immutable_the_second_push_takes_the_first_digest(
     registry.immutable = True
     vt(*BUILD)
     first = pinned(root)
-    from vertex_training.vt.images.registry import Registry
+    from vertex_training_cli.images.registry import Registry
 
     real, looks = Registry.digest_of, []
 
@@ -343,7 +343,7 @@ def test_without_any_engine_one_line_says_what_to_install(
 def test_a_context_that_changes_while_it_is_read_is_not_built(
     vt, root, registry, programs, monkeypatch
 ):
-    from vertex_training.vt.images import building
+    from vertex_training_cli.images import building
 
     real = building.identity.identity
 

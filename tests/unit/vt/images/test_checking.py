@@ -80,7 +80,7 @@ def test_content_that_is_not_what_the_digest_says_is_an_error(vt, root, registry
 
 def test_documents_that_are_no_image_or_too_large_are_errors(vt, root, registry, monkeypatch):
     for body in (b"[]", b"{", b'{"config": 1}', b'{"config": {"digest": "sha256:x"}}', b" " * 999):
-        monkeypatch.setattr("vertex_training.vt.images.transport.MAX_DOCUMENT", 500)
+        monkeypatch.setattr("vertex_training_cli.images.transport.MAX_DOCUMENT", 500)
         pin(root, registry.put(PATH, "x", stand_in.IMAGE, body))
         assert check(vt)[0] == 1, body
 
@@ -113,7 +113,7 @@ def test_a_project_in_the_local_cloud_never_meets_google(vt, root, monkeypatch):
 
 
 def test_a_project_of_google_never_meets_the_local_registry(root, registry, monkeypatch):
-    from vertex_training.vt.images import registry as clients
+    from vertex_training_cli.images import registry as clients
 
     monkeypatch.setattr(clients, "google_session", lambda: None)
     at, path = clients.registry_of("us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train")
@@ -125,7 +125,7 @@ def test_a_project_of_google_never_meets_the_local_registry(root, registry, monk
 def whole_check(*arguments):
     from typer.testing import CliRunner
 
-    from vertex_training.vt.check.command import check as command
+    from vertex_training_cli.check.command import check as command
 
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(command)

@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.vt.engine.stacks import StackRef
-from vertex_training.vt.images import connection
+from localgcp import lifecycle
+from localgcp.server_info import ServerInfo
+from vertex_training.errors import CommandError
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import connection
 
 ADDRESSES = ("ARTIFACT_REGISTRY", "VERTEX", "STORAGE")
 

@@ -11,12 +11,12 @@ import pytest
 
 from tests.unit.vt.images import stand_in
 from tests.unit.vt.images.conftest import write_stack
-from vertex_training.infra.naming import local_project_number
-from vertex_training.vt.engine.stacks import StackRef
-from vertex_training.vt.images import lookup
-from vertex_training.vt.images import registry as clients
-from vertex_training.vt.images.lookup import Look
-from vertex_training.vt.images.registry import Registry
+from vertex_training.naming import local_project_number
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import lookup
+from vertex_training_cli.images import registry as clients
+from vertex_training_cli.images.lookup import Look
+from vertex_training_cli.images.registry import Registry
 
 HOST = "us-central1-docker.pkg.dev"
 PATH = "local-one/training-one/train"
@@ -81,7 +81,7 @@ def test_more_images_than_the_bound_are_said(registry: stand_in.Registry) -> Non
 def test_a_refusal_is_a_reason_and_no_mistake(
     status: int, registry: stand_in.Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("vertex_training.vt.images.transport.RETRY_AFTER", (0.0,))
+    monkeypatch.setattr("vertex_training_cli.images.transport.RETRY_AFTER", (0.0,))
     registry.refuse = {("GET", "manifests"): status}
     looks = lookup.look([MISSING], is_local=True)
     found = lookup.judge({MISSING: ["train"]}, [], looks, tmp_path)
@@ -153,8 +153,8 @@ def test_an_image_of_others_without_a_tag_is_a_warning(
 def test_who_pulls_an_image_of_another_project_is_said_with_the_command(
     registry: stand_in.Registry, root: Path, vt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from vertex_training.localcloud.home import Home
-    from vertex_training.localcloud.inventory.store import Binding, Store
+    from localgcp.home import Home
+    from localgcp.inventory.store import Binding, Store
 
     monkeypatch.setenv("VT_LOCAL_HOME", str(tmp_path / "home"))
     digest = registry.add_image("local-two/tools/train", "v1")
@@ -186,6 +186,6 @@ def test_who_pulls_an_image_of_another_project_is_said_with_the_command(
 
 
 def test_looks_say_nothing_of_an_image_in_order() -> None:
-    from vertex_training.vt.images.documents import ImageFacts
+    from vertex_training_cli.images.documents import ImageFacts
 
     assert Look(ImageFacts("sha256:1", ("linux/amd64",), {})).trouble is None

@@ -132,12 +132,12 @@ def test_an_image_that_was_promoted_before_keeps_a_tag_for_the_clean_up(vt, root
 @pytest.mark.parametrize(
     "step",
     [
-        "vertex_training.vt.images.registry.Registry.manifest",
-        "vertex_training.vt.images.registry.Registry._copy_blob",
-        "vertex_training.vt.images.registry.Registry.put_manifest",
-        "vertex_training.vt.images.stack_file.set_value",
-        "vertex_training.vt.images.stack_file.os.fsync",
-        "vertex_training.vt.images.stack_file.os.replace",
+        "vertex_training_cli.images.registry.Registry.manifest",
+        "vertex_training_cli.images.registry.Registry._copy_blob",
+        "vertex_training_cli.images.registry.Registry.put_manifest",
+        "vertex_training_cli.images.stack_file.set_value",
+        "vertex_training_cli.images.stack_file.os.fsync",
+        "vertex_training_cli.images.stack_file.os.replace",
     ],
 )
 def test_killed_at_any_step_the_next_promotion_goes_on(vt, root, registry, step, side):
@@ -155,7 +155,7 @@ def killed(*arguments, **options):
         real(*arguments, **options)
     os.kill(os.getpid(), 9)
 setattr(holder, name, killed)
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 app(["promote", "train", "--from", "one", "--to", "two"])
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

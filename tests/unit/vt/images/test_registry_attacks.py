@@ -15,10 +15,10 @@ from requests.adapters import BaseAdapter
 from urllib3 import HTTPResponse
 
 from tests.unit.vt.images import stand_in
-from vertex_training.infra.errors import RegistryError
-from vertex_training.vt.images import documents, labels, transport
-from vertex_training.vt.images.registry import Registry
-from vertex_training.vt.images.transport import Transport
+from vertex_training.errors import RegistryError
+from vertex_training_cli.images import documents, labels, transport
+from vertex_training_cli.images.registry import Registry
+from vertex_training_cli.images.transport import Transport
 
 BASE = "https://us-central1-docker.pkg.dev"
 ELSEWHERE = "https://elsewhere.example.com"

@@ -5,8 +5,8 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.unit.localcloud.conftest import PROJECT, command_job
-from vertex_training.infra.naming import local_project_number
-from vertex_training.vt.cli import app
+from vertex_training.naming import local_project_number
+from vertex_training_cli.cli import app
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 STACK = """\
 config:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.vt.init.test_init import files, made, vt
-from vertex_training.infra import stack
+from vertex_training import stack
 
 
 @pytest.fixture

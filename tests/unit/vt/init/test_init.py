@@ -15,11 +15,11 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.unit.structure.tree import ROOT
-from vertex_training.infra.catalog import machines
-from vertex_training.vt.cli import app
-from vertex_training.vt.init import answers, changes, manifest, staging
-from vertex_training.vt.init.answers import Answers
-from vertex_training.vt.init.rendering import render
+from vertex_training.catalog import machines
+from vertex_training_cli.cli import app
+from vertex_training_cli.init import answers, changes, manifest, staging
+from vertex_training_cli.init.answers import Answers
+from vertex_training_cli.init.rendering import render
 
 NOTHING = dict.fromkeys(answers.OPTIONS, "")
 GIVEN = ("--project", "acme-ml-dev", "--number", "210987654321")
@@ -59,7 +59,7 @@ def test_a_repository_is_in_order_for_every_stack(folder: str, tmp_path: Path) -
     root = made(tmp_path / folder)
     for stack in ("local", "dev"):
         done = subprocess.run(
-            [sys.executable, "-m", "vertex_training.vt.cli", "check", "--stack", stack],
+            [sys.executable, "-m", "vertex_training_cli.cli", "check", "--stack", stack],
             cwd=root, capture_output=True, text=True, check=False,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
@@ -70,7 +70,7 @@ def test_a_repository_is_in_order_for_every_stack(folder: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("region", sorted(machines.regions()))
 def test_the_stacks_are_in_order_in_every_region(region: str, tmp_path: Path) -> None:
-    from vertex_training.infra import stack
+    from vertex_training import stack
 
     root = made(tmp_path / "r", "--region", region)
     for name in ("local", "dev"):

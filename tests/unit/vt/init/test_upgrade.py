@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.vt.init.test_init import files, made, vt
-from vertex_training.vt.init import changes, manifest, merging, offering, rendering, staging
+from vertex_training_cli.init import changes, manifest, merging, offering, rendering, staging
 
 
 @pytest.fixture

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     REQUEST_ID_LABEL,
     RUN_LABEL,
     STACK_LABEL,
 )
-from vertex_training.localcloud.vertex.records import JobState
 
 
 def submit(cloud: Cloud, script: str, job: str, run: int = 1, stack: str = "local") -> str:

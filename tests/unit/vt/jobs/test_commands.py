@@ -14,14 +14,14 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from localgcp.inventory.store import SERVICE
+from localgcp.vertex.grpc_front import serve
+from localgcp.vertex.log_entries import LogService, handler
+from localgcp.vertex.records import JobState
+from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.vt.jobs.submitting import done, submit, submit_with, until_running
-from vertex_training.localcloud.inventory.store import SERVICE
-from vertex_training.localcloud.vertex.grpc_front import serve
-from vertex_training.localcloud.vertex.log_entries import LogService, handler
-from vertex_training.localcloud.vertex.records import JobState
-from vertex_training.localcloud.vertex.service import JobService
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 Vt = Callable[..., Result]
 
@@ -186,7 +186,7 @@ def test_a_question_that_is_not_answered_cancels_nothing(vt: Vt, cloud: Cloud) -
     job_id = until_running(cloud, submit(cloud, "sleep 600", "long"))
     terminal, its_end = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "vertex_training.vt.cli", "jobs", "cancel", "-s", "local", "long"],
+        [sys.executable, "-m", "vertex_training_cli.cli", "jobs", "cancel", "-s", "local", "long"],
         stdin=its_end, stderr=subprocess.PIPE, text=True,
     ) as asking:  # fmt: skip
         assert asking.stderr
@@ -275,7 +275,7 @@ def test_no_command_loads_google_or_pulumi_before_it_needs_them() -> None:
     command = [
         sys.executable,
         "-c",
-        f"import sys, vertex_training.vt.cli; assert not {heavy}, {heavy}",
+        f"import sys, vertex_training_cli.cli; assert not {heavy}, {heavy}",
     ]
     subprocess.run(command, check=True)
 

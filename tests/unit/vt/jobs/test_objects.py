@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from vertex_training.infra.errors import OperatorError
-from vertex_training.vt.jobs.objects import CheckpointLook, Objects
+from vertex_training.errors import OperatorError
+from vertex_training_cli.jobs.objects import CheckpointLook, Objects
 
 PROJECT = "local-objects"
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.errors import CommandError, OperatorError
-from vertex_training.vt.engine.plan import JobObservation, Plan
-from vertex_training.vt.engine.stacks import StackRef
-from vertex_training.vt.jobs import observe
-from vertex_training.vt.jobs.objects import Listing
-from vertex_training.vt.review import markdown
-from vertex_training.vt.review.report import build
-from vertex_training.vt.review.verdict import verdict
+from vertex_training.errors import CommandError, OperatorError
+from vertex_training_cli.engine.plan import JobObservation, Plan
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs import observe
+from vertex_training_cli.jobs.objects import Listing
+from vertex_training_cli.review import markdown
+from vertex_training_cli.review.report import build
+from vertex_training_cli.review.verdict import verdict
 
 NAME = "projects/1/locations/us-central1/customJobs/{}"
 
@@ -35,7 +35,7 @@ def step(op: str, number: int, **more: Any) -> plans.Event:
 
 def message(state: str, hours: float | None, machine: str = "n1-standard-4") -> Any:
     """A CustomJob of the official client."""
-    from vertex_training.infra.customjob.google.vertex_api import CustomJob
+    from vertex_training.customjob.google.vertex_api import CustomJob
 
     pool = {"replica_count": 1, "machine_spec": {"machine_type": machine}}
     job = CustomJob(state=f"JOB_STATE_{state}", job_spec={"worker_pool_specs": [pool]})
@@ -45,7 +45,7 @@ def message(state: str, hours: float | None, machine: str = "n1-standard-4") -> 
 
 
 class Service:
-    """What ``vertex_training.vt.jobs.service.Jobs`` and the logs answer."""
+    """What ``vertex_training_cli.jobs.service.Jobs`` and the logs answer."""
 
     ref = SimpleNamespace(region="us-central1")
 
@@ -74,8 +74,8 @@ def ref(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> StackRef:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, service: Service) -> Service:
-    from vertex_training.infra.customjob.google import logs
-    from vertex_training.vt.jobs import service as module
+    from vertex_training.customjob.google import logs
+    from vertex_training_cli.jobs import service as module
 
     monkeypatch.setattr(module, "Jobs", lambda ref: service)
     monkeypatch.setattr(logs, "connect", lambda project: service)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from vertex_training.infra.errors import CommandError
-from vertex_training.vt.jobs import trials
+from vertex_training.errors import CommandError
+from vertex_training_cli.jobs import trials
 
 
 def trial(number: int, state: str = "SUCCEEDED", **metrics: float) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from tests.unit.localcloud.conftest import Cloud, wait_until
 from tests.unit.localcloud.tuning import studies
 from tests.unit.vt.jobs.submitting import done, submit
 from tests.unit.vt.jobs.test_commands import Vt, ids, vt
-from vertex_training.infra.customjob.kinds import TUNING_JOB
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     REQUEST_ID_LABEL,
     RUN_LABEL,

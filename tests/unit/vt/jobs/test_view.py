@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from google.cloud.aiplatform_v1.types import CustomJob, JobState
 
-from vertex_training.vt.jobs import view
+from vertex_training_cli.jobs import view
 
 CREATED: Final = datetime(2026, 11, 22, 7, 30, tzinfo=UTC)
 STARTED: Final = CREATED + timedelta(minutes=3)

@@ -9,12 +9,12 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.inventory.reservations import RESERVATION
-from vertex_training.localcloud.inventory.store import Store
-from vertex_training.localcloud.runner.joblog import log_path
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.vt.cli import app
+from localgcp.home import Home
+from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.store import Store
+from localgcp.runner.joblog import log_path
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from vertex_training_cli.cli import app
 
 
 def test_a_damaged_database_is_one_line_and_exit_code_1(
@@ -54,7 +54,7 @@ def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home)
     env = {**os.environ, "VT_LOCAL_HOME": str(home.root), "PYTHONIOENCODING": "ascii"}
 
     done = subprocess.run(
-        [sys.executable, "-m", "vertex_training.vt.cli", "local", "logs"],
+        [sys.executable, "-m", "vertex_training_cli.cli", "local", "logs"],
         env=env,
         capture_output=True,
         check=False,

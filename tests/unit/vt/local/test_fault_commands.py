@@ -10,10 +10,10 @@ import pytest
 from google.api_core import exceptions
 from typer.testing import CliRunner, Result
 
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.gcsfuse import storage_client
-from vertex_training.vt.cli import app
+from localgcp import lifecycle
+from localgcp.home import Home
+from localgcp.runner.gcsfuse import storage_client
+from vertex_training_cli.cli import app
 
 
 @pytest.fixture

@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from localgcp import lifecycle
+from localgcp.containers import host
+from localgcp.containers import registry as registry_program
+from localgcp.containers.requests import REPOSITORY
+from localgcp.inventory.store import Store
+from localgcp.server_info import ServerInfo
 from tests.fixture_project import copy_project
 from tests.unit.vt.images import stand_in
-from vertex_training.infra.errors import CommandError, ImageBuildError
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.containers import host
-from vertex_training.localcloud.containers import registry as registry_program
-from vertex_training.localcloud.containers.requests import REPOSITORY
-from vertex_training.localcloud.inventory.store import Store
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.vt.images import building
-from vertex_training.vt.local import image_form
+from vertex_training.errors import CommandError, ImageBuildError
+from vertex_training_cli.images import building
+from vertex_training_cli.local import image_form
 
 STACK = """\
 config:

@@ -3,8 +3,8 @@
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.vt.cli import app
+from localgcp.faults.table import FaultTable
+from vertex_training_cli.cli import app
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def asked(monkeypatch):
         calls.append((stack, wait, images))
         return 3
 
-    monkeypatch.setattr("vertex_training.vt.local.up.run", run)
+    monkeypatch.setattr("vertex_training_cli.local.up.run", run)
     return calls
 
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
+from localgcp.home import Home
+from localgcp.runner.joblog import log_path
+from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import Cloud, command_job
-from vertex_training.infra.errors import LocalCloudError
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.joblog import log_path
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.vt.engine import stack_state
-from vertex_training.vt.engine.stack_state import StackJob
-from vertex_training.vt.local import results
-from vertex_training.vt.local.joblogs import find_job, show
+from vertex_training.errors import LocalCloudError
+from vertex_training_cli.engine import stack_state
+from vertex_training_cli.engine.stack_state import StackJob
+from vertex_training_cli.local import results
+from vertex_training_cli.local.joblogs import find_job, show
 
 JOB_URN = "urn:pulumi:local::demo::pulumi-python:dynamic/vertex:CustomJob::training-titanic"
 JOB_NAME = "projects/1/locations/us-central1/customJobs/42"
@@ -115,6 +115,6 @@ def test_a_followed_log_keeps_a_character_that_was_written_in_two_parts(
             log.write(rest[1:])
         table.move("1", JobState.SUCCEEDED)
 
-    monkeypatch.setattr("vertex_training.vt.local.joblogs.time.sleep", write_the_rest)
+    monkeypatch.setattr("vertex_training_cli.local.joblogs.time.sleep", write_the_rest)
     show(home, "1", "workerpool0-0", follow=True)
     assert capsys.readouterr().out == "ü is whole\n"

@@ -15,7 +15,15 @@ def run(
     tmp_path: Path, *arguments: str, value: bytes = b"abc"
 ) -> subprocess.CompletedProcess[bytes]:
     env = {"VT_LOCAL_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "vertex_training.vt.cli", "local", "secret", "set", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "vertex_training_cli.cli",
+        "local",
+        "secret",
+        "set",
+        *arguments,
+    ]
     env["PYTHONPATH"] = str(ROOT)
     (project := tmp_path / "project").mkdir(exist_ok=True)
     return subprocess.run(

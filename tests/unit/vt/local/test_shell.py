@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.localcloud.home import Home
-from vertex_training.vt.local.shell import _stack_defaults  # pyright: ignore[reportPrivateUsage]
+from localgcp.home import Home
+from vertex_training_cli.local.shell import _stack_defaults  # pyright: ignore[reportPrivateUsage]
 
 STACK = "config: {gcp:project: local-x, gcp:region: europe-west4}\n"
 

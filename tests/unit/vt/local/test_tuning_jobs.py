@@ -10,18 +10,18 @@ from collections.abc import Callable
 import pytest
 from typer.testing import CliRunner
 
-from tests.unit.localcloud.conftest import Cloud
-from tests.unit.localcloud.vertex.rows import job_row
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.joblog import JobLog
-from vertex_training.localcloud.tuning.records import (
+from localgcp.home import Home
+from localgcp.runner.joblog import JobLog
+from localgcp.tuning.records import (
     TrialRecord,
     TrialState,
     TuningRecord,
     TuningTable,
 )
-from vertex_training.localcloud.vertex.records import JobState, JobTable
-from vertex_training.vt.cli import app
+from localgcp.vertex.records import JobState, JobTable
+from tests.unit.localcloud.conftest import Cloud
+from tests.unit.localcloud.vertex.rows import job_row
+from vertex_training_cli.cli import app
 
 
 @pytest.fixture

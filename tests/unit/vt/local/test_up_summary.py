@@ -9,20 +9,20 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.localcloud.conftest import free_port
-from vertex_training.localcloud import lifecycle
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.localcloud.tuning.records import (
+from localgcp import lifecycle
+from localgcp.home import Home
+from localgcp.server_info import ServerInfo
+from localgcp.tuning.records import (
     TrialRecord,
     TrialState,
     TuningRecord,
     TuningTable,
 )
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.vt.engine.pulumi_cli import PulumiCli
-from vertex_training.vt.engine.stacks import StackRef
-from vertex_training.vt.local import up
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.unit.localcloud.conftest import free_port
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.local import up
 
 TIME = "2026-11-21T10:00:00.000000Z"
 NAME = "projects/1/locations/us-central1/customJobs/"

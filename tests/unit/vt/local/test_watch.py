@@ -10,13 +10,13 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from vertex_training.infra.errors import LocalCloudError
-from vertex_training.localcloud.home import Home
-from vertex_training.localcloud.runner.joblog import log_path
-from vertex_training.localcloud.server_info import ServerInfo
-from vertex_training.localcloud.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.vt.engine.stack_state import StackJob
-from vertex_training.vt.local.watch import tail, watch
+from localgcp.home import Home
+from localgcp.runner.joblog import log_path
+from localgcp.server_info import ServerInfo
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from vertex_training.errors import LocalCloudError
+from vertex_training_cli.engine.stack_state import StackJob
+from vertex_training_cli.local.watch import tail, watch
 
 WANTED = [StackJob("titanic", "1")]
 TIME = "2026-11-21T10:00:00.000000Z"
@@ -65,7 +65,7 @@ def on_wait(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def set_steps(*steps: Callable[[], object]) -> None:
         rest = iter(steps)
         monkeypatch.setattr(
-            "vertex_training.vt.local.watch.time.sleep", lambda _seconds: next(rest)()
+            "vertex_training_cli.local.watch.time.sleep", lambda _seconds: next(rest)()
         )
 
     return set_steps
@@ -138,7 +138,7 @@ def test_minutes_and_seconds_of_a_job_have_two_digits_after_the_colon(
 ) -> None:
     clock = iter([1000.0, 1000.0 + 125.9])
     monkeypatch.setattr(
-        "vertex_training.vt.local.watch.time.monotonic", lambda: next(clock, 1125.9)
+        "vertex_training_cli.local.watch.time.monotonic", lambda: next(clock, 1125.9)
     )
     on_wait(lambda: jobs.move("1", JobState.SUCCEEDED))
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from vertex_training.vt.cli import app
+from vertex_training_cli.cli import app
 
 EMPTY = """\
 config:

@@ -26,7 +26,7 @@ class Person:
         here, there = pty.openpty()
         self.terminal, self.shown = here, ""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "vertex_training.vt.cli", *arguments],
+            [sys.executable, "-m", "vertex_training_cli.cli", *arguments],
             cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
             stdin=there, stdout=there, stderr=there, start_new_session=True,
         )  # fmt: skip

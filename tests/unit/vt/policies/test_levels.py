@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.errors import CommandError
-from vertex_training.vt.policies import levels
+from vertex_training.errors import CommandError
+from vertex_training_cli.policies import levels
 
 STACK = """\
 config:

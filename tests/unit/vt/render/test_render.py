@@ -8,9 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.infra.customjob import provider
-from vertex_training.infra.stack import load
-from vertex_training.vt.render import rendering
+from vertex_training.customjob import provider
+from vertex_training.stack import load
+from vertex_training_cli.render import rendering
 
 
 def test_json_is_the_text_the_digest_is_of(project, vt):

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from vertex_training.vt.engine import events
-from vertex_training.vt.engine.plan import Plan
+from vertex_training_cli.engine import events
+from vertex_training_cli.engine.plan import Plan
 
 JOB = "pulumi-python:dynamic/vertex:CustomJob"
 BUCKET = "gcp:storage/bucket:Bucket"

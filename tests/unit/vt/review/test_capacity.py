@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.catalog import costs
-from vertex_training.vt.engine.plan import Plan
-from vertex_training.vt.review import capacity, html, json_report, markdown, report
-from vertex_training.vt.review.capacity import RESERVATION, ReservationCost
-from vertex_training.vt.review.report import ReviewReport
-from vertex_training.vt.review.verdict import verdict
+from vertex_training.catalog import costs
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review import capacity, html, json_report, markdown, report
+from vertex_training_cli.review.capacity import RESERVATION, ReservationCost
+from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.verdict import verdict
 
 MEGA = "a3-megagpu-8g"
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"

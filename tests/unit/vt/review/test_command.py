@@ -10,10 +10,10 @@ import typer
 from typer.testing import CliRunner, Result
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.engine import events
-from vertex_training.vt.review import digest
-from vertex_training.vt.review.command import review
-from vertex_training.vt.review.report import ReviewOutcome
+from vertex_training_cli.engine import events
+from vertex_training_cli.review import digest
+from vertex_training_cli.review.command import review
+from vertex_training_cli.review.report import ReviewOutcome
 
 STACK = """\
 config:

@@ -3,7 +3,7 @@
 import json
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import json_report, markdown, report
+from vertex_training_cli.review import json_report, markdown, report
 
 
 def review(*events):

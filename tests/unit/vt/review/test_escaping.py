@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training.vt.review.escaping import MAX_SHOWN, block, code, cut, label, visible
+from vertex_training_cli.review.escaping import MAX_SHOWN, block, code, cut, label, visible
 
 BACKTICKED = re.compile(r"`[^`|]*`\Z")
 ENTITIES = re.compile(r"<code>(?:[\w ]|&#[0-9]+;)*</code>\Z")

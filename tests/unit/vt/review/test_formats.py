@@ -10,11 +10,11 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.errors import Location, Problem
-from vertex_training.vt.review import html, json_report, markdown, report
-from vertex_training.vt.review.escaping import code
-from vertex_training.vt.review.report import ReviewReport
-from vertex_training.vt.review.verdict import verdict
+from vertex_training.errors import Location, Problem
+from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.escaping import code
+from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.verdict import verdict
 
 NASTY = "a|b`c<img src=x onerror=alert(1)>@octocat ![x](http://x) \u202e"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.plan.grants import READ_OBJECTS, WRITE_OBJECTS
-from vertex_training.vt.review import grants
+from vertex_training.plan.grants import READ_OBJECTS, WRITE_OBJECTS
+from vertex_training_cli.review import grants
 
 TRAINER = f"serviceAccount:{plans.ACCOUNT}"
 

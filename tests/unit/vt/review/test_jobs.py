@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.catalog import costs
-from vertex_training.vt.review import jobs, markdown
-from vertex_training.vt.review.report import build
-from vertex_training.vt.review.verdict import verdict
+from vertex_training.catalog import costs
+from vertex_training_cli.review import jobs, markdown
+from vertex_training_cli.review.report import build
+from vertex_training_cli.review.verdict import verdict
 
 
 def only(*told: plans.Event) -> jobs.JobChange:

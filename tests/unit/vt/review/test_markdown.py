@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import markdown, report
+from vertex_training_cli.review import markdown, report
 
 
 def rendered(*told: plans.Event) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import picture, report, svg
-from vertex_training.vt.review.picture import Graph, Node
+from vertex_training_cli.review import picture, report, svg
+from vertex_training_cli.review.picture import Graph, Node
 
 
 def graph(*told: plans.Event) -> Graph:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import reachability
+from vertex_training_cli.review import reachability
 
 FIREWALL = {
     "network": "projects/p/global/networks/training",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.errors import Problem
-from vertex_training.vt.engine.plan import Plan
-from vertex_training.vt.review import digest, report
-from vertex_training.vt.review.report import ReviewOutcome, ReviewReport
-from vertex_training.vt.review.verdict import verdict
+from vertex_training.errors import Problem
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review import digest, report
+from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
+from vertex_training_cli.review.verdict import verdict
 
 LIMIT = Problem("jobs/a.yaml:1:1", "too dear", rule="limit-job-cost")
 MISTAKE = Problem("jobs/a.yaml:2:1", "wrong", rule="unknown-field")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.infra.catalog import costs
-from vertex_training.vt.engine.plan import TUNING_JOB
-from vertex_training.vt.review import cells, json_report, markdown
-from vertex_training.vt.review.jobs import JobChange
-from vertex_training.vt.review.report import ReviewReport, build
-from vertex_training.vt.review.verdict import verdict
+from vertex_training.catalog import costs
+from vertex_training_cli.engine.plan import TUNING_JOB
+from vertex_training_cli.review import cells, json_report, markdown
+from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.report import ReviewReport, build
+from vertex_training_cli.review.verdict import verdict
 
 RATE = costs.hourly("n1-standard-4", None, 0, "us-central1")
 assert RATE is not None

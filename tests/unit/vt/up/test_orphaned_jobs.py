@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.vertex.grpc_front import serve
+from localgcp.vertex.records import JobRecord
+from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
 from tests.unit.localcloud.tuning import studies
 from tests.unit.vt.jobs.submitting import done, submit, until_running
-from vertex_training.infra.customjob.google.vertex_api import CustomJob
-from vertex_training.infra.customjob.kinds import TUNING_JOB
-from vertex_training.infra.customjob.protocol.ports import (
+from vertex_training.customjob.google.vertex_api import CustomJob
+from vertex_training.customjob.kinds import TUNING_JOB
+from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
     REQUEST_ID_LABEL,
     RUN_LABEL,
     STACK_LABEL,
 )
-from vertex_training.localcloud.vertex.grpc_front import serve
-from vertex_training.localcloud.vertex.records import JobRecord
-from vertex_training.localcloud.vertex.service import JobService
-from vertex_training.vt.engine.stacks import StackRef
-from vertex_training.vt.jobs.service import Jobs
-from vertex_training.vt.up.orphaned_jobs import report_orphaned_jobs
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.up.orphaned_jobs import report_orphaned_jobs
 
 Told = Callable[..., list[str]]
 

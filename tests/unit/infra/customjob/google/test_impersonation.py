@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from google.auth import impersonated_credentials as official
 
-from vertex_training.infra.customjob.google import impersonation, intent_store, job_service
-from vertex_training.infra.customjob.google.impersonation import VARIABLE, impersonated_credentials
-from vertex_training.infra.errors import OperatorError
+from vertex_training.customjob.google import impersonation, intent_store, job_service
+from vertex_training.customjob.google.impersonation import VARIABLE, impersonated_credentials
+from vertex_training.errors import OperatorError
 
 DEPLOYER = "deployer@acme-ml-dev.iam.gserviceaccount.com"
 
@@ -98,7 +98,7 @@ def test_jobs_are_submitted_as_the_account_that_makes_the_resources(
     assert caller == "Bearer token-of-the-caller"
     given: dict[str, Any] = {}
     monkeypatch.setattr(
-        "vertex_training.infra.customjob.google.vertex_api.JobServiceClient",
+        "vertex_training.customjob.google.vertex_api.JobServiceClient",
         lambda **named: given.update(named),
     )
     job_service.client("acme-ml-dev", "us-central1")

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from google.api_core.exceptions import PreconditionFailed
 
-from vertex_training.infra.customjob.google import intent_store
-from vertex_training.infra.errors import OperatorError
+from vertex_training.customjob.google import intent_store
+from vertex_training.errors import OperatorError
 
 RECORD = {
     "format": intent_store.FORMAT,

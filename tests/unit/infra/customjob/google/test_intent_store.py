@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from google.cloud import storage
 
-from vertex_training.infra.customjob.google import intent_store
-from vertex_training.infra.customjob.protocol.ports import IntentRecord, IntentState
-from vertex_training.infra.errors import OperatorError, PreconditionFailedError
-from vertex_training.localcloud.server import choose_port
-from vertex_training.localcloud.storage import StorageEmulator
+from localgcp.server import choose_port
+from localgcp.storage import StorageEmulator
+from vertex_training.customjob.google import intent_store
+from vertex_training.customjob.protocol.ports import IntentRecord, IntentState
+from vertex_training.errors import OperatorError, PreconditionFailedError
 
 
 @pytest.fixture(scope="module")

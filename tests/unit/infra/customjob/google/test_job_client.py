@@ -1,6 +1,6 @@
 """Which service the official client is made for."""
 
-from vertex_training.infra.customjob.google import job_service, vertex_api
+from vertex_training.customjob.google import job_service, vertex_api
 
 
 def test_a_project_of_google_meets_the_service_of_its_region(monkeypatch):

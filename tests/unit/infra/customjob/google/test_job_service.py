@@ -14,8 +14,8 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 from google.rpc import status_pb2
 
-from vertex_training.infra.customjob.google import job_service as client
-from vertex_training.infra.errors import (
+from vertex_training.customjob.google import job_service as client
+from vertex_training.errors import (
     InDoubtError,
     NotSubmittedError,
     OperatorError,

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from vertex_training.infra.customjob.google import lazy_package, vertex_api
+from vertex_training.customjob.google import lazy_package, vertex_api
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def printed(code: str) -> str:
 def test_the_client_comes_without_the_services_beside_it() -> None:
     loaded = printed(
         "import sys\n"
-        "from vertex_training.infra.customjob.google import vertex_api\n"
+        "from vertex_training.customjob.google import vertex_api\n"
         "print(*sorted({m.split('.')[4] for m in sys.modules\n"
         "    if m.startswith('google.cloud.aiplatform_v1.services.')}))"
     )
@@ -98,7 +98,7 @@ def test_the_client_comes_without_the_services_beside_it() -> None:
 
 def test_whoever_asks_for_the_rest_gets_it_and_the_same_classes() -> None:
     same = printed(
-        "from vertex_training.infra.customjob.google import vertex_api\n"
+        "from vertex_training.customjob.google import vertex_api\n"
         "from google.cloud import aiplatform_v1\n"
         "print(all(getattr(aiplatform_v1, name) is getattr(vertex_api, name)\n"
         "    for name in vertex_api.__all__\n"

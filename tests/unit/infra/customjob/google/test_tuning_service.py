@@ -6,8 +6,8 @@ from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2
 
 from tests.unit.infra.customjob.google.test_job_service import PARENT, Server, sent, server
-from vertex_training.infra.customjob.google import job_service as client
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.google import job_service as client
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
 
 __all__ = ["Server", "server"]
 BODY = (

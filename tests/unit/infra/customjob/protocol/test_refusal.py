@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World, job
-from vertex_training.infra.customjob.protocol import submission, withdrawal
-from vertex_training.infra.customjob.protocol.refusal import refusal_reason
-from vertex_training.infra.customjob.protocol.timing import Timing
-from vertex_training.infra.errors import JobRefusedError, OperatorError
+from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol.refusal import refusal_reason
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.errors import JobRefusedError, OperatorError
 
 STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "CANCELLING", "EXPIRED", ""]
 

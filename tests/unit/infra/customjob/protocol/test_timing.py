@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.located_yaml import document
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.located_yaml import document
 
 #: Seconds of processor time: far above what any input takes (0.1 to 0.6), far below the minutes
 #: that it took with a pattern or a search that goes back over what it has read.
@@ -74,7 +74,7 @@ def test_all_of_them_take_less_than_200_megabytes():
     script = (
         "import json, sys\n"
         "from pathlib import Path\n"
-        "from vertex_training.infra.customjob.request import job_file as spec\n"
+        "from vertex_training.customjob.request import job_file as spec\n"
         "who = spec.Submission('p', 'us-central1', 'dev', 'job', 1)\n"
         "for line in sys.stdin: spec.check_job_file(json.loads(line).encode(), 'x.yaml', who, {})\n"
         "print(Path('/proc/self/status').read_text())\n"

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
-from vertex_training.infra.customjob.protocol import submission, withdrawal
-from vertex_training.infra.customjob.protocol.ports import IntentState
-from vertex_training.infra.customjob.protocol.timing import Timing
-from vertex_training.infra.errors import (
+from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol.ports import IntentState
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.errors import (
     InDoubtError,
     JobRefusedError,
     NotSubmittedError,

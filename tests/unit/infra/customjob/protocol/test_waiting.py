@@ -6,14 +6,14 @@ import threading
 import pytest
 
 from tests.unit.infra.customjob.fakes import job
-from vertex_training.infra.customjob.protocol.waiting import (
+from vertex_training.customjob.protocol.waiting import (
     PollBackoff,
     Wait,
     WaitPorts,
     format_duration,
     wait_for_job,
 )
-from vertex_training.infra.errors import OperatorError, WaitDeadlineError, WaitError
+from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
 
 NAME = "projects/1/locations/r/customJobs/7"
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.infra.customjob.fakes import REQUEST, Process, World, job
-from vertex_training.infra.customjob.protocol import submission, withdrawal
-from vertex_training.infra.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
-from vertex_training.infra.errors import JobRefusedError, OperatorError
+from vertex_training.customjob.protocol import submission, withdrawal
+from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
+from vertex_training.errors import JobRefusedError, OperatorError
 
 
 def world_with(*jobs):

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.customjob.rules.context import Context, FileDefaults
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules.context import Context, FileDefaults
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "x", 1)
 TABLE = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB
-from vertex_training.infra.customjob.request import hints
+from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.request import hints
 
 
 @pytest.mark.parametrize(

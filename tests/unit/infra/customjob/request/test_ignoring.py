@@ -1,9 +1,9 @@
 """A file's author may judge a finding, with a reason; never what belongs to the stack."""
 
-from vertex_training.infra.customjob.request import ignoring
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.customjob.rules import Context, StackFacts
+from vertex_training.customjob.request import ignoring
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules import Context, StackFacts
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "x", 1)
 STACK = Context.of(StackFacts("acme-ml-dev", "210987654321", "us-central1"))

@@ -5,11 +5,11 @@ import re
 import pytest
 import yaml
 
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.customjob.rules import Context, StackFacts
-from vertex_training.infra.errors import ConfigError
+from vertex_training.customjob import rules
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.customjob.rules import Context, StackFacts
+from vertex_training.errors import ConfigError
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "titanic", 1)
 TABLE = {

@@ -1,7 +1,7 @@
 import pytest
 
-from vertex_training.infra.customjob.request import references
-from vertex_training.infra.errors import UnknownReferenceError
+from vertex_training.customjob.request import references
+from vertex_training.errors import UnknownReferenceError
 
 TABLE = {
     "buckets.data": "gs://b",

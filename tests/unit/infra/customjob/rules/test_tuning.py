@@ -7,12 +7,12 @@ import pytest
 
 from tests.unit.infra.customjob.rules.tuning_cases import CASES, RIGHT
 from tests.unit.infra.customjob.test_corpus import TABLE
-from vertex_training.infra import catalog
-from vertex_training.infra.customjob import rules
-from vertex_training.infra.customjob.kinds import CUSTOM_JOB, TUNING_JOB
-from vertex_training.infra.customjob.request import job_file as spec
-from vertex_training.infra.customjob.request.job_file import Submission
-from vertex_training.infra.errors import dotted
+from vertex_training import catalog
+from vertex_training.customjob import rules
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.request import job_file as spec
+from vertex_training.customjob.request.job_file import Submission
+from vertex_training.errors import dotted
 
 WHO = Submission("acme-ml-dev", "us-central1", "dev", "tune", run=1)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from vertex_training.infra import engine, stack
-from vertex_training.infra.errors import ConfigError, Problem
-from vertex_training.infra.settings import stack_files
+from vertex_training import engine, stack
+from vertex_training.errors import ConfigError, Problem
+from vertex_training.settings import stack_files
 
 STACK = """\
 config:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from vertex_training.localcloud.errors import StartRefusedError
-from vertex_training.localcloud.runner import environment
-from vertex_training.localcloud.runner.gang import cluster, hosts
+from localgcp.errors import StartRefusedError
+from localgcp.runner import environment
+from localgcp.runner.gang import cluster, hosts
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures/replicas"
 REDUCTION = "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"

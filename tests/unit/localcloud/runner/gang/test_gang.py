@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp import processes
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable
+from localgcp.runner.gang import hosts
+from localgcp.vertex.log_times import LogTimes
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
-from vertex_training.localcloud import processes
-from vertex_training.localcloud.faults.model import Fault
-from vertex_training.localcloud.faults.table import FaultTable
-from vertex_training.localcloud.runner.gang import hosts
-from vertex_training.localcloud.vertex.log_times import LogTimes
 
 JobState = vertex.JobState
 ENDED = (
@@ -239,7 +239,7 @@ def test_a_preemption_of_one_replica_or_all_restarts_the_spot_job(
 def test_cancel_ends_every_replica_though_none_obeys_sigterm(
     cloud: Cloud, shared: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vertex_training.localcloud.runner.replica.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("localgcp.runner.replica.GRACE_SECONDS", 0.2)
     script = (
         "trap '' TERM; echo $$ > \"$SHARED/$(basename $(dirname $PWD))\"; while :; do sleep 1; done"
     )
@@ -265,7 +265,7 @@ ESCAPED = (
 def test_no_process_escapes_into_a_session_of_its_own(
     cloud: Cloud, shared: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vertex_training.localcloud.runner.replica.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("localgcp.runner.replica.GRACE_SECONDS", 0.2)
     chief = f"{ESCAPED.format('pid')}; test {how} = end || exec sleep 600"
     name = cloud.submit(pools(shared, chief, "sleep 600", disable_retries=True)).name
     file = Path(shared) / "pid"

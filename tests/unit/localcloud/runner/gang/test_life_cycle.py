@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vertex_training.localcloud.runner.gang.life_cycle import (
+from localgcp.runner.gang.life_cycle import (
     JOB_RETRIES,
     PREEMPTIONS,
     WORKER_RESTARTS,

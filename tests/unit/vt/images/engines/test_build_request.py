@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from google.cloud.devtools import cloudbuild_v1
 
-from vertex_training.infra.naming import Names
-from vertex_training.vt.images.engines import build_request
-from vertex_training.vt.images.engines.build_request import StoredSource
-from vertex_training.vt.images.engines.engine import Build
+from vertex_training.naming import Names
+from vertex_training_cli.images.engines import build_request
+from vertex_training_cli.images.engines.build_request import StoredSource
+from vertex_training_cli.images.engines.engine import Build
 
 NAMES = Names("acme-ml-dev", "210987654321", "us-central1", "dev")
 SOURCE = StoredSource("acme-ml-dev-staging-dev", "images/0.tar.gz", 42)

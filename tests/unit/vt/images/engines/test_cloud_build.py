@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from google.api_core.exceptions import Forbidden, NotFound, ServiceUnavailable, TooManyRequests
 
+from localgcp.inventory.store import ACCOUNT, SERVICE
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
@@ -20,13 +21,12 @@ from tests.unit.localcloud.cloudbuild.conftest import (
     tarred,
 )
 from tests.unit.localcloud.conftest import PROJECT, wait_until
-from vertex_training.infra.errors import ImageBuildError
-from vertex_training.localcloud.inventory.store import ACCOUNT, SERVICE
-from vertex_training.vt.images import engines
-from vertex_training.vt.images.engines import build_service, build_sources, cloud_build
-from vertex_training.vt.images.engines.build_service import BuildService
-from vertex_training.vt.images.engines.cloud_build import CloudBuildEngine
-from vertex_training.vt.images.engines.engine import Build
+from vertex_training.errors import ImageBuildError
+from vertex_training_cli.images import engines
+from vertex_training_cli.images.engines import build_service, build_sources, cloud_build
+from vertex_training_cli.images.engines.build_service import BuildService
+from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
+from vertex_training_cli.images.engines.engine import Build
 
 ENGINE = CloudBuildEngine(PROJECT, "us-central1", poll_seconds=0.05)
 

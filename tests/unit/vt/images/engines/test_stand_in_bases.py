@@ -3,11 +3,11 @@
 import pytest
 from google.auth.credentials import AnonymousCredentials
 
+from localgcp.containers import mirror
 from tests.fixture_project import sample
-from vertex_training.localcloud.containers import mirror
-from vertex_training.vt.images.engines import stand_in_bases
-from vertex_training.vt.images.engines.commands import CommandEngine
-from vertex_training.vt.images.registry import registry_of
+from vertex_training_cli.images.engines import stand_in_bases
+from vertex_training_cli.images.engines.commands import CommandEngine
+from vertex_training_cli.images.registry import registry_of
 
 DIGEST = f"sha256:{'a' * 64}"
 BASE = f"python:3.11-slim-bookworm@{DIGEST}"

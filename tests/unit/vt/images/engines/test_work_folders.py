@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
-from vertex_training.vt.images.engines import work_folders
-from vertex_training.vt.images.engines.work_folders import remove_abandoned, work_folder
+from vertex_training_cli.images.engines import work_folders
+from vertex_training_cli.images.engines.work_folders import remove_abandoned, work_folder
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_folder_is_for_this_user_alone_and_goes_at_the_end(tmp):
 
 def test_what_is_in_use_stays_and_what_a_killed_process_left_goes(tmp):
     code = (
-        "import os\nfrom vertex_training.vt.images.engines.work_folders import work_folder\n"
+        "import os\nfrom vertex_training_cli.images.engines.work_folders import work_folder\n"
         "with work_folder() as folder:\n"
         "    (folder / 'context').mkdir()\n"
         "    os.kill(os.getpid(), 9)"

@@ -8,10 +8,10 @@ import json
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.engine import events, plan_file
-from vertex_training.vt.engine.plan import Plan
-from vertex_training.vt.review import digest, html, json_report, markdown, report
-from vertex_training.vt.review.verdict import verdict
+from vertex_training_cli.engine import events, plan_file
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review import digest, html, json_report, markdown, report
+from vertex_training_cli.review.verdict import verdict
 
 
 def planned(

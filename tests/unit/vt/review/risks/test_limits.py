@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.engine import events
-from vertex_training.vt.review import digest, report
-from vertex_training.vt.review.verdict import verdict
+from vertex_training_cli.engine import events
+from vertex_training_cli.review import digest, report
+from vertex_training_cli.review.verdict import verdict
 
 STACK = {"maxUsdPerJob": 500.0, "machineTypes": ["n1-*"]}
 TEAM = {"maxUsdPerTeam": 10.0}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import markdown, report
-from vertex_training.vt.review.risks.losses import data_losses
-from vertex_training.vt.review.verdict import verdict
+from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review.risks.losses import data_losses
+from vertex_training_cli.review.verdict import verdict
 
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 DAY = 24 * 3600

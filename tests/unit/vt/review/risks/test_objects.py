@@ -6,9 +6,9 @@ import dataclasses
 import json
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import html, json_report, markdown, report
-from vertex_training.vt.review.report import ReviewReport
-from vertex_training.vt.review.risks.objects import OBJECT
+from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.risks.objects import OBJECT
 
 CONFIG = {
     "gcp:project": "acme-ml-dev",

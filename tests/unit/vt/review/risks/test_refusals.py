@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import html, json_report, markdown, report
-from vertex_training.vt.review.report import ReviewReport
-from vertex_training.vt.review.risks.refusals import ATTACHMENT, RESERVATION, SUBNET
-from vertex_training.vt.review.verdict import verdict
+from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.report import ReviewReport
+from vertex_training_cli.review.risks.refusals import ATTACHMENT, RESERVATION, SUBNET
+from vertex_training_cli.review.verdict import verdict
 
 LATER = "2999-01-01T00:00:00Z"
 KEPT = {"name": "h100-dev", "zone": "us-east4-a", "specificReservation": {"count": 1}}

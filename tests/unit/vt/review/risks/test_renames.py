@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.unit.vt.review import plans
-from vertex_training.vt.review import report
+from vertex_training_cli.review import report
 
 ACCOUNT = "gcp:serviceaccount/account:Account"
 

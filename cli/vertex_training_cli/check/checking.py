@@ -1,0 +1,232 @@
+"""Job files -> reports: with the stack they belong to, or alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from vertex_training.customjob.request import job_file
+from vertex_training.errors import (
+    CheckUnavailableError,
+    CommandError,
+    ConfigError,
+    Problem,
+    UnknownStackError,
+)
+from vertex_training.located_yaml import document
+from vertex_training.naming import is_local
+from vertex_training_cli.check import placeholders, rehearsal
+from vertex_training_cli.check.report import FileReport
+from vertex_training_cli.engine.paths import from_here, stack_file
+
+if TYPE_CHECKING:  # with a stack comes pydantic
+    from vertex_training.stack import Stack
+
+#: What is read of a file at most. A job file is refused long before; this bounds the memory.
+MAX_READ: Final = 32 * 1024 * 1024
+#: A field of a job, in a file that may be something else.
+JOB_FIELD: Final = re.compile(
+    rb'"(jobSpec|job_spec|workerPoolSpecs|worker_pool_specs|trialJobSpec|trial_job_spec)"\s*:'
+)
+#: Stands for standard input among the files.
+STDIN: Final = "-"
+
+
+def files_of(arguments: Iterable[str]) -> list[str]:
+    """The files to check, each once: a folder means the job files directly in it.
+
+    These are its YAML files, and its JSON files that name a field of a job.
+
+    Raises:
+        CheckUnavailableError: there is no such file.
+    """
+    found: dict[str, None] = {}
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir():
+            inside = sorted(file for file in path.iterdir() if file.is_file())
+            found |= dict.fromkeys(str(file) for file in inside if _may_be_job_file(file))
+        elif argument == STDIN or path.exists():
+            found[argument] = None
+        else:
+            raise CheckUnavailableError(f"{argument}: no such file")
+    if not found:
+        raise CheckUnavailableError("there is no job file to check")
+    return list(found)
+
+
+def _may_be_job_file(file: Path) -> bool:
+    """Whether a file of a folder is meant: JSON in such folders is often data or a schema."""
+    if file.suffix in (".yaml", ".yml"):
+        return True
+    if file.suffix != ".json" or file.name.endswith(".schema.json"):
+        return False
+    return JOB_FIELD.search(read(str(file))) is not None
+
+
+def read(file: str) -> bytes:
+    """The bytes of a file, or of standard input for ``-``.
+
+    Raises:
+        CheckUnavailableError: it cannot be read.
+    """
+    if file == STDIN:
+        return sys.stdin.buffer.read(MAX_READ)
+    try:
+        with Path(file).open("rb") as stream:
+            return stream.read(MAX_READ)
+    except OSError as failed:
+        raise CheckUnavailableError(f"{file}: {failed.strerror or failed}") from None
+
+
+def check_without_stack(file: str) -> FileReport:
+    """What is wrong with a file whatever the stack.
+
+    Raises:
+        CheckUnavailableError: it cannot be read.
+    """
+    data, shown = read(file), name(file)
+    result = job_file.check_job_file(
+        data, shown, placeholders.submission(job(file)), placeholders.table(data)
+    )
+    return report(shown, data, result)
+
+
+def check_in_stack(
+    files: Sequence[str], root: Path, stack_name: str, *, ask_registries: bool = False
+) -> list[FileReport]:
+    """What is wrong with the files in this stack, and with the stack's file.
+
+    ``ask_registries``: look up the images that it pins, over the network. With no files, all jobs
+    of the stack. If the stack's file is wrong, the job files are checked as far as they can be
+    without it.
+
+    Raises:
+        CheckUnavailableError: there is no such stack, or a file cannot be read.
+    """
+    loaded = stack_or_reports(root, stack_name)
+    if isinstance(loaded, list):
+        return [*loaded, *map(check_without_stack, files)]
+    try:
+        results = loaded.check_jobs(shown_from(root))
+    except OSError as failed:
+        raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
+    if not files:
+        jobs = loaded.settings.submitted.values()
+        files = list(dict.fromkeys(from_here(root / job.file) for job in jobs))
+    found = [_one_of(file, loaded, results) for file in files]
+    looked_up = _in_registries(loaded) if ask_registries else []
+    warnings = [*loaded.image_warnings(), *loaded.deployment_warnings()]
+    if of_stack := [*loaded.exceeded_limits(results), *warnings, *looked_up]:
+        found = [*_of_config(root, stack_name, of_stack), *found]
+    return found
+
+
+def _in_registries(loaded: Stack) -> list[Problem]:
+    """What registries say of the images of the stack file. The local cloud is not started."""
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.images import connection
+    from vertex_training_cli.images.checking import problems
+
+    settings = loaded.settings
+    with suppress(CommandError):  # it does not run: each image says so
+        connection.connect(
+            stacks.find_unchecked(loaded.root, settings.stack), lambda _: None, start=False
+        )
+    return loaded.located(problems(settings, loaded.root))
+
+
+def shown_from(root: Path) -> Callable[[str], str]:
+    """How messages name a file of the config: from the current folder."""
+    return lambda file: from_here(root / file)
+
+
+def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
+    """The stack, or what is wrong with its file and with the files of its packages.
+
+    Raises:
+        CheckUnavailableError: there is no such stack.
+    """
+    from vertex_training import stack
+
+    try:
+        return stack.load(root, stack_name)
+    except UnknownStackError as missing:
+        raise CheckUnavailableError(str(missing)) from None
+    except ConfigError as failed:
+        return _of_config(root, stack_name, failed.problems)
+
+
+def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list[FileReport]:
+    """A report of the stack's file, and one of each other file with a problem.
+
+    Problems of a folder are reported with the stack's file, which names it. Only the stack's file
+    is quoted: a line of requirements may hold a password.
+    """
+    shown = stack_file(root, stack_name)
+    source = _text((root / f"Pulumi.{stack_name}.yaml").read_bytes())
+    others: dict[str, list[Problem]] = {}
+    own: list[Problem] = []
+    for problem in problems:
+        file = problem.location.file
+        if file == Path(shown).name or not (root / file).is_file():
+            own.append(_as_shown(problem, shown))
+        else:
+            there = from_here(root / file)
+            others.setdefault(there, []).append(
+                problem.at(dataclasses.replace(problem.location, file=there))
+            )
+    reports = [FileReport.from_problems(file, "", found) for file, found in others.items()]
+    return [FileReport.from_problems(shown, source, own), *reports] if own else reports
+
+
+def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:
+    data, shown = read(file), name(file)
+    jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
+    found = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
+    of_jobs = [_report_in_stack(shown, data, each, loaded) for each in found]
+    whole = of_jobs[0]
+    for other in of_jobs[1:]:
+        whole = whole.merged(other)
+    return whole
+
+
+def _report_in_stack(
+    shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
+) -> FileReport:
+    """The report of a file; in a local stack also of what this machine does not run."""
+    local = is_local(loaded.settings.project)
+    more = rehearsal.problems(data, shown, result) if local else ()
+    return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
+
+
+def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileReport:
+    """The report of a checked file."""
+    return FileReport.from_problems(shown, _text(data), result.problems)
+
+
+def name(file: str) -> str:
+    """What messages call a file."""
+    return "<stdin>" if file == STDIN else file
+
+
+def job(file: str) -> str:
+    """The job that a file is for where there is no stack: the file's name without its ending."""
+    return "stdin" if file == STDIN else Path(file).stem[:40]
+
+
+def _text(data: bytes) -> str:
+    """The source to quote from, up to the size that a job file may have."""
+    return data[: document.MAX_BYTES].decode("utf-8-sig", errors="replace")
+
+
+def _as_shown(problem: Problem, file: str) -> Problem:
+    """A problem of the stack's file, which is located by the file's bare name."""
+    if problem.location.file != Path(file).name:
+        return problem
+    return problem.at(dataclasses.replace(problem.location, file=file))

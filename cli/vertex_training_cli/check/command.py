@@ -1,0 +1,242 @@
+"""The command line of ``vt check``. Exit code: 0 clean, 1 mistakes, 2 it could not run."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vertex_training.errors import CheckUnavailableError
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:  # imported where it is used: `vt --help` needs none of it
+    from vertex_training_cli.check.report import FileReport
+
+
+class Format(StrEnum):
+    """How findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Job files, folders of them, or - for standard input. Without any: all jobs of "
+        "the stack, or jobs/*.yaml.",
+        metavar="FILES",
+    ),
+]
+AskRegistries = Annotated[
+    bool,
+    typer.Option(
+        "--registry",
+        help="With --stack: look the pinned images up in their registries (network).",
+    ),
+]
+StackName = Annotated[
+    str, typer.Option("--stack", "-s", help="Judge against this stack (Pulumi.STACK.yaml).")
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option("--format", "-f", metavar="FORMAT", help="text, json, sarif or github."),
+]
+ShowAll = Annotated[
+    bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
+]
+Fix = Annotated[
+    bool, typer.Option("--fix", help="Mend what is certain in the files; shows the diff.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --fix: show the diff, write nothing.")
+]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Check again whenever a file changes.")]
+ListRules = Annotated[
+    bool, typer.Option("--rules", help="List every rule instead, with its source.")
+]
+
+
+def check(
+    files: Files = None,
+    stack: StackName = "",
+    format_: FormatOption = Format.TEXT,
+    show_all: ShowAll = False,
+    ask_registries: AskRegistries = False,
+    fix: Fix = False,
+    dry_run: DryRun = False,
+    watch: Watch = False,
+    list_rules: ListRules = False,
+) -> None:
+    """Find every mistake in job files that can be known before they are sent.
+
+    Exit code: 0 clean (there may be warnings), 1 mistakes, 2 it could not run.
+    """
+    _accept_any_name()
+    if list_rules:
+        _list_rules(format_)
+        return
+    _run(Task(files or [], stack, format_, show_all, ask_registries, fix, dry_run, watch))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the command line asks for."""
+
+    files: list[str]
+    stack: str
+    format: Format
+    show_all: bool
+    ask_registries: bool
+    fix: bool
+    dry_run: bool
+    watch: bool
+
+    def ensure_possible(self) -> None:
+        """Refuse what cannot be combined.
+
+        Raises:
+            CheckUnavailableError: two options exclude one another, or one needs another.
+        """
+        if self.ask_registries and not self.stack:
+            raise CheckUnavailableError("--registry needs --stack: images are a stack's")
+        if self.dry_run and not self.fix:
+            raise CheckUnavailableError("--dry-run belongs to --fix")
+        if self.fix and self.watch:
+            raise CheckUnavailableError("choose one of --fix and --watch")
+        if self.fix and self.format is not Format.TEXT:
+            raise CheckUnavailableError("--fix shows a diff: it takes no --format")
+        if (self.fix or self.watch) and "-" in self.files:
+            what = "--fix" if self.fix else "--watch"
+            raise CheckUnavailableError(f"{what} is for files, not for standard input")
+
+
+def _run(task: Task) -> None:
+    """Do it; the exit code is that of the command."""
+    try:
+        task.ensure_possible()
+        if task.watch:
+            _watch(task)
+        if task.fix:
+            _fix(task)
+        clean = _check(task)
+    except CheckUnavailableError as reason:
+        print_line(f"vt check: {reason}")
+        raise typer.Exit(2) from None
+    if not clean:
+        raise typer.Exit(1)
+
+
+def _check(task: Task) -> bool:
+    """Check once and print; whether there are no mistakes."""
+    found = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
+    _print_reports(
+        found if task.show_all else [report.without_notes() for report in found], task.format
+    )
+    return not any(report.count("error") for report in found)
+
+
+def _fix(task: Task) -> None:
+    """Mend files and show the diff; what is left is reported as ever."""
+    from vertex_training.customjob.secret_patterns import masked
+    from vertex_training_cli.check import fixing
+    from vertex_training_cli.console import plain
+
+    count = 0
+    for fixed in fixing.fix_all(task.files, task.stack):
+        for line in fixed.diff():
+            print(masked(plain(line.rstrip("\r\n"))))
+        count += fixed.count
+        if fixed.count and not task.dry_run:
+            fixed.write()
+    mended = f"{count} mistake{'' if count == 1 else 's'}"
+    if count:
+        hint = "Nothing is written: --dry-run. Mendable" if task.dry_run else "Mended"
+        print_line(f"{hint}: {mended}.")
+
+
+def _watch(task: Task) -> None:
+    """Check after each change until Ctrl-C, which is exit code 130."""
+    from vertex_training_cli.check import watching
+    from vertex_training_cli.engine import paths
+
+    def check_once() -> None:
+        try:
+            _check(task)
+        except CheckUnavailableError as reason:  # the next change may mend it
+            print_line(f"vt check: {reason}")
+        print_line(f"[{time.strftime('%H:%M:%S')}] waiting for changes; Ctrl-C ends")
+
+    root = paths.root_of(Path.cwd())
+    try:
+        watching.watch(lambda: watching.watched(task.files, root, task.stack), check_once)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def _accept_any_name() -> None:
+    """A file's name may hold any byte, and a terminal may not speak UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
+    from vertex_training_cli.check import checking
+    from vertex_training_cli.engine import paths
+
+    root = paths.root_of(Path.cwd())
+    if stack:
+        if root is None:
+            raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
+        files = checking.files_of(arguments) if arguments else []
+        return checking.check_in_stack(files, root, stack, ask_registries=ask_registries)
+    if not arguments:
+        jobs = (root or Path.cwd()) / "jobs"
+        if not jobs.is_dir():
+            raise CheckUnavailableError("name the files to check: there is no folder jobs here")
+        arguments = [paths.from_here(jobs)]
+    return [checking.check_without_stack(file) for file in checking.files_of(arguments)]
+
+
+def _print_reports(reports: list[FileReport], format_: Format) -> None:
+    from vertex_training_cli.check import json_report, text_report
+
+    if format_ is Format.JSON:
+        print(json_report.as_json(reports))
+    elif format_ is Format.SARIF:
+        from vertex_training_cli.check import sarif
+
+        print(sarif.as_sarif(reports))
+    elif format_ is Format.GITHUB:
+        from vertex_training_cli.check import workflow_commands
+
+        for line in workflow_commands.as_workflow_commands(reports):
+            print(line)
+    else:
+        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        for line in text_report.lines(reports, color=color):
+            print(line)
+
+
+def _list_rules(format_: Format) -> None:
+    from vertex_training_cli.check import listing
+
+    rows = listing.all_rules()
+    if format_ is Format.TEXT:
+        for line in listing.as_text(rows):
+            print(line)
+    elif format_ is Format.JSON:
+        print(listing.as_json(rows))
+    else:
+        print_line(f"vt check: --rules has no format {format_.value}: use text or json")
+        raise typer.Exit(2)

@@ -1,0 +1,168 @@
+"""``vt check --fix``: mistakes that have one certain mend are mended in the file, and shown.
+
+Each mend is tried on a copy and kept if its problem is gone. One that is a guess, such as the GPU
+that a name without its memory means, is kept only if nothing else is wrong because of it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from vertex_training.customjob.request import job_file
+from vertex_training.errors import CheckUnavailableError, Problem
+from vertex_training.located_yaml.mending import mended
+from vertex_training_cli.check import checking, placeholders
+from vertex_training_cli.engine.paths import from_here, root_of
+
+if TYPE_CHECKING:  # with a stack comes pydantic
+    from vertex_training.stack import Stack
+
+#: Mends of one file at most; each is proved by reading the file once more.
+MAX_MENDS: Final = 100
+#: Byte order mark, which an editor may have put there.
+BOM: Final = b"\xef\xbb\xbf"
+
+#: The problems of a file with this content.
+Judge = Callable[[bytes], Sequence[Problem]]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFile:
+    """A file before and after."""
+
+    file: str
+    before: bytes
+    after: bytes
+    count: int
+
+    def diff(self) -> Iterator[str]:
+        """A unified diff; nothing if nothing was mended."""
+        before, after = (
+            part.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+            for part in (self.before, self.after)
+        )
+        yield from difflib.unified_diff(before, after, self.file, self.file)
+
+    def write(self) -> None:
+        """Replace the file as a whole; its rights stay, and a link stays a link.
+
+        Raises:
+            CheckUnavailableError: it cannot be written, or was changed meanwhile.
+        """
+        path = Path(os.path.realpath(self.file))
+        try:
+            if path.read_bytes() != self.before:
+                raise CheckUnavailableError(f"{self.file}: was changed meanwhile; check it again")
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as new:
+                try:
+                    new.write(self.after)
+                    new.flush()
+                    Path(new.name).chmod(path.stat().st_mode & 0o7777)
+                    Path(new.name).replace(path)
+                except BaseException:
+                    Path(new.name).unlink(missing_ok=True)
+                    raise
+        except OSError as failed:
+            raise CheckUnavailableError(f"{self.file}: {failed.strerror or failed}") from None
+
+
+def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
+    """The file with everything mended that is certain."""
+    mark, text = (BOM, data[3:]) if data.startswith(BOM) else (b"", data)
+    count, problems = 0, list(judge(data))
+    try:
+        current = text.decode()
+    except UnicodeDecodeError:
+        return FixedFile(file, data, data, 0)
+    refused = set[str]()
+    while count < MAX_MENDS:
+        step = _next(current, problems, refused)
+        if step is None:
+            break
+        problem, candidate = step
+        after = list(judge(mark + candidate.encode()))
+        if _is_better(problem, problems, after):
+            current, problems, count = candidate, after, count + 1
+            refused.clear()
+        else:
+            refused.add(_identity(problem))
+    return FixedFile(file, data, mark + current.encode(), count)
+
+
+def _next(text: str, problems: Sequence[Problem], refused: set[str]) -> tuple[Problem, str] | None:
+    """The first problem with a mend that can be made, and the text with it."""
+    for problem in sorted(problems, key=_doubles):
+        if problem.mend is None or _identity(problem) in refused:
+            continue
+        candidate = mended(text, problem.mend.at or problem.path, problem.mend)
+        if candidate is not None:
+            return problem, candidate
+        refused.add(_identity(problem))
+    return None
+
+
+def _doubles(problem: Problem) -> bool:
+    """Whether the mend writes a part twice: the mistakes in it come first."""
+    return problem.mend is not None and problem.mend.action == "split"
+
+
+def _identity(problem: Problem) -> str:
+    return f"{problem.path} {problem.rule} {problem.mend}"
+
+
+def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[Problem]) -> bool:
+    """Whether the problem is gone; where the mend is a guess, also that no other one came of it."""
+    if any(_identity(each) == _identity(mended_one) for each in after):
+        return False
+    guessed = mended_one.mend is not None and mended_one.mend.guessed
+    return not guessed or _errors(after) < _errors(before)
+
+
+def _errors(problems: Sequence[Problem]) -> int:
+    return sum(each.level == "error" for each in problems)
+
+
+def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
+    """The files with what is certain mended: those named, or all of the stack or of the project.
+
+    With a stack, its references are known; a file that no job of it names is judged as it would
+    be there.
+
+    Raises:
+        CheckUnavailableError: there is no such file or stack, or nothing to check.
+    """
+    root = root_of(Path.cwd())
+    loaded = None
+    if stack_name:
+        if root is None:
+            raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
+        found = checking.stack_or_reports(root, stack_name)
+        loaded = None if isinstance(found, list) else found
+    if loaded is not None and not arguments:
+        jobs = loaded.settings.jobs.values()
+        files = list(dict.fromkeys(from_here(loaded.root / job.file) for job in jobs))
+    elif arguments:
+        files = checking.files_of(arguments)
+    else:
+        files = checking.files_of([from_here((root or Path.cwd()) / "jobs")])
+    for file in files:
+        yield fix(file, checking.read(file), judge_of(file, loaded))
+
+
+def judge_of(file: str, loaded: Stack | None = None) -> Judge:
+    """What finds the problems of this file, in a stack or without one."""
+    job = checking.job(file)
+
+    def judge(data: bytes) -> Sequence[Problem]:
+        if loaded is not None:
+            return loaded.check_other(data, file, job).problems
+        table = placeholders.table(data)
+        return job_file.check_job_file(data, file, placeholders.submission(job), table).problems
+
+    return judge

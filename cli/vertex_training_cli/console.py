@@ -1,0 +1,119 @@
+"""Output for people. Colours only on a terminal; NO_COLOR is honoured (by rich itself).
+
+What looks like a secret in a cell or a fact is redacted. Text of others (logs, values of files)
+passes ``plain``, ``plain_lines`` or ``json_text``: nothing of it acts on a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+from vertex_training_cli.engine.values import redact
+
+#: Columns where there is no terminal: what is searched there, line by line, must not be folded.
+_PLAIN_WIDTH: Final = 10_000
+#: Longest word of a cell that is kept whole where columns have to share a narrow terminal.
+_MAX_WORD: Final = 20
+#: Heading of the column that goes below the first one where there is no room for both.
+_ID: Final = "ID"
+#: What any other column needs.
+_LEAST: Final = 8
+#: What it gets where ids need the rest.
+_NARROW: Final = 4
+
+
+def console() -> Console:
+    """A console on stdout. Text is shown as it is: brackets and colons in it mean nothing."""
+    from rich.console import Console  # as below: the command `check` needs no more than text
+
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def plain(text: Iterable[str]) -> str:
+    """``text`` without anything a terminal would act upon; a tab becomes one space."""
+    return "".join(
+        " " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def plain_lines(text: str) -> str:
+    """As ``plain``, with the ends of lines."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
+def json_text(value: Any) -> str:
+    """JSON on one line, with escapes for what a terminal would act upon."""
+    return "".join(
+        char if char.isprintable() else json.dumps(char)[1:-1]
+        for char in json.dumps(value, ensure_ascii=False)
+    )
+
+
+def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
+    """What there is to say of one thing, a fact a line.
+
+    A long value is left to the terminal to fold: an address that is cut into table cells can
+    neither be followed nor copied.
+    """
+    facts = [(key, redact(value)) for key, value in (head, *rows)]
+    width = max(len(key) for key, _ in facts)
+    for number, (key, value) in enumerate(facts):
+        out.print(
+            f"{key:{width}}  {plain_lines(value)}", style="" if number else "bold", soft_wrap=True
+        )
+
+
+def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = None) -> Table:
+    """A small table: no frame, left aligned. A narrow terminal cuts no id in two, if it can."""
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
+    whole, fits = _whole(columns, cells)
+    if not fits and columns[-1] == _ID and len(columns) > 1:
+        columns, cells = _stacked(columns, cells)
+        whole, _ = _whole(columns, cells)
+    for column, kept in zip(columns, whole, strict=True):
+        made.add_column(column, overflow="fold", no_wrap=kept)
+    for row in cells:
+        made.add_row(*row)
+    return made
+
+
+def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
+    """Which columns are not folded, and whether that is all of those that should not be.
+
+    Those are short words, if the others have enough room beside them; of too many ids alone.
+    """
+    texts = [(column, *cells) for column, *cells in zip(columns, *rows, strict=True)]
+    widths = [max(len(line) for cell in text for line in cell.split("\n")) for text in texts]
+    words = [not any(" " in cell for cell in text[1:]) for text in texts]
+    whole = [word and width <= _MAX_WORD for word, width in zip(words, widths, strict=True)]
+    needed = sum(width if kept else _LEAST for width, kept in zip(widths, whole, strict=True))
+    room = shutil.get_terminal_size().columns - (len(columns) - 1) * 2
+    if needed <= room:
+        return whole, True
+    ids = [kept and _ID in column.split(", ") for kept, column in zip(whole, columns, strict=True)]
+    least = sum(width if kept else _NARROW for width, kept in zip(widths, ids, strict=True))
+    return (ids if least <= room else [False] * len(columns)), False
+
+
+def _stacked(
+    columns: tuple[str, ...], rows: list[tuple[str, ...]]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The last column below the first one, whose names are folded to the same width."""
+    import textwrap
+
+    width = max((len(row[-1]) for row in rows), default=0) or 1
+    stacked = [("\n".join((*textwrap.wrap(row[0], width), row[-1])), *row[1:-1]) for row in rows]
+    return (f"{columns[0]}, {columns[-1]}", *columns[1:-1]), stacked

@@ -1,0 +1,98 @@
+"""Files to objects, by the official client's transfer manager; large ones by sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.data import sessions
+from vertex_training_cli.data.cloud import TIMEOUT, explained, plain_errors
+from vertex_training_cli.data.comparison import Pair, RemoteObject
+from vertex_training_cli.data.places import Place
+from vertex_training_cli.data.progress import Advance
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+#: Bytes from which a file is worth a session.
+LARGE: Final = 64 << 20
+WORKERS: Final = 8
+#: Of one call of the transfer manager, which tells nothing before it is done.
+_FILES: Final = 128
+_BYTES: Final = 64 << 20
+
+
+def push(client: storage.Client, place: Place, pairs: Iterable[Pair], advance: Advance) -> int:
+    """Send the files of ``pairs``; how many were sent.
+
+    Raises:
+        CommandError: a file was not sent. All others were tried, and those that arrived stay.
+    """
+    from google.cloud.storage import transfer_manager
+
+    bucket = client.bucket(place.bucket)
+    chosen = list(pairs)
+    failed: list[tuple[Pair, Exception]] = []
+    for batch in batches([pair for pair in chosen if pair.size < LARGE]):
+        results = transfer_manager.upload_many(
+            [
+                (str(pair.file.path), bucket.blob(place.prefix + pair.name))
+                for pair in batch
+                if pair.file
+            ],
+            worker_type=transfer_manager.THREAD,
+            max_workers=WORKERS,
+            upload_kwargs={"timeout": TIMEOUT},
+        )
+        failed += [
+            (pair, result)
+            for pair, result in zip(batch, results, strict=True)
+            if isinstance(result, Exception)
+        ]
+        advance(sum(pair.size for pair in batch))
+    for pair in chosen:
+        if pair.size >= LARGE:
+            with plain_errors(place, "write"):
+                sessions.upload(bucket, place.prefix, pair, advance)
+    if failed:
+        raise failure(failed, place, "write")
+    return len(chosen)
+
+
+def delete(client: storage.Client, place: Place, objects: Iterable[RemoteObject]) -> None:
+    """Delete these objects; one that is gone, or was written anew, is left as it is."""
+    from google.api_core import exceptions
+
+    bucket = client.bucket(place.bucket)
+    for item in objects:
+        with plain_errors(place, "write"):
+            try:
+                bucket.blob(place.prefix + item.name).delete(
+                    if_generation_match=item.generation, timeout=TIMEOUT
+                )
+            except (exceptions.NotFound, exceptions.PreconditionFailed):
+                continue
+
+
+def batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """``pairs`` in lists of bounded length and size."""
+    batch: list[Pair] = []
+    for pair in pairs:
+        if batch and (len(batch) == _FILES or sum(p.size for p in batch) + pair.size > _BYTES):
+            yield batch
+            batch = []
+        batch.append(pair)
+    if batch:
+        yield batch
+
+
+def failure(failed: Sequence[tuple[Pair, Exception]], place: Place, right: str) -> CommandError:
+    """One error for all files that failed: the first by name, and how many."""
+    pair, error = failed[0]
+    if isinstance(error, OSError):
+        first = CommandError(f"{pair.name}: {error.strerror or error}")
+    else:
+        first = explained(error, place, right)
+    count = f"{len(failed)} files failed; the first is {pair.name!r}: " if len(failed) > 1 else ""
+    return CommandError(count + first.message, first.hint)

@@ -1,0 +1,157 @@
+"""The inputs of a decision: the checkout from git, the state, the plan from ``vt review``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from vertex_training.errors import CommandError
+from vertex_training.settings.project_files import PROJECT_FILE
+from vertex_training.settings.reader import file_name
+from vertex_training_cli.deploy.decision import Checkout
+from vertex_training_cli.deploy.uncommitted import uncommitted_inputs
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import redact
+
+#: Exit codes of ``vt review`` after which there is a plan that policies and limits allow.
+REVIEWED: Final = 0
+#: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
+OFFLINE: Final = "Previewed offline"
+#: Mode of a symbolic link in git.
+_LINK: Final = "120000"
+
+
+def checkout(root: Path, stack: str) -> Checkout:
+    """The commit checked out in ``root``, and what a program there would read in another form.
+
+    Raises:
+        CommandError: ``root`` is no checkout of git, or has no commit.
+    """
+    commit, tree = _git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    changed = _names(root, "diff", "--name-only", "-z", "--relative", "HEAD")
+    # (mode, object, stage) and the name of each file
+    staged = [each.split("\t", 1) for each in _names(root, "ls-files", "-z", "--stage")]
+    links = [name for mode, name in staged if mode.startswith(_LINK)]
+    untracked = _names(root, "ls-files", "-z", "--others", "--exclude-standard")
+    tracked = {name for _, name in staged}
+    read = {file_name(stack), PROJECT_FILE} - tracked  # they may be ignored
+    added = uncommitted_inputs(root, tracked, {*untracked, *read}, links)
+    return Checkout(commit, tree, tuple(changed), tuple(added))
+
+
+def _names(root: Path, *arguments: str) -> list[str]:
+    return [name for name in _git(root, *arguments).split("\0") if name]
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise CommandError("git is not on PATH.", "install it.") from None
+    if done.returncode:
+        lines = redact(done.stderr.strip()).splitlines()
+        raise CommandError(f"git {arguments[0]}: {lines[-1] if lines else 'it failed'}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """What a plan is made with; a review and the deployment after it have it in common."""
+
+    policy_pack: str | None = None
+    refresh: bool = False
+    """Whether to begin with what the cloud has, not with what the state remembers."""
+    policy_levels: Path | None = None
+    """Levels of policies, over those of the stack file."""
+
+    def options(self) -> list[str]:
+        """The options of ``vt review`` and of ``vt up``, which are alike."""
+        pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
+        levels = ["--policy-levels", str(self.policy_levels)] if self.policy_levels else []
+        return [*pack, *levels, *(["--refresh"] if self.refresh else [])]
+
+
+def engine_plan(root: Path, stack: str) -> Path:
+    """The file of the engine's plan that a deployment is held to, in a folder of this user."""
+    folder = root / ".build" / "plans"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{stack}.json"
+
+
+def review(root: Path, stack: str, inputs: PlanInputs) -> str:
+    """Review the stack anew, as it is now, and return the digest of the plan.
+
+    The output of the review goes to stderr, and the engine's plan to ``engine_plan``.
+
+    Raises:
+        CommandError: there is no plan, or policies or limits forbid it.
+    """
+    with tempfile.TemporaryDirectory(prefix="vt-deploy-") as folder:
+        file = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "vertex_training_cli.cli", "review", "--stack", stack]
+        command += ["--format", "json", "--output", str(file)]
+        plan = engine_plan(root, stack)
+        plan.unlink(missing_ok=True)  # an older one must never be deployed
+        command += ["--save-plan", str(plan)]
+        command += inputs.options()
+        code = subprocess.run(command, cwd=root, check=False, stdout=sys.stderr).returncode
+        if code != REVIEWED:
+            hint = f"`make preview STACK={stack}` shows all of it."
+            raise CommandError(f"the review of {stack} ended with exit code {code}.", hint)
+        return digest_in(file.read_text())
+
+
+def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
+    """The deployment in the stack's state; empty if there was none yet.
+
+    Raises:
+        CommandError: the state cannot be read.
+    """
+    return PulumiCli(ref.root, env).export_deployment(ref.stack)
+
+
+def digest_in(report: str) -> str:
+    """The digest of the plan in a report that ``vt review --format json`` wrote.
+
+    Raises:
+        CommandError: it is no such report.
+    """
+    try:
+        found = json.loads(report)["digest"]
+    except (ValueError, KeyError, TypeError):
+        found = None
+    if not isinstance(found, str) or not found:
+        raise CommandError("this is no report of `vt review --format json`: it has no digest.")
+    return found
+
+
+def approvable_digest_in(report: str) -> str:
+    """The digest of the plan in a report that may be approved: it was made against a real state.
+
+    Raises:
+        CommandError: it is no such report.
+    """
+    found = digest_in(report)
+    if str(json.loads(report).get("source", "")).startswith(OFFLINE):
+        what = "the report was made offline, against an empty state: it approves nothing."
+        raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
+    return found
+
+
+def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
+    """The command that deploys. It takes the place of this process, so signals reach it.
+
+    It shows no preview: the review before it was one. The engine stops at the first step that the
+    plan of that review does not have.
+    """
+    command = [sys.executable, "-m", "vertex_training_cli.cli", "up", "--stack", stack]
+    command += ["--yes", "--skip-preview", "--non-interactive", *inputs.options()]
+    return [*command, "--plan", str(engine_plan(root, stack))]

@@ -1,0 +1,112 @@
+"""Code in a stack's state that the engine would run: pickled providers, and plugins. Pure.
+
+The state of a dynamic resource holds its provider, pickled. The engine unpickles it to read or
+delete the resource, and a pickle can run anything. A deployment therefore accepts one form only:
+the class of the program's own provider, without arguments and attributes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import pickletools
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from vertex_training.errors import Problem
+
+#: Where the engine keeps the pickled provider: ``pulumi.dynamic.dynamic.PROVIDER_KEY``.
+_PROVIDER_KEY: Final = "__provider"
+#: Where the program's provider is, and where it was when earlier states were written.
+_MODULES: Final = ("vertex_training.customjob.provider", "infra.customjob.provider")
+#: What the SDK pickles of it: its class, made without arguments. A change of Python's protocol
+#: changes numbers and frames, which are left out here.
+_OWN_PROVIDERS: Final = tuple(
+    (
+        ("SHORT_BINUNICODE", module),
+        ("SHORT_BINUNICODE", "CustomJobProvider"),
+        ("STACK_GLOBAL", None),
+        ("EMPTY_TUPLE", None),
+        ("NEWOBJ", None),
+        ("STOP", None),
+    )
+    for module in _MODULES
+)
+_WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
+#: The text of the program's own provider has 108 characters.
+_LONGEST: Final = 500
+_DYNAMIC: Final = "pulumi-python:dynamic"
+_PROVIDER: Final = "pulumi:providers:"
+#: Plugins that the program uses. The engine starts every plugin that the state names.
+_PLUGINS: Final = ("gcp", "pulumi-python")
+#: Inputs of a provider that name another program to download and run.
+_DOWNLOADS: Final = ("pluginDownloadURL", "parameterization")
+_HINT: Final = (
+    "find out who wrote the state (`gcloud storage ls -a`), and put an older generation back"
+)
+
+
+def state_problems(deployment: Mapping[str, Any]) -> list[Problem]:
+    """What the state would run that is not this project's; empty if there is nothing."""
+    found = [*_resources(deployment)]
+    return [problem for resource in found for problem in _problems(resource)]
+
+
+def _resources(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from deployment.get("resources") or ()
+    for operation in deployment.get("pending_operations") or ():
+        yield operation.get("resource") or {}
+
+
+def _problems(resource: Mapping[str, Any]) -> Iterator[Problem]:
+    urn, type_ = str(resource.get("urn", "")), str(resource.get("type", ""))
+    path = ("state", urn.rpartition("::")[2])
+    states = [resource.get("inputs") or {}, resource.get("outputs") or {}]
+    if type_.startswith(_PROVIDER):
+        yield from _plugin_problems(type_.removeprefix(_PROVIDER), states, path)
+    texts = [state[_PROVIDER_KEY] for state in states if _PROVIDER_KEY in state]
+    if not texts and type_.startswith(_DYNAMIC) and not resource.get("external"):
+        texts = [None]
+    if any(not is_own_provider(text) for text in texts):
+        yield Problem("it holds the code of another provider than the program's", "", _HINT, path)
+
+
+def _plugin_problems(
+    name: str, states: Iterable[Mapping[str, Any]], path: tuple[str, str]
+) -> Iterator[Problem]:
+    if name not in _PLUGINS:
+        yield Problem("it names a plugin that the program does not use", name, _HINT, path)
+    for key in _DOWNLOADS:
+        if any(_has_key(state, key) for state in states):
+            yield Problem(f"{key}: it names a program to download", "", _HINT, path)
+
+
+def _has_key(value: object, key: str) -> bool:
+    """Whether a mapping anywhere in ``value`` has ``key`` with something in it."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Mapping):
+            if each.get(key):
+                return True
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
+    return False
+
+
+def is_own_provider(text: object) -> bool:
+    """Whether ``text`` is the program's own provider as the SDK pickles it. Unpickles nothing."""
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        return False
+    try:
+        pickled = base64.b64decode(text, validate=True)
+        steps = tuple(
+            (operation.name, argument)
+            for operation, argument, _ in pickletools.genops(pickled)
+            if operation.name not in _WITHOUT_EFFECT
+        )
+    except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
+        return False
+    return steps in _OWN_PROVIDERS

@@ -1,0 +1,177 @@
+"""The command line of ``vt destroy``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.errors import Problem
+    from vertex_training_cli.destroy.look import Contents
+    from vertex_training_cli.destroy.losses import Loss, Losses
+    from vertex_training_cli.engine.pulumi_cli import PulumiCli
+    from vertex_training_cli.engine.stacks import StackRef
+
+DESTROY_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
+#: Exit code: something refuses to go, so nothing was deleted.
+REFUSED: Final = 3
+#: Exit code: the stack's name was not given.
+NOT_CONFIRMED: Final = 2
+
+
+def print_status(text: str) -> None:
+    """Print a line to stderr: stdout has the losses and the output of ``pulumi``."""
+    print_line(f"vt: {text}")
+
+
+def destroy(
+    context: typer.Context,
+    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack; there is no default.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask. Wants --name as well.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--name", help="The name of the stack once more, in place of typing it.")
+    ] = "",
+) -> None:
+    """Show what a stack would lose, ask for its name, then run `pulumi destroy`.
+
+    It refuses before anything is deleted if something is protected, if a bucket would refuse to go
+    because it has objects, or if a job runs that the state does not have. Protection is taken away
+    by a reviewed change of the stack file, not here.
+
+    Without a terminal and without `--yes --name STACK` it shows the losses and deletes nothing.
+    Everything else on the line goes to `pulumi destroy`.
+
+    Exit code: that of pulumi; 1 if the stack is in use, 2 not confirmed, 3 refused.
+    """
+    from vertex_training.errors import CommandError
+    from vertex_training_cli.engine import attributes_file, locks, stacks
+    from vertex_training_cli.engine.pulumi_cli import PulumiCli
+
+    try:
+        ref = stacks.find(stack)
+        pulumi = PulumiCli(ref.root, ref.environment(print_status))
+        backend = pulumi.backend_url()
+        locks.clear_dead(backend, ref.pulumi_project, ref.stack, print_status)
+        attributes_file.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
+        code = _destroy(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
+    except CommandError as error:
+        print_status(str(error))
+        raise typer.Exit(1) from None
+    raise typer.Exit(code)
+
+
+def _destroy(
+    ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
+) -> int:
+    from vertex_training_cli.destroy.look import look
+    from vertex_training_cli.destroy.losses import find_losses
+
+    deployment = pulumi.export_deployment(ref.stack)
+    losses = find_losses(deployment)
+    if not losses.named and not losses.others:
+        print_status(f"stack {ref.stack} has nothing that could be destroyed")
+        return 0
+    contents = look(ref, losses.named, _ids(deployment))
+    _show(ref, losses, contents)
+    if problems := _refusals(ref, losses, contents):
+        print_status(f"{ref.stack} is not destroyed; nothing was deleted.")
+        for problem in problems:
+            print_status(str(problem))
+        return REFUSED
+    if not confirmed():
+        print_status(f"nothing was deleted. To destroy it: --yes --name {ref.stack}")
+        return NOT_CONFIRMED
+    options = ["--stack", ref.stack, "--yes", "--skip-preview"]
+    code = pulumi.run_in_foreground("destroy", *options, *arguments)
+    if code:
+        print_status(f"pulumi destroy ended with exit code {code}")
+    return code
+
+
+def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem]:
+    from vertex_training_cli.destroy.losses import refusals
+
+    return refusals(
+        ref.stack, losses, file_protects=_file_protects(ref),
+        full=contents.full(losses.named), orphaned=contents.orphaned,
+    )  # fmt: skip
+
+
+def _file_protects(ref: StackRef) -> bool:
+    """Whether the stack file protects anything. One that cannot be read protects nothing."""
+    from vertex_training import stack
+    from vertex_training.errors import ConfigError, UnknownStackError
+
+    try:
+        return stack.load(ref.root, ref.stack).settings.protects
+    except (ConfigError, UnknownStackError, OSError):
+        return False
+
+
+def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
+    """Asks for the stack's name when it is called; without a terminal it must be on the line."""
+
+    def confirmed() -> bool:
+        if yes or name:
+            return yes and name == stack
+        if not sys.stdin.isatty():
+            return False
+        try:
+            return input(f"Type the name of the stack to destroy it ({stack}): ").strip() == stack
+        except (EOFError, KeyboardInterrupt):
+            return False
+
+    return confirmed
+
+
+def _ids(deployment: Mapping[str, Any]) -> list[str]:
+    return [str(each.get("id", "")) for each in deployment.get("resources") or []]
+
+
+def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
+    """Print what would be lost, the most important first."""
+    from vertex_training_cli.console import console, table
+
+    rows = [(loss.kind, loss.name, _detail(loss, contents)) for loss in losses.named]
+    out = console()
+    out.print(f"Stack {ref.stack} of project {ref.project} would lose:", style="bold")
+    if rows:
+        out.print(table("KIND", "NAME", "NOW", rows=rows))
+    if others := losses.others.total():
+        out.print(f"and {others} other resources: accounts, rights, APIs, packages and the like")
+    if reason := contents.jobs.not_observed:
+        print_status(f"jobs were not looked at: {reason}")
+    if contents.not_looked:
+        reason = contents.not_looked
+        print_status(f"it is not known whether jobs run that the state does not have: {reason}")
+
+
+def _detail(loss: Loss, contents: Contents) -> str:
+    from vertex_training_cli.destroy.look import UNKNOWN
+    from vertex_training_cli.review.cells import progress
+
+    parts = ["protected"] if loss.protected else []
+    if loss.kind == "job":
+        now = contents.jobs.jobs.get(loss.id)
+        parts.append(progress(now) if now else "its state is not known")
+    elif loss.kind == "bucket":
+        listing = contents.buckets.get(loss.name)
+        if listing is None:
+            parts.append(UNKNOWN)
+        elif listing.count:
+            more = "more than " if listing.more else ""
+            parts.append(f"{more}{listing.count} objects, old versions counted")
+        else:
+            parts.append("empty")
+        if loss.own and contents.keeps(loss):
+            parts.append("Pulumi stops here at the end: see docs/recovery.md")
+    else:
+        parts.append(loss.detail)
+    return "; ".join(parts)

@@ -1,0 +1,144 @@
+"""What a stack would lose if it were destroyed, from its state. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.errors import Problem
+from vertex_training.naming import CONTROL, STAGING
+from vertex_training_cli.engine.plan import JOB, JOBS, TUNING_JOB, is_own
+
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+#: Types whose loss nobody can undo: the word for one, and what goes with it.
+KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    JOB: ("job", "its artifacts stay in their bucket"),
+    TUNING_JOB: ("tuning job", "its artifacts stay in their bucket"),
+    BUCKET: ("bucket", "with its objects"),
+    "gcp:secretmanager/secret:Secret": ("secret", "with all its versions"),
+    "gcp:artifactregistry/repository:Repository": ("repository", "with all its images"),
+    "gcp:compute/reservation:Reservation": ("reservation", "its machines are given back"),
+    "gcp:compute/network:Network": ("network", "with its routes"),
+}
+#: Ends of the URNs of the two buckets that every stack has for itself.
+OWN: Final = (f"::storage-{STAGING}", f"::storage-{CONTROL}")
+#: Property of each type that names the resource in the cloud.
+_NAMES: Final = ("secretId", "repositoryId", "name")
+_PROTECTION: Final = "vertextraining:protection:Protection"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One resource that would be lost."""
+
+    kind: str
+    name: str
+    """Its name in the cloud; of a job, in the stack."""
+    id: str
+    detail: str
+    protected: bool
+    empties: bool = False
+    """Whether Pulumi deletes a bucket with its objects (``forceDestroy``)."""
+    own: bool = False
+    """Whether it is one of the two buckets that the stack has for itself."""
+    teams: bool = False
+    """Whether a team's ``extra.py`` declares it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """All that would be lost, what is protected first of all."""
+
+    named: tuple[Loss, ...]
+    others: Counter[str]
+    """Other resources, by type."""
+    protected: tuple[str, ...]
+    """Names of the resources that refuse to go."""
+    teams: frozenset[str] = frozenset()
+    """Those of them that a team's ``extra.py`` declares."""
+
+
+def find_losses(deployment: Mapping[str, Any]) -> Losses:
+    """What the deployment of a state holds. Components hold nothing."""
+    found = [each for each in deployment.get("resources") or [] if not each.get("delete")]
+    named = [_loss(each) for each in found if each.get("custom") and each["type"] in KINDS]
+    others = Counter(
+        str(each["type"])
+        for each in found
+        if each.get("custom") and each["type"] not in KINDS and not _is_provider(each)
+    )
+    kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
+    protected = [_name(each) for each in kept]
+    teams = frozenset(_name(each) for each in kept if not is_own(each["urn"]))
+    if not protected and any(each.get("protect") for each in found):
+        protected = ["protection"]  # what it stood for has left the state
+    order = [kind for kind, _ in KINDS.values()]
+    named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
+    return Losses(tuple(named), others, tuple(sorted(protected)), teams)
+
+
+def refusals(
+    stack: str, losses: Losses, *, file_protects: bool, full: Sequence[str], orphaned: Sequence[str]
+) -> list[Problem]:
+    """Why nothing of the stack may go yet; empty if all may.
+
+    ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
+    with what to do about each.
+    """
+    file = f"Pulumi.{stack}.yaml"
+    off = "{}, have it reviewed and deployed, then run this again."
+    ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
+    found = [
+        Problem(f"{name} is protected", hint=off.format(theirs if name in losses.teams else ours))
+        for name in losses.protected
+    ]
+    if file_protects and not found:
+        found.append(
+            Problem(
+                f"{file} has protect: true, and the state has lost it",
+                hint="`vt up` brings it back. Taking it away is a reviewed change of the file.",
+            )
+        )
+    emptied = "deploy {} on it, or remove its objects and their old versions."
+    forced = {loss.name: "force_destroy=True (extra.py)" for loss in losses.named if loss.teams}
+    found += [
+        Problem(
+            f"bucket {name} has objects",
+            hint=emptied.format(forced.get(name, "forceDestroy: true")),
+        )
+        for name in full
+    ]
+    found += [Problem(f"a job runs that the state does not have: {job}") for job in orphaned]
+    return found
+
+
+def _loss(resource: Mapping[str, Any]) -> Loss:
+    kind, detail = KINDS[resource["type"]]
+    outputs = resource.get("outputs") or {}
+    name, teams = _name(resource), not is_own(str(resource["urn"]))
+    if resource["type"] in JOBS:
+        name = str(((resource.get("inputs") or {}).get("submission") or {}).get("job") or name)
+    return Loss(
+        kind=kind,
+        name=name,
+        id=str(resource.get("id", "")),
+        detail=detail,
+        protected=bool(resource.get("protect")),
+        empties=bool(outputs.get("forceDestroy")),
+        own=not teams and str(resource["urn"]).endswith(OWN),
+        teams=teams,
+    )
+
+
+def _name(resource: Mapping[str, Any]) -> str:
+    own = str(resource["urn"]).rpartition("::")[2]
+    if resource["type"] not in KINDS or resource["type"] in JOBS:
+        return own
+    outputs = resource.get("outputs") or {}
+    return next((str(outputs[key]) for key in _NAMES if outputs.get(key)), own)
+
+
+def _is_provider(resource: Mapping[str, Any]) -> bool:
+    return str(resource["type"]).startswith(("pulumi:providers:", "pulumi:pulumi:"))

@@ -1,0 +1,216 @@
+"""The plan of a preview with ``--refresh`` -> what differs. Pure.
+
+After the refresh, a step's old state is what the cloud has, and its new inputs are what the stack
+declares.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from vertex_training.errors import PreviewParseError
+from vertex_training_cli import read_errors
+from vertex_training_cli.drift import policies
+from vertex_training_cli.drift.policies import Declared, Membership
+from vertex_training_cli.engine import preview_document, values
+from vertex_training_cli.engine.plan import Plan, Step
+
+#: Stands for a value that is not known before the deployment.
+UNKNOWN: Final = "(known after `up`)"
+#: Longer values are cut: the whole of it is in the state.
+MAX_SHOWN: Final = 200
+#: Operation of an orphaned job; `up` would do nothing about it.
+RUNS: Final = "runs"
+#: Operation of a member that a policy has and the stack does not declare; `up` leaves it alone.
+GRANTED: Final = "granted"
+
+_PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
+
+
+class DriftOutcome(IntEnum):
+    """The result of a comparison; also the exit code of ``vt drift``."""
+
+    CLEAN = 0
+    FAILED = 1
+    """The cloud or the state could not be read."""
+    DRIFTED = 7
+    """The engine's exit code for changes where none were expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDifference:
+    """A property that differs. Empty text stands for one that is not there."""
+
+    path: str
+    cloud: str
+    declared: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDifference:
+    """A resource that is not as declared."""
+
+    op: str
+    """What ``up`` would do about it: create, update, replace, delete; or ``RUNS``."""
+    name: str
+    type: str
+    id: str
+    fields: tuple[PropertyDifference, ...] = ()
+    note: str = ""
+    """What else there is to know about it."""
+
+    @property
+    def summary(self) -> str:
+        """The difference in a few words."""
+        return {
+            "create": "is declared, and is not there",
+            "delete": "is there, and is not declared",
+            "update": "differs",
+            RUNS: "runs, and the stack does not know it",
+            GRANTED: "has members that are not declared",
+        }.get(self.op, f"differs; `up` would {self.op} it")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The result of comparing one stack with the cloud."""
+
+    stack: str
+    outcome: DriftOutcome
+    differences: tuple[ResourceDifference, ...] = ()
+    errors: tuple[str, ...] = ()
+    ids: frozenset[str] = frozenset()
+    """Of everything in the state."""
+    declared: Declared | None = None
+    """What the stack declares of IAM; None if nothing could be read."""
+    never_made: tuple[str, ...] = ()
+    """Names of resources that are declared and were never deployed: a deployment did not finish."""
+    undeclared: str = ""
+    """Digest of the members of IAM policies that are not declared; empty without any."""
+
+    def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
+        """The same with ``more`` differences, which the engine does not see."""
+        if not more:
+            return self
+        return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
+
+    def with_undeclared(self, found: Sequence[Membership]) -> Drift:
+        """The same with members that policies have and the stack does not declare."""
+        if not found:
+            return self
+        by_policy: dict[str, list[Membership]] = {}
+        for each in found:
+            by_policy.setdefault(each.policy, []).append(each)
+        differences = [
+            ResourceDifference(
+                GRANTED,
+                policy,
+                "IAM policy",
+                "",
+                tuple(PropertyDifference(_role(each), each.member, "") for each in members),
+            )
+            for policy, members in by_policy.items()
+        ]
+        return replace(self.with_differences(differences), undeclared=policies.digest_of(found))
+
+
+def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
+    """The drift that a preview's output describes.
+
+    Raises:
+        PreviewParseError: ``pulumi`` succeeded and printed something else than a preview.
+    """
+    succeeded = exit_code in (DriftOutcome.CLEAN, DriftOutcome.DRIFTED)
+    try:
+        plan = preview_document.parse(stdout, stack, succeeded=succeeded)
+    except PreviewParseError:
+        if exit_code == 0:
+            raise
+        text = values.redact(stderr.strip() or stdout.strip())
+        return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained((text,)))
+    if not plan.succeeded:
+        errors = tuple(error.message for error in plan.errors) or (values.redact(stderr.strip()),)
+        return Drift(stack, DriftOutcome.FAILED, errors=read_errors.explained(errors))
+    return Drift(
+        stack,
+        DriftOutcome(exit_code),
+        _differences(plan),
+        ids=frozenset(step.old.id for step in plan.steps if step.old and step.old.id),
+        never_made=_never_made(plan),
+        declared=policies.declared(plan),
+    )
+
+
+def _never_made(plan: Plan) -> tuple[str, ...]:
+    """Names of what is declared and was in no state, where the state has other resources.
+
+    What the state had and the cloud has no more comes as a refresh first.
+    """
+    before = {step.urn for step in plan.steps if step.old is not None}
+    if not before:
+        return ()
+    created = (step for step in plan.steps if step.op == "create" and step.custom)
+    return tuple(sorted(step.name for step in created if step.urn not in before))
+
+
+def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
+    found = (_difference(step) for step in plan.steps if step.changes)
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def _role(found: Membership) -> str:
+    return f"{found.role} if {found.condition}" if found.condition else found.role
+
+
+def _difference(step: Step) -> ResourceDifference:
+    cloud = step.old.outputs if step.old else {}
+    declared = step.new.inputs if step.new else {}
+    paths = step.paths
+    if not paths and step.op in ("update", "replace"):
+        # A dynamic resource comes without paths: compare its inputs.
+        cloud = step.old.inputs if step.old else {}
+        keys = {*cloud, *declared}
+        paths = tuple(f'["{key}"]' for key in keys if cloud.get(key) != declared.get(key))
+    fields = tuple(
+        PropertyDifference(_displayed(path), _text_at(cloud, path), _text_at(declared, path))
+        for path in sorted(paths)
+    )
+    state = step.old or step.new
+    return ResourceDifference(step.op, step.name, step.type, state.id if state else "", fields)
+
+
+def parts(path: str) -> list[str | int]:
+    """Keys and indices of a property path as the engine writes it.
+
+    >>> parts('labels.owner'), parts('rules[0]["a.b"]')
+    (['labels', 'owner'], ['rules', 0, 'a.b'])
+    """
+    return [
+        json.loads(f'"{quoted}"') if quoted else int(index) if index else plain
+        for quoted, index, plain in _PART.findall(path)
+    ]
+
+
+def _displayed(path: str) -> str:
+    """The path as a report has it: a single key without quotes and brackets."""
+    found = parts(path)
+    return str(found[0]) if len(found) == 1 else path
+
+
+def _text_at(value: Any, path: str) -> str:
+    """The value at ``path`` as a line of text; empty if there is none."""
+    for part in parts(path):
+        if value == values.SECRET:
+            return values.SECRET
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = " ".join(text.split()).replace(values.UNKNOWN, UNKNOWN)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

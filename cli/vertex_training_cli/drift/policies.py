@@ -1,0 +1,207 @@
+"""Members of IAM policies that a stack does not declare. Pure.
+
+A refresh reads each binding that the stack made and no other, so it misses what somebody adds.
+Here the whole policy of everything that the stack makes is compared with what it declares, and of
+the policies of its projects the bindings of its own accounts and agents.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.settings.drift import AllowedMember
+from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.review.grants import PUBLIC, is_iam
+
+Inputs = Mapping[str, Any]
+
+
+def account_email(inputs: Inputs) -> str:
+    """Address of a service account with these inputs."""
+    return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
+
+
+#: Type of a resource -> the name of its policy.
+POLICIES: Final[Mapping[str, Callable[[Inputs], str]]] = {
+    "gcp:storage/bucket:Bucket": lambda i: f"b/{i.get('name', '')}",
+    "gcp:serviceaccount/account:Account": lambda i: (
+        f"projects/{i.get('project')}/serviceAccounts/{account_email(i)}"
+    ),
+    "gcp:secretmanager/secret:Secret": lambda i: (
+        f"projects/{i.get('project')}/secrets/{i.get('secretId')}"
+    ),
+    "gcp:artifactregistry/repository:Repository": lambda i: (
+        f"projects/{i.get('project')}/locations/{i.get('location')}"
+        f"/repositories/{i.get('repositoryId')}"
+    ),
+    "gcp:compute/subnetwork:Subnetwork": lambda i: (
+        f"projects/{i.get('project')}/regions/{i.get('region')}/subnetworks/{i.get('name')}"
+    ),
+    "gcp:kms/cryptoKey:CryptoKey": lambda i: f"{i.get('keyRing')}/cryptoKeys/{i.get('name')}",
+}
+#: The end of the type of a resource about IAM.
+IAM_TYPE: Final = re.compile(r"iam(?:member|binding|policy):.*", re.IGNORECASE)
+#: Type of an IAM resource, without that end -> the input that names, and the form of a short name.
+NAMED_BY: Final[Mapping[str, tuple[str, str]]] = {
+    "gcp:storage/bucket": ("bucket", ""),
+    "gcp:projects/": ("project", ""),
+    "gcp:serviceaccount/": ("serviceAccountId", "{name}"),
+    "gcp:secretmanager/secret": ("secretId", "projects/{project}/secrets/{name}"),
+    "gcp:artifactregistry/repository": (
+        "repository",
+        "projects/{project}/locations/{location}/repositories/{name}",
+    ),
+    "gcp:compute/subnetwork": (
+        "subnetwork",
+        "projects/{project}/regions/{location}/subnetworks/{name}",
+    ),
+    "gcp:kms/cryptokey": ("cryptoKeyId", "{name}"),
+}
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+AGENT: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
+#: What every bucket is given when it is made, for the basic roles of its project:
+#: https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
+CONVENIENCE: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
+LEGACY: Final = "roles/storage.legacy"
+#: Google gives each agent its own role on the project:
+#: https://docs.cloud.google.com/iam/docs/service-agents
+AGENT_ROLE: Final = "serviceAgent"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Membership:
+    """A member of a role; ``localgcp.inventory.store`` names policies so."""
+
+    policy: str
+    role: str
+    member: str
+    condition: str = ""
+    """The expression of the binding's condition; empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a stack declares of IAM, and the policies to compare with it."""
+
+    memberships: frozenset[Membership]
+    policies: tuple[str, ...]
+    """Of what the stack makes: every member counts."""
+    projects: tuple[str, ...]
+    """Policies of projects: only the stack's own members count."""
+    own: frozenset[str]
+    """IAM members that are accounts and agents of the stack."""
+
+    def concerns(self, found: Membership) -> bool:
+        """Whether a membership is the stack's to declare."""
+        if found.policy in self.projects and found.policy not in self.policies:
+            is_agents_own = found.role.endswith(AGENT_ROLE) and "@gcp-sa-" in found.member
+            return (found.member in self.own and not is_agents_own) or found.member in PUBLIC
+        return not (found.role.startswith(LEGACY) and found.member.startswith(CONVENIENCE))
+
+
+def declared(plan: Plan) -> Declared:
+    """What the program and a team's ``extra.py`` declare, from a plan made after a refresh."""
+    memberships, policies, projects, own = set[Membership](), set[str](), set[str](), set[str]()
+    whole = set[str]()
+    for step in plan.steps:
+        if step.new is None or not step.custom:
+            continue
+        inputs = _with_defaults(step, plan.config)
+        if is_iam(step):
+            found = _memberships(step, inputs)
+            memberships |= found
+            projects |= {each.policy for each in found if _is_project(each.policy)}
+            if "policyData" in inputs:
+                whole.add(_policy_of(step, inputs))
+        elif step.type in POLICIES and step.op != "create":
+            policies.add(POLICIES[step.type](inputs))
+        if step.type in (ACCOUNT, AGENT):
+            projects.add(f"projects/{inputs.get('project')}")
+            known = (step.old.outputs if step.old else {}).get("email")
+            email = account_email(inputs) if step.type == ACCOUNT else known
+            own |= {f"serviceAccount:{email}"} if email else set()
+    # A resource that is a whole policy differs by itself when a member is added.
+    return Declared(
+        frozenset(memberships),
+        tuple(sorted(policies - whole)),
+        tuple(sorted(projects - whole)),
+        frozenset(own),
+    )
+
+
+def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
+    """Inputs of a resource; what a team leaves to the provider is as it exists, else the stack's.
+
+    https://www.pulumi.com/registry/packages/gcp/installation-configuration has these settings.
+    """
+    inputs = step.new.inputs if step.new else {}
+    outputs = step.old.outputs if step.old else {}
+    filled = ["project"]
+    if not any(inputs.get(key) for key in ("location", "region")):
+        filled += ["location", "region"]
+    defaults = {"project": "gcp:project", "location": "gcp:region", "region": "gcp:region"}
+    found = {key: outputs.get(key) or config.get(defaults[key]) for key in filled}
+    return {**inputs, **{k: value for k, value in found.items() if value and not inputs.get(k)}}
+
+
+def undeclared(
+    wanted: Declared, found: Iterable[Membership], allowed: Sequence[AllowedMember]
+) -> list[Membership]:
+    """Memberships that nobody declared and nobody allowed."""
+    return sorted(
+        each
+        for each in set(found)
+        if each not in wanted.memberships and wanted.concerns(each) and not _allowed(each, allowed)
+    )
+
+
+def digest_of(memberships: Iterable[Membership]) -> str:
+    """SHA-256 of memberships, as 64 hex digits: what was reviewed is what is removed."""
+    rows = [[m.policy, m.role, m.member, m.condition] for m in sorted(memberships)]
+    return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
+
+
+def _allowed(found: Membership, allowed: Sequence[AllowedMember]) -> bool:
+    return any(
+        found.member == each.member
+        and found.role == each.role
+        and fnmatch.fnmatchcase(found.policy, each.policy)
+        for each in allowed
+    )
+
+
+def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
+    """The members of a resource that declares some; none of one that is a whole policy."""
+    if "policyData" in inputs:
+        return set()
+    members = inputs.get("members") or [inputs.get("member")]
+    condition = inputs.get("condition")
+    expression = str(condition.get("expression", "")) if isinstance(condition, Mapping) else ""
+    policy = _policy_of(step, inputs)
+    role = str(inputs.get("role"))
+    return {Membership(policy, role, str(member), expression) for member in members}
+
+
+def _policy_of(step: Step, inputs: Inputs) -> str:
+    """The policy that an IAM resource changes; of a kind that is not compared, its URN."""
+    project, location = inputs.get("project"), inputs.get("location") or inputs.get("region")
+    kind = IAM_TYPE.sub("", step.type).lower()
+    key, form = NAMED_BY.get(kind, ("", ""))
+    name = str(inputs.get(key) or "")
+    if not name:
+        return step.urn
+    if kind == "gcp:storage/bucket":
+        return f"b/{name.removeprefix('b/')}"
+    if kind == "gcp:projects/":
+        return f"projects/{name.removeprefix('projects/')}"
+    return name if "/" in name else form.format(project=project, location=location, name=name)
+
+
+def _is_project(policy: str) -> bool:
+    return policy.startswith("projects/") and policy.count("/") == 1

@@ -1,0 +1,127 @@
+"""The engine's events -> a plan.
+
+The events are lines of ``PULUMI_ENABLE_STREAMING_JSON_PREVIEW=1 pulumi preview --json``, each an
+``apitype.EngineEvent`` (pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go). They have what
+the document at the end lacks: policy results, and everything up to a failure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vertex_training.errors import EventParseError
+from vertex_training_cli.engine.plan import (
+    PARTS,
+    Diagnostic,
+    Plan,
+    PolicyViolation,
+    ResourceState,
+    Step,
+)
+from vertex_training_cli.engine.values import redact
+
+
+def parse(lines: Iterable[str], stack: str) -> Plan:
+    """The plan for ``stack`` that the events describe.
+
+    Raises:
+        EventParseError: a line is not an engine event.
+    """
+    builder = _PlanBuilder()
+    for line in lines:
+        if line.strip():
+            builder.add(_event(line))
+    return builder.build(stack)
+
+
+def _event(line: str) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError:
+        event = None
+    if not isinstance(event, dict) or "sequence" not in event:
+        raise EventParseError(f"not an engine event: {redact(line.strip())[:80]}")
+    return event
+
+
+class _PlanBuilder:
+    """Builds a plan, one event at a time."""
+
+    def __init__(self) -> None:
+        self.config: dict[str, str] = {}
+        self.steps: dict[str, Step] = {}
+        self.parts: dict[str, Step] = {}
+        self.diagnostics: dict[Diagnostic, None] = {}
+        self.violations: dict[PolicyViolation, None] = {}
+        self.packs: dict[str, str] = {}
+        self.policies: set[str] = set()
+        self.succeeded = False
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        if prelude := event.get("preludeEvent"):
+            self.config = {key: redact(text) for key, text in prelude["config"].items()}
+        elif diagnostic := event.get("diagnosticEvent"):
+            self._add_diagnostic(diagnostic)
+        elif step := event.get("resourcePreEvent"):
+            self._add_step(step["metadata"])
+        elif violation := event.get("policyEvent"):
+            self._add_violation(violation)
+        elif policies := event.get("policyAnalyzeSummaryEvent") or event.get(
+            "policyAnalyzeStackSummaryEvent"
+        ):
+            self.packs[policies["policyPackName"]] = policies.get("policyPackVersion", "")
+            self.policies |= {*(policies.get("passed") or ()), *(policies.get("failed") or ())}
+        elif summary := event.get("summaryEvent"):
+            # A pack of this machine is called NAME|local|FOLDER.
+            for name, version in (summary.get("PolicyPacks") or {}).items():
+                self.packs.setdefault(name.partition("|")[0], version)
+            self.succeeded = summary.get("result", "succeeded") == "succeeded"
+        elif failed := event.get("errorEvent"):
+            self.diagnostics[Diagnostic("error", redact(failed["error"]).strip())] = None
+
+    def build(self, stack: str) -> Plan:
+        # A part without its whole counts as a step: an earlier run left something to delete.
+        left = {urn: step for urn, step in self.parts.items() if urn not in self.steps}
+        failed = any(each.severity == "error" for each in self.diagnostics)
+        return Plan(
+            stack=stack,
+            config=self.config,
+            steps=(*self.steps.values(), *left.values()),
+            diagnostics=tuple(self.diagnostics),
+            violations=tuple(self.violations),
+            packs=self.packs,
+            policies=frozenset(self.policies),
+            succeeded=self.succeeded and not failed,
+        )
+
+    def _add_diagnostic(self, raw: Mapping[str, Any]) -> None:
+        severity = raw.get("severity", "info").partition("#")[0]
+        message = redact(raw.get("message", "")).strip()
+        noise = severity == "debug" or not message or message.startswith("using pulumi-")
+        if not noise and not raw.get("ephemeral"):
+            self.diagnostics[Diagnostic(severity, message, raw.get("urn", ""))] = None
+
+    def _add_violation(self, raw: Mapping[str, Any]) -> None:
+        violation = PolicyViolation(
+            policy=raw["policyName"],
+            pack=raw.get("policyPackName", ""),
+            level=raw.get("enforcementLevel", ""),
+            message=redact(raw.get("message", "")).strip(),
+            urn=raw.get("resourceUrn", ""),
+            severity=raw.get("severity", ""),
+        )
+        self.violations[violation] = None
+
+    def _add_step(self, metadata: Mapping[str, Any]) -> None:
+        step = Step(
+            op=metadata["op"],
+            urn=metadata["urn"],
+            type=metadata["type"],
+            old=ResourceState.parse(metadata.get("old")),
+            new=ResourceState.parse(metadata.get("new")),
+            keys=tuple(metadata.get("keys") or ()),
+            paths=tuple(metadata.get("detailedDiff") or metadata.get("diffs") or ()),
+        )
+        (self.parts if step.op in PARTS else self.steps)[step.urn] = step

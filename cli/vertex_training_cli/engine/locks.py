@@ -1,0 +1,161 @@
+"""Locks of a self-managed state backend: a dead one is removed, a live one is respected.
+
+``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` with its process id and
+host name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses
+to start. ``pulumi cancel`` removes all locks of a stack, also that of a run that begins at the
+same time. This module removes only the files that it found dead.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from localgcp import processes
+from vertex_training.errors import CommandError
+
+#: Folder of the locks in a self-managed backend.
+FOLDER: Final = ".pulumi/locks/organization"
+
+
+@dataclass(frozen=True)
+class StackLock:
+    """One lock. ``place`` is a path or a gs:// URI; ``remove`` deletes exactly what was read."""
+
+    place: str
+    project: str
+    stack: str
+    pid: int
+    host: str
+    remove: Callable[[], None]
+
+    @property
+    def alive(self) -> bool:
+        """Whether its holder is alive. On another host that cannot be known: assume that it is.
+
+        The process id may be reused by another program, so compare the program's name.
+        """
+        return not self.here or processes.program(self.pid) == "pulumi"
+
+    @property
+    def here(self) -> bool:
+        """Whether its holder ran on this host."""
+        return self.host == socket.gethostname()
+
+    def refusal(self) -> CommandError:
+        """The error for a command that needs the lock."""
+        hint = "wait for it to end."
+        if not self.here:
+            cancel = f"`pulumi cancel --yes --stack {self.stack}`"
+            hint = f"wait for it to end; if you know that it is gone: {cancel}."
+        return CommandError(
+            f"stack {self.stack} is in use: pulumi runs as process {self.pid} on {self.host}, says "
+            f"{self.place}.",
+            hint,
+        )
+
+
+def find(backend: str) -> list[StackLock]:
+    """All locks of all stacks of a backend (``file://…``, ``gs://…``).
+
+    Empty for other kinds of backend: Pulumi Cloud ends the locks of dead runs by itself, and other
+    object stores are not read here.
+
+    Raises:
+        CommandError: the bucket cannot be read.
+    """
+    if (folder := folder_of(backend)) is not None:
+        return in_folder(folder)
+    parts = urlsplit(backend)
+    if parts.scheme == "gs":
+        return _in_bucket(parts.netloc, parts.path.strip("/"))
+    return []
+
+
+def folder_of(backend: str) -> Path | None:
+    """The folder of a ``file://`` backend; None for another kind."""
+    parts = urlsplit(backend)
+    return Path(unquote(parts.path)).expanduser() if parts.scheme == "file" else None
+
+
+def in_folder(folder: Path) -> list[StackLock]:
+    """All locks of a file backend."""
+    found: list[StackLock] = []
+    for path in sorted((folder / FOLDER).glob("*/*/*.json")):
+        try:
+            text = path.read_text()
+        except FileNotFoundError:  # released meanwhile
+            continue
+        # One that cannot be read was left by a crash of this machine while it was written.
+        remove = functools.partial(path.unlink, missing_ok=True)
+        found.append(_lock(str(path), text, remove, socket.gethostname()))
+    return found
+
+
+def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
+    from google.api_core.exceptions import GoogleAPIError, NotFound
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud import storage
+    from requests.exceptions import RequestException
+
+    start = f"{prefix}/{FOLDER}/" if prefix else f"{FOLDER}/"
+    found: list[StackLock] = []
+    try:
+        # Without a project of one's own: this only ever reads and deletes objects of one bucket.
+        client = storage.Client(project="_")
+        for blob in client.list_blobs(bucket, prefix=start):
+            try:
+                text = blob.download_as_text()
+            except NotFound:  # released meanwhile
+                continue
+            generation = blob.generation
+
+            def remove(blob: storage.Blob = blob, generation: int | None = generation) -> None:
+                try:
+                    blob.delete(if_generation_match=generation)
+                except NotFound:
+                    return  # released, or cleared by another process
+
+            # An object is never half written: one that cannot be read is not ours to clear.
+            found.append(_lock(f"gs://{bucket}/{blob.name}", text, remove, "an unknown host"))
+    except (GoogleAPIError, GoogleAuthError, RequestException) as error:
+        raise CommandError(
+            f"the locks of gs://{bucket} cannot be read: {getattr(error, 'message', error)}.",
+            "sign in with `gcloud auth application-default login`, or run `pulumi up` itself.",
+        ) from None
+    return found
+
+
+def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> StackLock:
+    """The lock in ``text``. ``host`` is its holder's if the text does not name one."""
+    try:
+        data = json.loads(text)
+        pid, host = int(data["pid"]), str(data["hostname"])
+    except (ValueError, KeyError, TypeError):
+        pid = 0
+    *_, project, stack, _ = place.split("/")
+    return StackLock(place, project, stack, pid, host, remove)
+
+
+def clear_dead(
+    backend: str, project: str, stack: str, log: Callable[[str], None]
+) -> list[StackLock]:
+    """Remove the stack's locks whose process is gone; returns them.
+
+    Raises:
+        CommandError: a live process holds one, or a process on another host.
+    """
+    locks = [lock for lock in find(backend) if (lock.project, lock.stack) == (project, stack)]
+    for lock in locks:
+        if lock.alive:
+            raise lock.refusal()
+    for lock in locks:
+        log(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
+        lock.remove()
+    return locks

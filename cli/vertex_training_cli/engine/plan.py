@@ -1,0 +1,216 @@
+"""A plan: what the engine would do to each resource, what it reported, what policies found.
+
+Two parsers make one: ``vertex_training_cli.engine.events`` of the engine's events,
+``vertex_training_cli.engine.preview_document`` of the document that ``pulumi preview --json``
+prints.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training_cli.engine.values import redact
+
+#: Operations that show a part of a replacement. The engine also sends the whole replacement.
+PARTS: Final = ("create-replacement", "delete-replaced")
+#: Operations that change nothing in the cloud.
+UNCHANGED: Final = ("same", "read", "refresh", "discard")
+#: Types of what is no resource of the cloud.
+PROVIDER: Final = "pulumi:providers:"
+STACK: Final = "pulumi:pulumi:Stack"
+#: Types of the resources of jobs and of tuning jobs.
+JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
+JOBS: Final = frozenset({JOB, TUNING_JOB})
+
+#: A type of this project's in the chain of a URN: a component's, of the program or of the package
+#: ``infra/vertex_training/public``. All of its resources are children of one.
+_OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
+
+
+def is_own(urn: str) -> bool:
+    """Whether a resource is a child of one of this project's components, or one of its jobs."""
+    parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
+    return type_ in JOBS or any(map(_OWN.match, (*parents.split("$"), type_)))
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """A resource before or after a step. Values are redacted."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    protect: bool = False
+    id: str = ""
+    """The id that the provider gave it; empty before it exists."""
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
+        """The state as events and documents write it; None where there is none."""
+        if not raw:
+            return None
+        return cls(
+            inputs=redact(raw.get("inputs") or {}),
+            outputs=redact(raw.get("outputs") or {}),
+            protect=bool(raw.get("protect")),
+            id=str(raw.get("id") or ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation on one resource."""
+
+    op: str
+    """create, update, replace, delete, same; rarely another operation of the engine."""
+    urn: str
+    type: str
+    old: ResourceState | None
+    new: ResourceState | None
+    keys: tuple[str, ...] = ()
+    """Inputs that force the replacement, as far as the provider names them."""
+    paths: tuple[str, ...] = ()
+    """Properties that will change, as the provider names them."""
+
+    @property
+    def name(self) -> str:
+        """The resource's name in the program."""
+        return self.urn.rpartition("::")[2]
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this project's program or components declare it, not a team's ``extra.py``."""
+        return is_own(self.urn)
+
+    @property
+    def changes(self) -> bool:
+        """Whether the resource is not the same afterwards."""
+        return self.op not in UNCHANGED
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """Its inputs after the step, or before it if it is deleted."""
+        state = self.new or self.old
+        return state.inputs if state else {}
+
+    @property
+    def custom(self) -> bool:
+        """Whether it is a resource of the cloud, not a component, a provider or the stack."""
+        component = self.type.startswith("vertextraining:")
+        return not (component or self.type == STACK or self.type.startswith(PROVIDER))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A message of the engine, a plugin or the program."""
+
+    severity: str
+    """error, warning or info."""
+    message: str
+    urn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyViolation:
+    """A resource, or the stack, breaks a policy."""
+
+    policy: str
+    pack: str
+    level: str
+    """mandatory (nothing may be deployed), advisory, remediate."""
+    message: str
+    urn: str = ""
+    severity: str = ""
+
+    @property
+    def is_mandatory(self) -> bool:
+        """Whether it stops the deployment."""
+        return self.level == "mandatory"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The result of one preview."""
+
+    stack: str
+    config: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    violations: tuple[PolicyViolation, ...] = ()
+    packs: Mapping[str, str] = field(default_factory=dict)
+    """Policy packs that checked the plan, with their versions."""
+    policies: frozenset[str] = frozenset()
+    """Names of the policies that checked a resource."""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """Levels that policies were given, by name; the others are mandatory."""
+    succeeded: bool = False
+    """Whether the preview ended without an error."""
+
+    @property
+    def changed(self) -> tuple[Step, ...]:
+        """Steps that change a resource of the cloud."""
+        return tuple(step for step in self.steps if step.changes and step.custom)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of severity ``error``."""
+        return tuple(each for each in self.diagnostics if each.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of severity ``warning``."""
+        return tuple(each for each in self.diagnostics if each.severity == "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointObservation:
+    """What a running job has kept below its output directory."""
+
+    seconds: float | None
+    """Age of the newest checkpoint; None if there is none."""
+    at_most: bool = False
+    """Whether there are more than were looked at: a newer one may be among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobObservation:
+    """A job as the service returned it during a review. Values are redacted."""
+
+    state: str
+    """Without its prefix, like ``RUNNING``; ``RECORD_DELETED`` if there is no record of it."""
+    seconds: float = 0.0
+    """How long its code has run."""
+    cost: float | None = None
+    """USD so far; None without a price."""
+    last_line: str = ""
+    """The last line of its log, while it goes on."""
+    checkpoint: CheckpointObservation | None = None
+    """Its checkpoints, while it goes on; None if nobody could look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """The jobs of a plan by resource name, and why there are not all."""
+
+    jobs: Mapping[str, JobObservation] = field(default_factory=dict)
+    not_observed: str = ""
+    """Why jobs could not be read; empty if all were."""
+
+
+#: Of a plan whose jobs nobody has looked at.
+NOTHING_OBSERVED: Final = Observations()
+
+
+def failed_plan(stack: str, reason: str) -> Plan:
+    """The plan of a preview that printed nothing but ``reason``."""
+    return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
+
+
+def with_error(plan: Plan, reason: str) -> Plan:
+    """The plan of a preview that failed for a ``reason`` that none of its events has."""
+    error = Diagnostic("error", redact(reason))
+    return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

@@ -1,0 +1,259 @@
+"""Which stack a command is about, and the environment in which ``pulumi`` reaches it.
+
+Stacks of the local cloud (see ``vertex_training.naming.is_local``) are reached by themselves,
+from any terminal. Other stacks are reached in this process's environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import yaml
+
+from localgcp.pulumi_shim import find_project, selected_stack
+from vertex_training import naming
+from vertex_training.errors import CommandError
+from vertex_training.located_yaml.loader import Loader
+from vertex_training.settings import project_files
+from vertex_training_cli.engine import paths
+from vertex_training_cli.engine.pulumi_cli import BACKEND, find_pulumi
+
+if TYPE_CHECKING:
+    from localgcp.home import Home
+    from localgcp.server_info import ServerInfo
+
+#: The stack of a command where none is named or selected.
+DEFAULT: Final = "local"
+#: Where Google's clients find the local cloud.
+EMULATOR: Final = "VERTEX_EMULATOR_HOST"
+STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewTarget:
+    """The environment of a preview, and the state it begins with."""
+
+    env: Mapping[str, str]
+    source: str
+    """Which state the preview begins with, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackRef:
+    """A stack of the Pulumi project in ``root``, and its project and region on Google Cloud."""
+
+    root: Path
+    pulumi_project: str
+    stack: str
+    project: str
+    region: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a stack of the local cloud."""
+        return naming.is_local(self.project)
+
+    @property
+    def parent(self) -> str:
+        """The parent of its jobs, as the API names it."""
+        return f"projects/{self.project}/locations/{self.region}"
+
+    def first_key_of_job(self, key: str) -> str:
+        """The name that a job has in its labels: what it was ``formerly``, if it was renamed."""
+        config: Any = read_stack_file(self.root, self.stack).get("config")
+        for section in ("vertex-training:jobs", "vertex-training:tuning", "jobs", "tuning"):
+            entry = config
+            for part in (section, key, "formerly"):
+                entry = entry.get(part) if isinstance(entry, dict) else None
+            if isinstance(entry, str):
+                return entry
+        return key
+
+    def environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
+        """This process's environment; for a local stack that of the local cloud, which is started.
+
+        Raises:
+            CommandError: the local cloud does not start.
+        """
+        if not self.is_local or os.environ.get(EMULATOR):
+            return os.environ
+        return _local_environment(self.root, log)
+
+    def running_environment(self) -> Mapping[str, str]:
+        """As ``environment``, and nothing is started.
+
+        Raises:
+            CommandError: the local cloud does not run.
+        """
+        if not self.is_local or os.environ.get(EMULATOR):
+            return os.environ
+        from localgcp.environment import environment
+        from localgcp.home import Home
+
+        home = Home.find(cwd=self.root)
+        return environment(home, _running(home).ports)
+
+    def deployment_environment(self, log: Callable[[str], None]) -> Mapping[str, str]:
+        """As ``environment``, with this Python's folder first on PATH, and the state named.
+
+        Without PULUMI_BACKEND_URL a review begins with an empty state, and ``pulumi`` with the
+        backend of the last login.
+
+        Raises:
+            CommandError: PULUMI_BACKEND_URL is not set, or the local cloud does not start.
+        """
+        env = dict(self.environment(log))
+        if self.is_local:
+            return env
+        if not env.get(BACKEND):
+            raise CommandError(f"{BACKEND} is not set.", "set it to the gs:// URL of the state.")
+        tools = str(Path(sys.executable).parent)
+        return {**env, "PATH": f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"}
+
+    def local_backend(self) -> str:
+        """URL of the local cloud's state. Nothing is started."""
+        from localgcp.home import Home
+
+        return f"file://{Home.find(cwd=self.root).pulumi}"
+
+    def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
+        """The environment to preview the stack in. Nothing is started but for a ``refresh``.
+
+        A local stack meets the local cloud. Another one meets the state that PULUMI_BACKEND_URL
+        names; without that, or ``offline``, the stand-in plugin and an empty state, which need
+        neither network nor credentials.
+
+        Raises:
+            LocalCloudError: the local cloud's folder cannot be used.
+        """
+        from localgcp.environment import environment
+        from localgcp.home import Home
+        from localgcp.tools import install_tools
+
+        home, backend = Home.find(cwd=self.root), os.environ.get(BACKEND, "")
+        own = backend == f"file://{home.pulumi}"
+        if backend and not (own or offline or self.is_local):
+            source = f"Previewed against the state in {_without_credentials(backend)}"
+            return PreviewTarget(dict(os.environ), source)
+        home.create()
+        install_tools(home)
+        if not self.is_local:
+            source = "Previewed offline against an empty state: everything looks new"
+            return PreviewTarget(environment(home, None), source)
+        source = "Previewed against the local stack's state"
+        if refresh:
+            return PreviewTarget(_local_environment(self.root, lambda _: None), source)
+        return PreviewTarget(environment(home, None), source)
+
+    def connect_clients(self) -> None:
+        """Connect Google's clients in this process to the local cloud if it is a local stack.
+
+        Raises:
+            CommandError: the local cloud does not run.
+        """
+        if not self.is_local or os.environ.get(EMULATOR):
+            return
+        from localgcp.home import REGISTRY, Home
+
+        info = _running(Home.find(cwd=self.root))
+        os.environ[EMULATOR] = f"127.0.0.1:{info.vertex_port}"
+        os.environ.setdefault(STORAGE_EMULATOR, f"http://127.0.0.1:{info.storage_port}")
+        if info.registry_port:
+            os.environ.setdefault(REGISTRY, f"127.0.0.1:{info.registry_port}")
+
+
+def find(stack: str | None, start: Path | None = None) -> StackRef:
+    """The stack named, else ``$PULUMI_STACK``, else the one selected in Pulumi, else ``local``.
+
+    Raises:
+        CommandError: there is no Pulumi.yaml or no such stack file, or the file lacks the project
+            or the region.
+    """
+    root = paths.root_of(start or Path.cwd())
+    found = find_project(str(root)) if root else None
+    if root is None or found is None:
+        raise CommandError("there is no Pulumi.yaml here or above.", "go to the checkout.")
+    name = (stack or _selected(root)).rpartition("/")[2]
+    config = read_stack_file(root, name).get("config") or {}
+    config = config if isinstance(config, dict) else {}
+    missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
+    if missing:
+        raise CommandError(f"Pulumi.{name}.yaml: {' and '.join(missing)} must be set.")
+    return StackRef(root, found[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
+
+
+def find_unchecked(root: Path, stack: str) -> StackRef:
+    """The stack of the project in ``root``, whatever is wrong with its file: a preview reports it.
+
+    What the file lacks is empty.
+    """
+    try:
+        text = (root / f"Pulumi.{stack}.yaml").read_bytes()
+        config = yaml.load(text, Loader=Loader)["config"]
+        project = str(config["gcp:project"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
+        return StackRef(root, "", stack, "", "")
+    return StackRef(root, "", stack, project, str(config.get("gcp:region", "")))
+
+
+def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
+    """The stack's file, as it is.
+
+    Raises:
+        CommandError: it is not there, or no stack file.
+    """
+    file = root / f"Pulumi.{stack}.yaml"
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = yaml.safe_load(text) or {}
+        content.get("config")
+    except FileNotFoundError:
+        known = project_files.names(root)
+        hint = f"there are: {', '.join(known)}." if known else ""
+        raise CommandError(f"there is no stack {stack!r}: {file.name} is missing.", hint) from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{file.name} is no stack file: it is not UTF-8.") from None
+    except OSError as error:
+        raise CommandError(f"{file.name} cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, AttributeError):
+        hint = f"`vt check --stack {stack}`"
+        raise CommandError(f"{file.name} is no stack file.", hint) from None
+    return content
+
+
+def _selected(root: Path) -> str:
+    if named := os.environ.get("PULUMI_STACK"):
+        return named
+    pulumi = find_pulumi(os.environ)
+    return (selected_stack(pulumi, str(root)) if pulumi else None) or DEFAULT
+
+
+def _running(home: Home) -> ServerInfo:
+    from localgcp import lifecycle
+
+    info = lifecycle.running(home)
+    if info is None:
+        raise CommandError("the local cloud does not run.", "`vt local start`")
+    return info
+
+
+def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:
+    """This process's environment with that of the local cloud, which is started."""
+    from localgcp import lifecycle
+    from localgcp.environment import environment
+    from localgcp.home import Home
+
+    home = Home.find(cwd=root)
+    return environment(home, lifecycle.start(home, log).ports)
+
+
+def _without_credentials(backend: str) -> str:
+    """A backend's address without user, password and options."""
+    parts = urlsplit(backend)
+    return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

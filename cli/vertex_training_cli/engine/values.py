@@ -1,0 +1,128 @@
+"""Values of the engine as they may be shown: no secrets, no sentinels of the wire format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, overload
+
+from vertex_training.customjob.secret_patterns import (
+    is_secret_value,
+    is_secret_variable,
+    redacted,
+    secret_words,
+)
+
+#: Stands in a report for a secret.
+SECRET: Final = "[secret]"
+#: Stands in a report for a value that is not known yet.
+UNKNOWN: Final = "[known after apply]"
+#: The engine's sentinels: an unknown value, and the key and the value that mark a secret.
+#: pulumi/pulumi v3.259.0, sdk/go/common/resource/plugin/rpc.go and resource/sig/sig.go.
+WIRE_UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+SIGNATURE_KEY: Final = "4dabf18193072939515e22adb298388d"
+SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
+#: Bytes of a line. A longer one is returned in parts.
+MAX_LINE: Final = 2**20
+_KEY_BEGINS: Final = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS: Final = re.compile(r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
+#: A line inside of a private key, as the engine may indent it and mark it as changed.
+_KEY_LINE: Final = re.compile(
+    r"[-+~\s]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Version|Comment): .*)[\s\"'\\]*"
+)
+
+
+@overload
+def redact(value: str) -> str: ...
+@overload
+def redact(value: Any) -> Any: ...
+def redact(value: Any) -> Any:
+    """Return ``value`` as a report may show it.
+
+    Values marked secret, and what looks like a secret by its form or by the name before it, become
+    ``[secret]``; what is unknown before it exists ``[known after apply]``; files and archives one
+    line with a digest.
+    """
+    if isinstance(value, str):
+        return UNKNOWN if value == WIRE_UNKNOWN else redacted(value, SECRET)
+    if isinstance(value, Mapping):
+        if SIGNATURE_KEY in value:
+            return _special(value)
+        # Keys like __defaults are notes of the engine and its plugins to themselves.
+        found = {
+            redact(str(key)): _field(key, item) for key, item in value.items() if key[:2] != "__"
+        }
+        if is_secret_variable(_text(value.get("name")), _text(value.get("value"))):
+            found["value"] = SECRET
+        return found
+    if isinstance(value, list | tuple):
+        return _items(value)
+    return value
+
+
+class LineRedactor:
+    """Redacts a text that comes in pieces, as :func:`redact` does: line by line.
+
+    A secret may be cut by the end of a piece, so a line is returned when it is whole. The lines of
+    a private key are withheld up to its last one.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._in_key = False
+
+    def feed(self, piece: bytes) -> bytes:
+        """The lines that are whole with ``piece``, redacted."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        found = b"".join(self._line(line, b"\n") for line in lines)
+        if len(self._rest) > MAX_LINE:  # whole words of it: a secret has no space in it
+            words, space, rest = self._rest.rpartition(b" ")
+            self._rest = rest if space else b""
+            found += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
+        return found
+
+    def close(self) -> bytes:
+        """What is left, redacted."""
+        left, self._rest = self._rest, b""
+        return self._line(left, b"") if left else b""
+
+    def _line(self, line: bytes, end: bytes) -> bytes:
+        text = line.decode(errors="surrogateescape")
+        if self._in_key:
+            tail = _KEY_ENDS.search(text)
+            if tail is None and _KEY_LINE.fullmatch(text):
+                return b""
+            self._in_key = False
+            text = text[tail.end() :] if tail else text
+        begin = _KEY_BEGINS.search(text)
+        self._in_key = begin is not None and _KEY_ENDS.search(text, begin.end()) is None
+        return redact(text).encode(errors="surrogateescape") + end
+
+
+def _field(key: str, value: Any) -> Any:
+    by_name = value != WIRE_UNKNOWN and is_secret_value(key, _text(value))
+    return SECRET if by_name else redact(value)
+
+
+def _items(values: Sequence[Any]) -> list[Any]:
+    """A list; one of texts may be a command line, with a secret after its name."""
+    found = [redact(value) for value in values]
+    if found and all(isinstance(value, str) for value in values):
+        for index in secret_words(values):
+            if found[index] == values[index]:
+                found[index] = SECRET
+    return found
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _special(value: Mapping[str, Any]) -> str:
+    """A secret, a file, an archive or a resource."""
+    if value[SIGNATURE_KEY] == SECRET_SIGNATURE:
+        return SECRET
+    # Without the path: that may be a place of one machine only.
+    if digest := value.get("hash"):
+        return f"[file sha256:{digest[:16]}]"
+    return str(redact(value.get("urn") or "[file]"))

@@ -1,0 +1,177 @@
+"""The command line of ``vt github``. What it needs to know it takes from the runner's variables.
+
+https://docs.github.com/actions/reference/variables-reference lists them.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training_cli.github.repository import Repository
+
+github = typer.Typer(
+    help="For workflows: comments, approvals and issues, through GitHub's command gh.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
+Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
+
+
+class DoctorFormat(enum.StrEnum):
+    """How the settings are printed."""
+
+    TEXT = enum.auto()
+    JSON = enum.auto()
+
+
+@github.command()
+def comment(stack: Stack) -> None:
+    """Write the stack's one comment on the pull request whose preview has run.
+
+    For a workflow on `workflow_run`. The preview's artifact is data: it is checked, and the report
+    is rendered here. Merging approves it if it is the plan of what GitHub would merge.
+
+    Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
+    was refused, which the comment says then.
+    """
+    from vertex_training_cli.github import preview_comment
+    from vertex_training_cli.github.preview_run import PreviewRun
+
+    with _plain_errors():
+        event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
+        run = PreviewRun.of_event(event, _repository().name)
+        pull = run.find_pull()
+        if pull is None:
+            _log("there is no open pull request of this commit any more.")
+            return
+        found = preview_comment.make(run, pull, stack, os.environ)
+        _log(_repository().write_comment(pull["number"], stack, found.text, found.approval))
+        if found.reason:
+            _log(found.reason)
+        if found.is_refused:
+            raise typer.Exit(1)
+
+
+@github.command()
+def approval(
+    stack: Stack,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
+) -> None:
+    """Fetch what was approved by merging the pull request that GITHUB_SHA came from."""
+    with _plain_errors():
+        record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(record.as_json() + "\n", encoding="utf-8")
+        _log(f"approved: {record.as_json()}")
+
+
+@github.command()
+def drift(stack: Stack, report: Report) -> None:
+    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
+    from vertex_training_cli.drift.findings import DriftOutcome
+
+    with _plain_errors():
+        found = json.loads(_text(report.with_suffix(".json")))
+        outcome = DriftOutcome[found["outcome"].upper()]
+        _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
+
+
+@github.command()
+def doctor(
+    repository: Annotated[
+        str, typer.Option("--repository", "-R", help="OWNER/NAME; GITHUB_REPOSITORY if absent.")
+    ] = "",
+    format_: Annotated[
+        DoctorFormat, typer.Option("--format", "-f", help="How to print the settings.")
+    ] = DoctorFormat.TEXT,
+) -> None:
+    """Compare the repository's settings with docs/github.md. Exit code 1 if any is missing.
+
+    In a repository that `vt init` made, its own environments are expected.
+    """
+    from vertex_training_cli.github import gh
+    from vertex_training_cli.github.doctor import State, as_text, examine
+
+    name = repository or os.environ.get("GITHUB_REPOSITORY", "")
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", name):
+        _log(f"{name or 'no repository'}: write --repository OWNER/NAME.")
+        raise typer.Exit(2)
+    with _plain_errors():
+        gh.ensure_installed()
+        settings = examine(name, **_expected())
+        if format_ is DoctorFormat.JSON:
+            typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
+        else:
+            typer.echo(as_text(name, settings))
+        if any(setting.state is not State.OK for setting in settings):
+            raise typer.Exit(1)
+
+
+def _expected() -> dict[str, Any]:
+    """What a repository of ``vt init`` around this folder expects; nothing elsewhere."""
+    from vertex_training_cli.engine.paths import root_of
+    from vertex_training_cli.init import manifest
+
+    root = root_of(Path.cwd())
+    if root is None or not (root / manifest.NAME).is_file():
+        return {}
+    names = [each.name for each in manifest.read(root).answers.environments]
+    reviewed = {name: name != names[0] for name in names}
+    plans = {f"{name}-plan": False for name in names}
+    return {"environments": reviewed | plans, "check": manifest.CHECK}
+
+
+def _repository() -> Repository:
+    from vertex_training_cli.github.repository import Repository
+
+    return Repository(_variable("GITHUB_REPOSITORY"))
+
+
+def _this_run() -> str:
+    server, run = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_RUN_ID")
+    return f"{server}/{_variable('GITHUB_REPOSITORY')}/actions/runs/{run}" if run else ""
+
+
+def _variable(name: str) -> str:
+    if value := os.environ.get(name):
+        return value
+    raise CommandError(f"{name} is not set.", "this is for workflows of GitHub Actions.")
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def _log(text: str) -> None:
+    print_line(f"vt github: {text}")
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Errors a person can mend become one line and exit code 1."""
+    from vertex_training.errors import ApprovalParseError
+
+    try:
+        yield
+        return
+    except ApprovalParseError as reason:
+        _log(f"the comment's record is damaged: {reason}")
+    except CommandError as reason:
+        _log(str(reason))
+    except OSError as error:
+        _log(f"{error.filename}: {error.strerror}")
+    raise typer.Exit(1)

@@ -1,0 +1,117 @@
+"""The run of a preview that a report is about: what GitHub says of it, never what it uploaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from vertex_training.errors import ApprovalParseError, CommandError
+from vertex_training_cli.deploy.approval import Approval
+from vertex_training_cli.deploy.target import DEPLOY_ACCOUNT, IDENTITY_PROVIDER
+from vertex_training_cli.engine.pulumi_cli import BACKEND
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.github import gh
+
+#: The workflow whose runs are reported on.
+WORKFLOW: Final = ".github/workflows/preview.yml"
+DEPENDABOT: Final = "dependabot[bot]"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRun:
+    """A run of the preview workflow for a pull request."""
+
+    repository: str
+    id: int
+    head_sha: str
+    head_branch: str
+    head_repository: str
+    default_branch: str
+    actors: tuple[str, ...]
+
+    @classmethod
+    def of_event(cls, event: Mapping[str, Any], repository: str) -> PreviewRun:
+        """The run that an event ``workflow_run`` is about.
+
+        Raises:
+            CommandError: it is another event, or another run than that of a pull request's preview.
+        """
+        try:
+            run = event["workflow_run"]
+            found = cls(
+                repository=repository,
+                id=int(run["id"]),
+                head_sha=str(run["head_sha"]),
+                head_branch=str(run["head_branch"]),
+                head_repository=str((run.get("head_repository") or {}).get("full_name", "")),
+                default_branch=str(event["repository"]["default_branch"]),
+                actors=tuple(
+                    str((run.get(key) or {}).get("login", ""))
+                    for key in ("actor", "triggering_actor")
+                ),
+            )
+            kind, path = run["event"], run["path"].partition("@")[0]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise CommandError("this workflow does not run after a preview.") from None
+        if kind != "pull_request" or path != WORKFLOW:
+            raise CommandError("the run before was not the preview of a pull request.")
+        return found
+
+    @property
+    def may_approve(self) -> bool:
+        """Whether merging may approve: not for forks and Dependabot, which never sign in."""
+        return self.head_repository == self.repository and DEPENDABOT not in self.actors
+
+    def find_pull(self) -> Mapping[str, Any] | None:
+        """The open pull request of the run's commit to the default branch; None if there is none.
+
+        None as well if another commit was pushed since: that one's run tells about it.
+        """
+        owner = self.head_repository.partition("/")[0]
+        head = quote(f"{owner}:{self.head_branch}", safe="")
+        pulls = gh.read(f"repos/{self.repository}/pulls?state=open&head={head}&per_page=100")
+        for pull in pulls:
+            source, base = pull.get("head") or {}, pull.get("base") or {}
+            if (
+                source.get("sha") == self.head_sha
+                and (source.get("repo") or {}).get("full_name") == self.head_repository
+                and base.get("ref") == self.default_branch
+            ):
+                return gh.read(f"repos/{self.repository}/pulls/{int(pull['number'])}")[0]
+        return None
+
+    def verified_approval(
+        self, record: Approval, pull: Mapping[str, Any], digest: str, env: Mapping[str, str]
+    ) -> Approval:
+        """``record``, which the run made, with what is known better here.
+
+        ``digest`` was computed from the plan that the report shows. The content is the merge that
+        GitHub made of the pull request. Backend and accounts are those of ``env``, the variables of
+        this job; the rest of the target is in the commit, and compared when it is deployed.
+
+        Raises:
+            ApprovalParseError: it is not for this plan or this content.
+        """
+        if record.report != digest:
+            raise ApprovalParseError("its digest is not that of the plan in the report")
+        merge = str(pull.get("merge_commit_sha") or "")
+        if record.commit != merge:
+            raise ApprovalParseError("its commit is not what GitHub would merge now")
+        commit = gh.read(f"repos/{self.repository}/git/commits/{merge}")[0]
+        parents = [each.get("sha") for each in commit.get("parents") or ()]
+        if self.head_sha not in parents or (commit.get("tree") or {}).get("sha") != record.tree:
+            raise ApprovalParseError("its content is not that of the commit")
+        known = {
+            "backend": env.get(BACKEND, ""),
+            "deploy_account": env.get(DEPLOY_ACCOUNT, ""),
+            "identity_provider": env.get(IDENTITY_PROVIDER, ""),
+            "redirects": {},  # variables of the job that deploys have none either
+        }
+        if not known["backend"]:
+            raise ApprovalParseError(f"{BACKEND} is not set, so its target is not known")
+        target = record.target.model_copy(update=known)
+        if any(redact(text) != text for text in (*target.settings.values(), *target.settings)):
+            raise ApprovalParseError("its target has what looks like a secret")
+        return record.model_copy(update={"target": target})

@@ -1,0 +1,87 @@
+"""A repository on GitHub: the comment on a pull request, its approval, the issue on drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.deploy.approval import Approval, find_marked_approval
+from vertex_training_cli.drift.findings import DriftOutcome
+from vertex_training_cli.drift.report import title
+from vertex_training_cli.github import gh, sticky
+
+#: Kinds of texts, which their markers name.
+REPORT: Final = "report"
+DRIFT: Final = "drift"
+#: What to do where no pull request approves a commit.
+BY_HAND: Final = "run the workflow deploy by hand, with the digest of a report you have read."
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository: OWNER/NAME."""
+
+    name: str
+
+    def write_comment(self, number: int, stack: str, report: str, approval: Approval | None) -> str:
+        """Write the one comment for ``stack`` on a pull request; its address.
+
+        Without ``approval`` (the preview failed) an earlier one goes away: nothing is approved.
+        """
+        marked = approval.as_marker() if approval else ""
+        text = {"body": sticky.body(REPORT, stack, report, record=marked)}
+        comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
+        if found := sticky.find_own(comments, REPORT, stack):
+            path = f"repos/{self.name}/issues/comments/{found['id']}"
+            return gh.write("PATCH", path, text)["html_url"]
+        return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)["html_url"]
+
+    def read_approval(self, commit: str, stack: str) -> Approval:
+        """What was approved by merging the pull request that ``commit`` came from.
+
+        Raises:
+            CommandError: it came from none, or its comment approves nothing.
+            ApprovalParseError: the record in the comment is damaged.
+        """
+        pulls = gh.read(f"repos/{self.name}/commits/{commit}/pulls?per_page=100")
+        merged = [pull for pull in pulls if pull.get("merged_at") and _is_of(pull, commit)]
+        if not merged:
+            raise CommandError(f"{commit[:12]} did not come from a merged pull request.", BY_HAND)
+        number = merged[0]["number"]
+        comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
+        found = sticky.find_own(comments, REPORT, stack)
+        # The line below our marker, and no other: what follows may quote what anybody wrote.
+        lines = found["body"].splitlines() if found else []
+        record = find_marked_approval(lines[1]) if len(lines) > 1 else None
+        if record is None:
+            what = f"pull request {number} has no preview of {stack} that succeeded."
+            raise CommandError(what, BY_HAND)
+        return record
+
+    def update_drift_issue(self, stack: str, outcome: DriftOutcome, report: str, run: str) -> str:
+        """Open, renew, reopen or close the one issue on drift of ``stack``; what was done.
+
+        A comparison that failed leaves the issue as it is: nothing is known.
+        """
+        issues = gh.read(f"repos/{self.name}/issues?state=all&labels={DRIFT}&per_page=100")
+        found = sticky.find_own(issues, DRIFT, stack)
+        is_open = found is not None and found["state"] == "open"
+        if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
+            return "the issue stays as it is" if found else "there is no issue"
+        seen = f"\nLast looked at by {run}\n" if run else ""
+        text: dict[str, Any] = {"body": sticky.body(DRIFT, stack, report, seen)}
+        if found is None:
+            # GitHub makes a label that it does not have yet.
+            text |= {"title": title(stack), "labels": [DRIFT]}
+            return f"opened {gh.write('POST', f'repos/{self.name}/issues', text)['html_url']}"
+        text["state"] = "closed" if outcome is DriftOutcome.CLEAN else "open"
+        answer = gh.write("PATCH", f"repos/{self.name}/issues/{found['number']}", text)
+        verb = "closed" if outcome is DriftOutcome.CLEAN else "renewed" if is_open else "reopened"
+        return f"{verb} {answer['html_url']}"
+
+
+def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
+    """Whether merging this pull request made ``commit``: a rebase gives the last of several."""
+    return pull.get("merge_commit_sha") == commit

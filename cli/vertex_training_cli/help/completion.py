@@ -1,0 +1,114 @@
+"""Completion in a shell: names of stacks, jobs, images and buckets, from the files that have them.
+
+Where a name is to be completed nothing may fail and nothing may be slow: files are read as far as
+they can be, and neither an engine nor a cloud is asked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
+
+if TYPE_CHECKING:
+    import typer
+
+#: A shell sets it; its value names the shell and what it asks for.
+VARIABLE: Final = "_VT_COMPLETE"
+#: Parameter -> the section of the stack file that has its names.
+SECTIONS: Final[Mapping[str, str]] = {"job": "jobs", "names": "images", "bucket": "buckets"}
+#: Parameters that are stacks.
+STACKS: Final = ("stack", "stacks", "one", "other", "source", "target")
+
+
+def is_asked_for() -> bool:
+    """Whether a shell has started this process to complete a line."""
+    return VARIABLE in os.environ
+
+
+def prepare(app: typer.Typer) -> None:
+    """Let ``app`` answer the shell: its formats, and names for parameters that have some."""
+    from typer.completion import get_completion_inspect_parameters
+
+    get_completion_inspect_parameters()  # on its way it makes the shells known
+    for command in app.registered_commands:
+        if command.callback:
+            _give_names(command.callback)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            prepare(group.typer_instance)
+
+
+def _give_names(callback: Callable[..., Any]) -> None:
+    from typer.models import ParameterInfo
+
+    hints = get_type_hints(callback, include_extras=True)
+    callback.__annotations__ = hints  # else they are evaluated anew, without what is set here
+    for name, hint in hints.items():
+        for info in getattr(hint, "__metadata__", ()):
+            if not isinstance(info, ParameterInfo):
+                continue
+            if name in STACKS and not _is_path(hint):
+                info.autocompletion = _complete_stack
+            elif name in SECTIONS:
+                info.autocompletion = _completer(SECTIONS[name])
+
+
+def _is_path(hint: Any) -> bool:
+    return "Path" in str(hint.__origin__)
+
+
+def _complete_stack(incomplete: str) -> list[str]:
+    return [name for name in stacks(Path.cwd()) if name.startswith(incomplete)]
+
+
+def _completer(section: str) -> Callable[..., list[str]]:
+    import typer
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found = keys(Path.cwd(), _stack_of(ctx), section)
+        return [name for name in found if name.startswith(incomplete)]
+
+    complete.__annotations__ = {"ctx": typer.Context, "incomplete": str}
+    return complete
+
+
+def _stack_of(context: typer.Context) -> str:
+    """The stack that the line names, else the selected one, else ``local``."""
+    for name in ("stack", "source"):
+        given = context.params.get(name)
+        if isinstance(given, str) and given:
+            return given
+    return os.environ.get("PULUMI_STACK") or "local"
+
+
+def stacks(start: Path) -> list[str]:
+    """Stacks of the project around ``start``."""
+    from vertex_training_cli.engine.paths import root_of
+
+    root = root_of(start)
+    files = sorted(root.glob("Pulumi.*.yaml")) if root else []
+    return [file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files]
+
+
+def keys(start: Path, stack: str, section: str) -> list[str]:
+    """Keys of a section of a stack file; none where it cannot be read."""
+    from vertex_training.errors import ConfigError
+    from vertex_training.located_yaml import document
+    from vertex_training_cli.engine.paths import root_of
+
+    root = root_of(start)
+    if root is None or "/" in stack:
+        return []
+    try:
+        data = (root / f"Pulumi.{stack}.yaml").read_bytes()
+        content = document.parse(data, stack).root
+    except (OSError, ConfigError):
+        return []
+    for key in ("config", f"vertex-training:{section}"):
+        inner = content.content
+        if not isinstance(inner, dict) or key not in inner:
+            return []
+        content = inner[key]
+    return list(map(str, content.content)) if isinstance(content.content, dict) else []

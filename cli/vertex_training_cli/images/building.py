@@ -1,0 +1,211 @@
+"""Builds images and pins them: at most one build for a context, whoever asks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import cache_dir
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    ImageBuildError,
+    Location,
+    Problem,
+    did_you_mean,
+)
+from vertex_training.images import identity, pins
+from vertex_training.images.identity import Source
+from vertex_training.naming import is_local
+from vertex_training.settings import project_files
+from vertex_training.settings.model import Settings
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import labels, registry, stack_file
+from vertex_training_cli.images.engines import stand_in_bases
+from vertex_training_cli.images.engines.engine import Build, Engine
+from vertex_training_cli.images.engines.work_folders import remove_abandoned, work_folder
+
+#: Seconds between two looks at a lock.
+_POLL: Final = 0.2
+
+Log = Callable[[str], None]
+
+
+def check_target(ref: StackRef, trusted: Path | None) -> None:
+    """Refuse to build for another project than the checkout ``trusted`` says.
+
+    The stack file of a branch is what its author wrote. In CI it must neither lead to another
+    project nor to the local cloud, whose engine would run the branch's code on the runner itself,
+    nor be a link to a file elsewhere.
+
+    Raises:
+        CommandError: it is another project or region, or a link.
+    """
+    if trusted is None:
+        return
+    there = stacks.find_unchecked(trusted, ref.stack)
+    if project_files.file_of(ref.root, ref.stack).is_symlink():
+        raise CommandError(f"Pulumi.{ref.stack}.yaml is a link; it must be a file.")
+    if (ref.project, ref.region) != (there.project, there.region):
+        text = f"stack {ref.stack} is {ref.project} in {ref.region} here"
+        raise CommandError(f"{text}, and {there.project} in {there.region} in {trusted}.")
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """What became of one image."""
+
+    name: str
+    digest: str
+    tag: str
+    built: bool
+    """Whether an engine ran; else the image was there."""
+    pinned: bool
+    """Whether the stack file changed."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """How images are built."""
+
+    choose_engine: Callable[[], Engine]
+    """Called only if something is to be built."""
+    timeout: float
+    """Seconds for one image."""
+    report: Log
+    """Takes lines about the progress."""
+    write_log: Log
+    """Takes the lines of an engine's log."""
+
+
+def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
+    """The images named, each once; without names all that have a context.
+
+    Raises:
+        CommandError: the stack has no such image, or it has no context.
+    """
+    for name in names:
+        if name not in settings.images:
+            text = f"stack {settings.stack} has no image {name!r}."
+            raise CommandError(text, did_you_mean(name, settings.images))
+        if settings.images[name].context is None:
+            text = f"image {name} has no context in Pulumi.{settings.stack}.yaml."
+            raise CommandError(text, f"vt promote {name} --from OTHER --to {settings.stack}")
+    return list(dict.fromkeys(names)) or [
+        name for name, image in settings.images.items() if image.context
+    ]
+
+
+def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
+    """Build one image, or find it in the registry, and pin it in the stack file.
+
+    Raises:
+        ConfigError: the context cannot be read, or the stack file cannot be edited in place.
+        CommandError: the build failed, a registry refused, or the stack file cannot be written.
+    """
+    started = time.monotonic()
+    remove_abandoned()
+    source = pins.source_of(settings.images[name])
+    assert source is not None  # names_to_build
+    image = settings.names.image(name)
+    wanted = identity.identity(source, source.read(root))
+    tag = identity.tag(wanted)
+    at, path = registry.registry_of(image)
+    digest, built = at.digest_of(path, tag), False
+    if digest is None:
+        if at.lacks_repository(path):
+            text = f"{name}: there is no repository {path.rpartition('/')[0]} to push to."
+            raise CommandError(text, f"vt up --stack {settings.stack}, which makes it.")
+        with _lock(f"{path}@{wanted}", options):
+            digest = at.digest_of(path, tag)
+            if digest is None:
+                digest, built = _build(settings, name, source, wanted, root, options), True
+    values = {"digest": digest, "builtFrom": tag}
+    pinned = stack_file.write_pins(root, settings.stack, {name: values})
+    return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
+
+
+def _build(
+    settings: Settings, name: str, source: Source, wanted: str, root: Path, options: BuildOptions
+) -> str:
+    """Run an engine; returns the digest."""
+    engine = options.choose_engine()
+    tag = identity.tag(wanted)
+    options.report(f"{name}: building {source.context} with {engine.name}")
+    if is_local(settings.project) and engine.name != "docker":
+        file = root / source.context / source.dockerfile
+        found = stand_in_bases.stand_ins(file, dict(source.build_args))
+        for line in stand_in_bases.notices(found):
+            options.report(line)
+    with work_folder() as folder:
+        archive = folder / "context.tar"
+        _write_archive(source, wanted, root, archive)
+        digest = engine.build(
+            Build(
+                name=name,
+                archive=archive,
+                context=source.context,
+                dockerfile=source.dockerfile,
+                build_args=dict(source.build_args),
+                target=source.target,
+                image=settings.names.image(name),
+                tag=tag,
+                labels=labels.labels_of(name, source.context, tag, root),
+                identity=wanted,
+                timeout=options.timeout,
+            ),
+            options.write_log,
+        )
+    if not registry.DIGEST.match(digest):
+        raise ImageBuildError(f"{name}: {engine.name} gave no digest of the image.")
+    return digest
+
+
+def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> None:
+    """Write the context; refuse one that changed since its identity was taken."""
+    try:
+        changed = identity.write_archive(source, source.read(root), archive) != wanted
+    except OSError as failed:
+        text = f"the context {source.context} cannot be copied: {failed.strerror or failed}."
+        raise CommandError(text) from None
+    if changed:
+        what = "changed while it was read"
+        location = Location(source.context)
+        raise ConfigError([Problem(what, hint="run the command again", location=location)])
+
+
+@contextmanager
+def _lock(key: str, options: BuildOptions) -> Iterator[None]:
+    """Hold one build against others of this user: the second one finds the image of the first.
+
+    Raises:
+        ImageBuildError: the other one takes longer than the time-out.
+    """
+    file = cache_dir() / "image-builds" / f"{identity.short(key)}.lock"
+    file.parent.mkdir(0o700, parents=True, exist_ok=True)
+    end, waiting = time.monotonic() + options.timeout, False
+    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not waiting:
+                    options.report("another build of the same context runs here: waiting for it")
+                waiting = True
+                if time.monotonic() > end:
+                    text = "another build of the same context is still running."
+                    raise ImageBuildError(text, hint="raise --timeout.") from None
+                time.sleep(_POLL)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,194 @@
+"""Cloud Build's calls by the official client, and what its refusals mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.errors import ImageBuildError, OperatorError
+from vertex_training.naming import IMAGE_BUILD, STAGING, Names
+
+if TYPE_CHECKING:
+    from google.cloud.devtools import cloudbuild_v1
+
+TIMEOUT: Final = 20.0
+READ_DEADLINE: Final = 60.0
+CREATE_TIMEOUT: Final = 60.0
+
+#: Codes after which a build may exist all the same.
+IN_DOUBT: Final = (
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "INTERNAL",
+    "UNKNOWN",
+    "ABORTED",
+    "CANCELLED",
+)
+
+
+def connect(project: str) -> cloudbuild_v1.CloudBuildClient:
+    """The official client: Google's service, or the local cloud for projects named ``local-…``.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    import grpc
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud.devtools import cloudbuild_v1
+    from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import (
+        CloudBuildGrpcTransport,
+    )
+
+    from vertex_training.customjob.google.impersonation import impersonated_credentials
+    from vertex_training.customjob.google.job_service import (
+        NO_CREDENTIALS,
+        NO_RESEND,
+        local_address,
+    )
+
+    if address := local_address(project):
+        channel = grpc.insecure_channel(address, options=[NO_RESEND])
+        return cloudbuild_v1.CloudBuildClient(transport=CloudBuildGrpcTransport(channel=channel))
+    try:
+        return cloudbuild_v1.CloudBuildClient(credentials=impersonated_credentials())
+    except DefaultCredentialsError:
+        raise OperatorError(NO_CREDENTIALS) from None
+
+
+class BuildService:
+    """Builds of one stack's project and region. Calls raise ImageBuildError if they are refused."""
+
+    def __init__(self, client: cloudbuild_v1.CloudBuildClient, names: Names) -> None:
+        self._client, self._names = client, names
+        self.parent = f"projects/{names.project}/locations/{names.region}"
+
+    def create(self, build: cloudbuild_v1.Build) -> cloudbuild_v1.Build | None:
+        """Request a build, once. None if the answer was lost: there may be a build.
+
+        Raises:
+            ImageBuildError: refused; there is no build.
+        """
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+        from google.cloud.devtools import cloudbuild_v1
+
+        request = cloudbuild_v1.CreateBuildRequest(
+            parent=self.parent, project_id=self._names.project, build=build
+        )
+        try:
+            operation = self._client.create_build(request, retry=None, timeout=CREATE_TIMEOUT)
+        except GoogleAPICallError as error:
+            if code_of(error) in IN_DOUBT:
+                return None
+            raise refused(error, "start a build", self._names) from None
+        except (GoogleAuthError, RetryError) as error:
+            raise refused(error, "start a build", self._names) from None
+        return operation.metadata.build  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+
+    def get(self, name: str) -> cloudbuild_v1.Build:
+        """The build as it is now."""
+        from google.cloud.devtools import cloudbuild_v1
+
+        request = cloudbuild_v1.GetBuildRequest(
+            name=name, project_id=self._names.project, id=name.rpartition("/")[2]
+        )
+        return self._read(self._client.get_build, request, "look at a build")
+
+    def list_tagged(self, tag: str) -> list[cloudbuild_v1.Build]:
+        """All builds with this tag, also those that ended."""
+        from google.cloud.devtools import cloudbuild_v1
+
+        request = cloudbuild_v1.ListBuildsRequest(
+            parent=self.parent, project_id=self._names.project, filter=f'tags="{tag}"'
+        )
+        found = self._read(self._client.list_builds, request, "list builds")
+        return self._pages(found)
+
+    def cancel(self, name: str) -> None:
+        """Request cancellation; one that has ended stays as it is."""
+        from google.api_core.exceptions import FailedPrecondition
+        from google.cloud.devtools import cloudbuild_v1
+
+        request = cloudbuild_v1.CancelBuildRequest(
+            name=name, project_id=self._names.project, id=name.rpartition("/")[2]
+        )
+        try:
+            self._read(self._client.cancel_build, request, "cancel a build")
+        except FailedPrecondition:
+            return
+
+    def _pages(self, found: Any) -> list[cloudbuild_v1.Build]:
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+
+        try:
+            return list(found)
+        except (GoogleAPICallError, RetryError) as error:
+            raise refused(error, "list builds", self._names) from None
+
+    def _read(self, call: Any, request: Any, doing: str) -> Any:
+        from google.api_core.exceptions import (
+            DeadlineExceeded,
+            FailedPrecondition,
+            GoogleAPICallError,
+            RetryError,
+        )
+        from google.api_core.retry import Retry, if_transient_error
+        from google.auth.exceptions import GoogleAuthError
+
+        def is_transient(error: Exception) -> bool:
+            return if_transient_error(error) or isinstance(error, DeadlineExceeded)
+
+        retry = Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+        try:
+            return call(request, retry=retry, timeout=TIMEOUT)
+        except FailedPrecondition:
+            raise
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise refused(error, doing, self._names) from None
+
+
+def code_of(error: Exception) -> str:
+    """The gRPC code's name; that of the exception where there is none."""
+    code = getattr(error, "grpc_status_code", None)
+    if code is None:
+        by_http = {403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
+        return by_http.get(int(getattr(error, "code", 0) or 0), type(error).__name__)
+    return str(code.name)
+
+
+def refused(error: Exception, doing: str, names: Names) -> ImageBuildError:
+    """What a refused call means, with the role that is missing, as far as the answer says."""
+    error = getattr(error, "cause", None) or error  # RetryError itself has only the duration
+    code, text = code_of(error), str(getattr(error, "message", "") or error)
+    message = f"Google Cloud refused to {doing}: {code}: {' '.join(text.split())}"
+    return ImageBuildError(message, hint=_hint(code, text.lower(), doing, names))
+
+
+def _hint(code: str, text: str, doing: str, names: Names) -> str:
+    account = names.account_email(IMAGE_BUILD)
+    file = f"Pulumi.{names.stack}.yaml"
+    if code in ("PERMISSION_DENIED", "INVALID_ARGUMENT") and "resolve source" in text:
+        role = f"roles/storage.objectViewer on bucket {names.bucket(STAGING)}"
+        return f"{account} needs {role}: deploy the stack, which grants it."
+    if "has not been used in project" in text or "it is disabled" in text:
+        return f"deploy stack {names.stack} first: it enables the API."
+    if code == "PERMISSION_DENIED":
+        role = _missing_role(text, doing, account, names)
+        return f"you need {role}: add yourself to `builders` in {file} and deploy it."
+    if code == "NOT_FOUND":
+        return f"deploy stack {names.stack} first: it makes the staging bucket and {account}."
+    if code == "RESOURCE_EXHAUSTED":
+        return "wait, or ask for more quota of cloudbuild.googleapis.com."
+    if code == "FAILED_PRECONDITION" and "quota" in text:
+        return f"ask for quota of Cloud Build in {names.region}, or build here: --engine docker."
+    if code in ("UNAUTHENTICATED", "RefreshError"):
+        return "sign in: gcloud auth application-default login."
+    return ""
+
+
+def _missing_role(text: str, doing: str, account: str, names: Names) -> str:
+    if "act as" in text or "actas" in text:
+        return f"roles/iam.serviceAccountUser on {account}"
+    if doing == "upload the source":
+        role = "roles/storage.objectCreator and roles/storage.objectViewer"
+        return f"{role} on bucket {names.bucket(STAGING)}"
+    return f"roles/cloudbuild.builds.editor in project {names.project}"

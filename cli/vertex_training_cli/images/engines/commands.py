@@ -1,0 +1,211 @@
+"""docker, podman and buildah, by their command lines.
+
+Nothing is built as another user, and no daemon is started: what is there is used as it is. The
+context is unpacked into a folder of its own, so that an edit in the checkout changes no build.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from vertex_training.errors import ImageBuildError
+from vertex_training.images.identity import PLATFORM
+from vertex_training_cli.images import registry
+from vertex_training_cli.images.engines import processes, stand_in_bases
+from vertex_training_cli.images.engines.engine import Build
+from vertex_training_cli.images.engines.work_folders import work_folder
+
+#: Seconds within which a daemon must answer.
+DAEMON_TIMEOUT: Final = 10
+#: Of the build in its folder.
+DIGEST_FILE: Final = "digest"
+AUTH_FILE: Final = "auth.json"
+LABELLED: Final = "Dockerfile"
+#: Without a runtime of containers: buildah's own, for RUN in the root file system of the image.
+ISOLATION: Final = "BUILDAH_ISOLATION"
+#: https://docs.docker.com/build/metadata/attestations/: without them an image is one manifest.
+ENVIRONMENT: Final = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+
+#: What engines print if a disk is full: this machine's, the registry's.
+FULL: Final = ("no space left on device", "507 Insufficient Storage")
+
+WriteLog = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEngine:
+    """A program of this machine."""
+
+    name: str
+    """``docker``, ``podman`` or ``buildah``."""
+    program: str
+    """Its path."""
+
+    def build(self, build: Build, write_log: WriteLog) -> str:
+        """See ``Engine.build``."""
+        at, path = registry.registry_of(build.image)
+        with work_folder() as folder:
+            context = folder / "context"
+            _unpack(build, context)
+            log = processes.LastLines(write_log)
+            local = f"{at.address}/{path}:{build.tag}"
+            deadline = processes.Deadline(build.timeout)
+            bases = self._stand_ins(context / build.dockerfile, at, build.build_args)
+            for line in stand_in_bases.notices(bases):
+                log.write(line)
+            command = [*self._build(build, local, context), *stand_in_bases.options(bases)]
+            self._run("build", [*command, str(context)], log, deadline, build)
+            if winner := at.digest_of(path, build.tag):
+                write_log(f"{build.reference} was pushed by another build in between: taken.")
+                return winner
+            try:
+                pushed = self._push(build, local, folder, at, log, deadline)
+            except ImageBuildError:
+                # With immutable tags the push of the second of two builds is refused.
+                if winner := at.digest_of(path, build.tag):
+                    return winner
+                raise
+        return at.digest_of(path, build.tag) or pushed
+
+    def _build(self, build: Build, local: str, context: Path) -> list[str]:
+        own = {
+            "docker": [],
+            "podman": ["--layers", "--force-rm"],
+            "buildah": ["--layers", "--force-rm", "--network=host", f"--isolation={_isolation()}"],
+        }
+        file, labels = context / build.dockerfile, _each("--label", build.labels)
+        if self.name != "docker" and (labelled := _with_labels(build, file, context.parent)):
+            file, labels = labelled, []
+        options = [
+            *("--platform", PLATFORM, "--file", str(file), "--tag", local),
+            *_each("--build-arg", build.build_args),
+            *labels,
+            *(("--target", build.target) if build.target else ()),
+        ]
+        return [self.program, "build", *own[self.name], *options]
+
+    def _stand_ins(
+        self, dockerfile: Path, at: registry.Registry, build_args: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Base images that are stood in for: never those of an image for Google's registry."""
+        if self.name == "docker" or not at.is_local:
+            return {}
+        return stand_in_bases.stand_ins(dockerfile, build_args)
+
+    def _push(
+        self, build: Build, local: str, folder: Path, at: registry.Registry,
+        log: processes.LastLines, deadline: processes.Deadline,
+    ) -> str:  # fmt: skip
+        """Push; returns the digest."""
+        if self.name == "docker":
+            self._run("push", [self.program, "push", local], log, deadline, build)
+            shown = [self.program, "image", "inspect", "--format", "{{json .RepoDigests}}", local]
+            found = json.loads(subprocess.check_output(shown, text=True) or "null") or []
+            name = local.rpartition(":")[0]
+            return next(each.rpartition("@")[2] for each in found if each.startswith(f"{name}@"))
+        file = folder / DIGEST_FILE
+        options = ["--digestfile", str(file)]
+        if at.is_local:
+            options.append("--tls-verify=false")
+        elif token := at.token():
+            _write_credentials(folder / AUTH_FILE, at.address, token)
+            options += ["--authfile", str(folder / AUTH_FILE)]
+        command = [self.program, "push", *options, local, f"docker://{local}"]
+        self._run("push", command, log, deadline, build)
+        return file.read_text().strip()
+
+    def _run(
+        self, step: str, command: Sequence[str], log: processes.LastLines,
+        deadline: processes.Deadline, build: Build,
+    ) -> None:  # fmt: skip
+        try:
+            code = processes.run(command, {**os.environ, **ENVIRONMENT}, log, deadline)
+        except TimeoutError:
+            text = f"{build.name}: the {step} took longer than {build.timeout:g} s; cancelled."
+            raise ImageBuildError(text, log.lines, "raise --timeout.") from None
+        except OSError as failed:
+            text = f"{build.name}: {self.program} cannot be run: {failed.strerror}."
+            raise ImageBuildError(text) from None
+        if code:
+            text = f"{build.name}: {self.name} {step} ended with exit code {code}."
+            raise ImageBuildError(text, log.lines, _hint(step, self.name, build, log.lines))
+
+
+def find(name: str, project: str, region: str) -> CommandEngine | None:
+    """The program called ``name`` if it is there and, for docker, its daemon answers."""
+    del project, region  # a program of this machine builds for every project
+    program = shutil.which(name)
+    if program is None:
+        return None
+    if name == "docker" and not _answers([program, "version", "--format", "{{.Server.Version}}"]):
+        return None
+    return CommandEngine(name, program)
+
+
+def _answers(command: Sequence[str]) -> bool:
+    try:
+        ran = subprocess.run(command, capture_output=True, timeout=DAEMON_TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ran.returncode == 0
+
+
+def _isolation() -> str:
+    return os.environ.get(ISOLATION) or "chroot"
+
+
+def _each(option: str, values: Mapping[str, str]) -> list[str]:
+    return [part for key, value in values.items() for part in (option, f"{key}={value}")]
+
+
+def _with_labels(build: Build, dockerfile: Path, folder: Path) -> Path | None:
+    """A Dockerfile with all labels in one instruction, since buildah commits a layer for each.
+
+    None if an instruction at its end would not be one of the stage that is built.
+    """
+    text = dockerfile.read_text("utf-8", errors="surrogateescape").rstrip()
+    if build.target or text.endswith(("\\", "`")) or "<<" in text:
+        return None
+    pairs = " ".join(f"{_quoted(key)}={_quoted(value)}" for key, value in build.labels.items())
+    labelled = folder / LABELLED
+    labelled.write_text(f"{text}\nLABEL {pairs}\n", "utf-8", errors="surrogateescape")
+    return labelled
+
+
+def _quoted(text: str) -> str:
+    """``text`` in double quotes, with nothing in it that a Dockerfile would expand."""
+    return json.dumps(text, ensure_ascii=False).replace("$", "\\$")
+
+
+def _unpack(build: Build, folder: Path) -> None:
+    try:
+        folder.mkdir()
+        with tarfile.open(build.archive) as tar:
+            tar.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError) as failed:
+        text = f"{build.name}: the context cannot be unpacked: {failed}."
+        raise ImageBuildError(text) from None
+
+
+def _write_credentials(file: Path, host: str, token: str) -> None:
+    """A file for this user alone: on a command line everybody could read the token."""
+    secret = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        json.dump({"auths": {host: {"auth": secret}}}, stream)
+
+
+def _hint(step: str, name: str, build: Build, lines: Sequence[str]) -> str:
+    if any(sign in line for sign in FULL for line in lines):
+        return "a disk is full: free space, and run the command again"
+    if step == "push" and name == "docker":
+        return f"gcloud auth configure-docker {build.image.partition('/')[0]}"
+    return ""

@@ -1,0 +1,40 @@
+"""A build in its own process: ``python -m vertex_training_cli.images.engines.standalone IN OUT``.
+
+The local cloud's Cloud Build runs it, with the engine that this machine has. IN is a JSON file
+with the fields of ``Build``; the log goes to standard output, the digest into the file OUT. Exit
+codes: 0 built and pushed, 1 not, with the reason in the log.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from vertex_training.errors import CommandError
+from vertex_training_cli.images import engines
+from vertex_training_cli.images.engines.engine import Build
+
+
+def main(arguments: list[str]) -> int:
+    """Build what the file describes."""
+    request, result = map(Path, arguments)
+    fields = json.loads(request.read_text(encoding="utf-8"))
+    build = Build(**{**fields, "archive": Path(fields["archive"])})
+    host, project, *_ = build.image.split("/")
+    region = host.removesuffix("-docker.pkg.dev")
+    try:
+        digest = engines.choose(None, project, region, is_local=True).build(build, _print)
+    except CommandError as error:
+        _print(str(error))  # the last lines of an ImageBuildError are in the log already
+        return 1
+    result.write_text(digest, encoding="utf-8")
+    return 0
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,197 @@
+"""Looks images up in their registries: all at once, within a time, and with problems as values.
+
+Nothing is started, and a stack of the local cloud never asks Google. A registry that does not
+answer, or may not be read, is a reason why an image was not looked at, and no mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from vertex_training import naming
+from vertex_training.errors import CommandError, Problem, RegistryError
+from vertex_training.images import pinned
+from vertex_training.images.identity import PLATFORM
+from vertex_training.images.pins import PLACEHOLDER
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import connection, labels, registry
+from vertex_training_cli.images.documents import ImageFacts
+
+#: Seconds that all looks of one command take together at most.
+SECONDS: Final = 20.0
+#: Images that are looked at for one command.
+MOST: Final = 100
+_TAG_SHOWN: Final = len("context-") + 12
+
+Rule = Literal["image-missing", "image-platform", "image-not-looked-at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a registry has of one image."""
+
+    facts: ImageFacts | None = None
+    """None if there is no such image, or if nobody looked."""
+    reason: str = ""
+    """Why nobody looked; empty if somebody did."""
+    tag: str | None = None
+    """A tag of the image, empty if it has none; None if nobody looked for one."""
+
+    @property
+    def trouble(self) -> tuple[Rule, str] | None:
+        """Why a job cannot run the image, or why that is not known; None if it can."""
+        if self.reason:
+            return "image-not-looked-at", f"not looked at: {self.reason}"
+        if self.facts is None:
+            return "image-missing", "the registry has no image of this digest"
+        if PLATFORM not in self.facts.platforms:
+            platforms = ", ".join(self.facts.platforms)
+            return "image-platform", f"is for {platforms}; Vertex AI runs {PLATFORM}"
+        return None
+
+
+def look(
+    uris: Iterable[str],
+    *,
+    is_local: bool,
+    tagged: Collection[str] = (),
+    seconds: float = SECONDS,
+) -> Mapping[str, Look]:
+    """What there is of each image (``NAME@DIGEST``).
+
+    ``is_local``: whether the stack is one of the local cloud. ``tagged``: images of which a tag is
+    looked for, too.
+    """
+    wanted = list(dict.fromkeys(uris))
+    found: dict[str, Look] = {uri: Look(reason="there are too many") for uri in wanted[MOST:]}
+    by_host: dict[str, list[str]] = {}
+    for uri in wanted[:MOST]:
+        if (known := _known(uri, is_local)) is not None:
+            found[uri] = known
+        else:
+            by_host.setdefault(uri.partition("/")[0], []).append(uri)
+    asking = [
+        threading.Thread(target=_look_at, args=(some, tagged, found), daemon=True)
+        for some in by_host.values()
+    ]
+    deadline = time.monotonic() + seconds
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    late = Look(reason=f"no answer within {seconds:.0f} s")
+    return {uri: found.get(uri, late) for uri in wanted}
+
+
+def _known(uri: str, is_local: bool) -> Look | None:
+    """What needs no look."""
+    name, _, digest = uri.partition("@")
+    match = registry.IMAGE.match(name)
+    if match is None or not is_digest(uri):
+        return Look(reason="it is no image in Artifact Registry by digest")
+    if digest == PLACEHOLDER:
+        return Look()
+    if naming.is_local(match["project"]) != is_local:
+        return Look(reason=f"project {match['project']} is in another cloud than the stack")
+    return None
+
+
+def _look_at(uris: list[str], tagged: Collection[str], found: dict[str, Look]) -> None:
+    """Look at images of one registry, one after the other."""
+    for uri in uris:
+        try:
+            found[uri] = _look(uri, with_tag=uri in tagged)
+        except RegistryError as failed:
+            found[uri] = Look(reason=str(failed))
+
+
+def _look(uri: str, *, with_tag: bool) -> Look:
+    name, _, digest = uri.partition("@")
+    at, path = registry.registry_of(name)
+    facts = at.facts(path, digest)
+    tag = at.tag_of(path, digest) if facts and with_tag else None
+    return Look(facts, tag=tag)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What a review says of images beyond the plan."""
+
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where images came from, by their full names."""
+    problems: tuple[Problem, ...] = ()
+    """Images that cannot be run, of jobs that would be submitted."""
+    unseen: tuple[str, ...] = ()
+    """Images of such jobs that nobody could look at, each with the reason."""
+
+
+def for_review(
+    ref: StackRef, jobs: Mapping[str, Sequence[str]], shown: Sequence[str], *, offline: bool
+) -> Lookup:
+    """Look up images for a review. Offline, stack files alone say where they came from.
+
+    ``jobs`` are names of jobs that would be submitted, by the image that they run; ``shown`` are
+    images of which the review says where they came from.
+    """
+    known = {uri: names for uri, names in jobs.items() if is_digest(uri)}
+    wanted = [] if offline else [*known, *filter(is_digest, shown)]
+    if wanted and ref.is_local and not os.environ.get(registry.EMULATOR):
+        with suppress(CommandError):  # it does not run: each image says so
+            connection.connect(ref, lambda _: None, start=False)
+    return judge(known, shown, look(wanted, is_local=ref.is_local), ref.root)
+
+
+def judge(
+    jobs: Mapping[str, Sequence[str]],
+    shown: Iterable[str],
+    looks: Mapping[str, Look],
+    root: Path,
+) -> Lookup:
+    """The lookup from what was found."""
+    problems, unseen = [], []
+    for uri, names in jobs.items():
+        name = uri.partition("@")[0].rpartition("/")[2]
+        trouble = looks[uri].trouble if uri in looks else None
+        if trouble and looks[uri].reason:
+            unseen.append(f"{name}: {looks[uri].reason}")
+        elif trouble:
+            rule, text = trouble
+            what = f"image {name} of {', '.join(names)}: {text}"
+            problems.append(Problem(what, uri, "vt images check", rule=rule))
+    return Lookup(origins_of(root, shown, looks), tuple(problems), tuple(unseen))
+
+
+def is_digest(uri: str) -> bool:
+    """Whether it is an image in Artifact Registry by digest."""
+    name, _, digest = uri.partition("@")
+    return bool(registry.IMAGE.match(name) and registry.DIGEST.match(digest))
+
+
+def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:
+    """Where each image came from, in words.
+
+    What was not looked at comes with the reason, and with what a stack file records: a promoted
+    digest is pinned with its folder in the file that it was promoted from.
+    """
+    wanted, recorded = list(dict.fromkeys(uris)), dict[str, str]()
+    for each in pinned.records(root) if wanted else ():
+        if each.context:
+            what = " ".join(filter(None, (each.context, each.built_from[:_TAG_SHOWN])))
+            recorded.setdefault(each.digest, f"{what}, as Pulumi.{each.stack}.yaml says")
+    return {uri: _origin(uri, looks.get(uri), recorded) for uri in wanted}
+
+
+def _origin(uri: str, found: Look | None, recorded: Mapping[str, str]) -> str:
+    if found is None or found.reason:
+        reason = found.trouble[1] if found and found.trouble else "not looked at"
+        return "; ".join(filter(None, (recorded.get(uri.partition("@")[2], ""), reason)))
+    if found.facts is None:
+        return "the registry has no such image"
+    return str(labels.origin(found.facts.labels)) or "its labels do not say"

@@ -1,0 +1,327 @@
+"""Images in a registry, by the OCI distribution protocol: read, and copied between repositories.
+
+Artifact Registry over HTTPS with this machine's Google credentials; for local projects the
+registry of the local cloud, where the repository of ``HOST/PROJECT/REPOSITORY/NAME`` is called
+``PROJECT/REPOSITORY/NAME``, whatever the host.
+
+https://github.com/opencontainers/distribution-spec/blob/main/spec.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training import naming
+from vertex_training.errors import OperatorError, RegistryError
+from vertex_training_cli.images import documents
+from vertex_training_cli.images.documents import DIGEST, INDEXES, MANIFESTS, ImageFacts, Manifest
+from vertex_training_cli.images.transport import Transport, line, no_credentials, read
+
+if TYPE_CHECKING:
+    import requests
+
+#: Where the local cloud's registry listens: ``HOST:PORT``.
+EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
+IMAGE: Final = re.compile(
+    r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
+)
+#: Tags of one image that are read at most, and pages of them.
+MOST_TAGS: Final = 20_000
+_MOST_PAGES: Final = 100
+#: Tags of which it is asked whether they are a digest's.
+_MOST_TRIED: Final = 50
+#: Digits of a digest in the tag ``digest-…`` of a promoted image.
+TAG_DIGITS: Final = 32
+_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+_CHUNK: Final = 1024 * 1024
+
+
+class Registry:
+    """The registry of a host, such as ``us-central1-docker.pkg.dev``."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def base(self) -> str:
+        """Its address, with the scheme."""
+        return self._transport.base
+
+    @property
+    def address(self) -> str:
+        """``HOST`` or ``HOST:PORT``, as the name of an image begins."""
+        return self.base.partition("://")[2]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the local cloud's, without TLS and credentials."""
+        return self.base.startswith("http://")
+
+    def token(self) -> str:
+        """An access token of this machine's Google credentials; empty for the local cloud.
+
+        Raises:
+            RegistryError: Google gives none.
+        """
+        import google.auth.exceptions
+        from google.auth.transport.requests import AuthorizedSession, Request
+
+        session = self._transport.session
+        if not isinstance(session, AuthorizedSession):
+            return ""
+        try:
+            session.credentials.refresh(Request())
+        except google.auth.exceptions.GoogleAuthError as failed:
+            raise no_credentials(self.base, failed) from None
+        return str(session.credentials.token)
+
+    def digest_of(self, path: str, reference: str) -> str | None:
+        """The digest behind a tag or a digest; None if there is none.
+
+        Raises:
+            RegistryError: the registry refused, or cannot be reached.
+        """
+        url = f"{self.base}/v2/{path}/manifests/{reference}"
+        answer = self._send("HEAD", url, path, accepted=(404,), headers=_accept())
+        if answer.status_code == 404:
+            return None
+        digest = answer.headers.get("Docker-Content-Digest", "")
+        if DIGEST.match(digest):
+            return digest
+        found = self.manifest(path, reference)
+        return found.digest if found else None
+
+    def lacks_repository(self, path: str) -> bool:
+        """Whether the registry says that the repository of an image is not there.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
+        url = f"{self.base}/v2/{path}/manifests/latest"
+        answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
+        return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
+
+    def manifest(self, path: str, reference: str) -> Manifest | None:
+        """The manifest behind a tag or a digest, verified; None if there is none.
+
+        Raises:
+            RegistryError: see ``digest_of``; or the content is not what the digest says.
+        """
+        url = f"{self.base}/v2/{path}/manifests/{reference}"
+        if DIGEST.match(reference):
+            answer = self._transport.content(url, path, headers=_accept())
+        else:
+            answer = self._send("GET", url, path, accepted=(404,), headers=_accept(), stream=True)
+        if answer.status_code == 404:
+            return None
+        body = read(answer, path)
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        if DIGEST.match(reference) and digest != reference:
+            raise RegistryError(f"{path}@{reference}: the registry sent other content, {digest}.")
+        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+        return Manifest(digest, kind, body)
+
+    def facts(self, path: str, reference: str) -> ImageFacts | None:
+        """Platforms and labels of an image; None if there is none.
+
+        Raises:
+            RegistryError: see ``manifest``; or it is no image.
+        """
+        top = self.manifest(path, reference)
+        if top is None:
+            return None
+        if not top.is_index:
+            return documents.facts(top, (), top, self._blob(path, top.config()))
+        children = top.children()
+        chosen = documents.choose(children, f"{path}@{top.digest}")
+        image = self.manifest(path, chosen)
+        if image is None:
+            raise RegistryError(f"{path}@{top.digest} lists {chosen}, which is not there.")
+        config = self._blob(path, image.config())
+        return documents.facts(top, tuple(sorted(children)), image, config)
+
+    def tags(self, path: str) -> tuple[str, ...]:
+        """All tags of an image; none if there is no such image.
+
+        Raises:
+            RegistryError: the registry refused, or cannot be reached.
+        """
+        url, found = f"{self.base}/v2/{path}/tags/list?n=1000", []
+        for _ in range(_MOST_PAGES):
+            answer = self._send("GET", url, path, accepted=(404,), stream=True)
+            if answer.status_code == 404:
+                break
+            found += documents.tags(read(answer, path), path)
+            following = answer.links.get("next", {}).get("url")
+            if not following or len(found) > MOST_TAGS:
+                break
+            url = self._transport.own(following, path)
+        return tuple(found)
+
+    def tag_of(self, path: str, digest: str) -> str:
+        """A tag of an image; empty if it has none, or none of the first ones that are tried.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
+        likely = f"digest-{digest.removeprefix('sha256:')[:TAG_DIGITS]}"
+        tags = (likely, *sorted(set(self.tags(path)) - {likely})[:_MOST_TRIED])
+        return next((tag for tag in tags if self.digest_of(path, tag) == digest), "")
+
+    def put_manifest(self, path: str, reference: str, manifest: Manifest) -> None:
+        """Write a manifest under a tag or its digest.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
+        url = f"{self.base}/v2/{path}/manifests/{reference}"
+        headers = {"Content-Type": manifest.media_type}
+        self._send("PUT", url, path, data=manifest.body, headers=headers)
+
+    def copy(self, path: str, digest: str, to: Registry, target: str, tags: tuple[str, ...]) -> int:
+        """Copy an image with all it consists of; returns how many bytes were transferred.
+
+        What is there already is not sent again. The manifest comes last, so a copy that was
+        interrupted is no image, and the next one goes on. ``tags`` are written at the end.
+
+        Raises:
+            RegistryError: the image is not there, or one of the registries refused.
+        """
+        manifest = self._existing(path, digest)
+        sent = 0
+        if to.digest_of(target, digest) is None:
+            for child in manifest.listed() if manifest.is_index else ():
+                sent += self._copy_image(path, self._existing(path, child), to, target)
+            sent += self._copy_image(path, manifest, to, target)
+        for tag in tags:
+            if to.digest_of(target, tag) != digest:
+                to.put_manifest(target, tag, manifest)
+        return sent
+
+    def _copy_image(self, path: str, manifest: Manifest, to: Registry, target: str) -> int:
+        """Copy a manifest and, unless it is an index, what it consists of."""
+        sent = 0
+        if to.digest_of(target, manifest.digest) is None:
+            for blob in () if manifest.is_index else manifest.blobs().items():
+                sent += self._copy_blob(path, blob, to, target)
+            to.put_manifest(target, manifest.digest, manifest)
+        return sent
+
+    def _existing(self, path: str, digest: str) -> Manifest:
+        manifest = self.manifest(path, digest)
+        if manifest is None:
+            raise RegistryError(f"{path}@{digest} is not in the registry.")
+        return manifest
+
+    def _copy_blob(self, path: str, blob: tuple[str, int], to: Registry, target: str) -> int:
+        digest, size = blob
+        if to.has_blob(target, digest):
+            return 0
+        # A registry that can take it from another of its repositories answers 201 at once.
+        mount = f"?mount={digest}&from={path}" if to.base == self.base else ""
+        begun = to._send("POST", f"{to.base}/v2/{target}/blobs/uploads/{mount}", target)
+        if begun.status_code == 201:
+            return 0
+        location = to._transport.own(begun.headers.get("Location", ""), target)
+        joined = f"{location}{'&' if '?' in location else '?'}digest={digest}"
+        url = f"{self.base}/v2/{path}/blobs/{digest}"
+        source = self._transport.content(url, path)
+        if source.status_code == 404:
+            raise RegistryError(f"{path} lacks {digest}, of which it consists.")
+        headers = {"Content-Type": "application/octet-stream"}
+        with source:
+            data = _Stream(source.iter_content(_CHUNK), size)
+            to._send("PUT", joined, target, data=data, headers=headers)
+        return size
+
+    def has_blob(self, path: str, digest: str) -> bool:
+        """Whether the registry has a part of an image; one that is kept elsewhere counts.
+
+        Raises:
+            RegistryError: see ``digest_of``.
+        """
+        url = f"{self.base}/v2/{path}/blobs/{digest}"
+        return self._transport.exists(url, path)
+
+    def _blob(self, path: str, digest: str) -> bytes:
+        """A small blob, verified."""
+        answer = self._transport.content(f"{self.base}/v2/{path}/blobs/{digest}", path)
+        if answer.status_code == 404:
+            raise RegistryError(f"{path} lacks {digest}, of which it consists.")
+        body = read(answer, path)
+        if (found := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
+            raise RegistryError(f"{path}@{digest}: the registry sent other content, {found}.")
+        return body
+
+    def _send(
+        self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
+    ) -> requests.Response:
+        return self._transport.send(method, url, path, accepted, **options)
+
+
+def registry_of(image: str) -> tuple[Registry, str]:
+    """The registry that holds ``image`` (a name without tag), and the image's path in it.
+
+    Raises:
+        RegistryError: it is no name in Artifact Registry, the registry of the local cloud does not
+            run, or there are no credentials.
+    """
+    match = IMAGE.match(image)
+    if match is None:
+        hint = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME"
+        raise RegistryError(f"{image} is no image in Artifact Registry.", hint)
+    emulator = os.environ.get(EMULATOR)
+    if naming.is_local(match["project"]):
+        if not emulator:
+            text = f"no registry runs in the local cloud for {image}."
+            raise RegistryError(text, "docs/container-images.md says what to install.")
+        import requests
+
+        session = requests.Session()
+        session.trust_env = False  # no proxy is on the way to this machine
+        return Registry(Transport(f"http://{emulator}", session)), match["path"]
+    return Registry(Transport(f"https://{match['host']}", google_session())), match["path"]
+
+
+def google_session() -> requests.Session:
+    """A session with this machine's Google credentials.
+
+    Raises:
+        RegistryError: there are none.
+    """
+    import google.auth
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import AuthorizedSession
+
+    from vertex_training.customjob.google.impersonation import impersonated_credentials
+
+    try:
+        credentials = impersonated_credentials() or google.auth.default(scopes=[_SCOPE])[0]
+    except OperatorError as failed:
+        raise RegistryError(str(failed), "") from None
+    except GoogleAuthError as failed:
+        hint = "gcloud auth application-default login"
+        raise RegistryError(f"no Google credentials: {line(failed)}.", hint) from None
+    return AuthorizedSession(credentials)
+
+
+def _accept() -> dict[str, str]:
+    return {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
+
+
+class _Stream:
+    """Content whose size is known before it is read: sent with its length, not in chunks."""
+
+    def __init__(self, chunks: Iterator[bytes], size: int) -> None:
+        self._chunks = chunks
+        self._size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._chunks
+
+    def __len__(self) -> int:
+        return self._size

@@ -1,0 +1,198 @@
+"""HTTP to one registry. Credentials go to that registry alone, and every answer is bounded.
+
+Redirects are followed for content that its digest proves, over TLS, without credentials. An address
+that the registry answers with (the next page of a list, where an upload goes) is on the registry.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin, urlsplit
+
+from vertex_training.errors import RegistryError
+
+if TYPE_CHECKING:
+    import requests
+
+#: Manifests, configurations and lists; what is larger is none.
+MAX_DOCUMENT: Final = 4 * 1024 * 1024
+#: Seconds to connect, and between two pieces of an answer.
+TIMEOUT: Final = (10, 60)
+#: Seconds until a question is asked once more, where the registry was busy or out of order.
+RETRY_AFTER: Final = (0.5, 2.0)
+_BUSY: Final = (429, 500, 502, 503, 504)
+_MOST_REDIRECTS: Final = 3
+_CHUNK: Final = 64 * 1024
+_LOGIN: Final = "gcloud auth application-default login"
+
+
+def anonymous_session() -> requests.Session:
+    """A session without credentials."""
+    import requests
+
+    session = requests.Session()
+    session.auth = _no_credentials  # not those of a .netrc either
+    return session
+
+
+class Transport:
+    """Requests to the registry at ``base``, such as ``https://us-central1-docker.pkg.dev``."""
+
+    def __init__(
+        self,
+        base: str,
+        session: requests.Session,
+        *,
+        anonymous: Callable[[], requests.Session] = anonymous_session,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """``session`` has the credentials; ``anonymous`` makes one that has none."""
+        self.base = base
+        self.session = session
+        self._anonymous = anonymous
+        self._sleep = sleep
+
+    def send(
+        self, method: str, url: str, path: str, accepted: tuple[int, ...] = (), **options: Any
+    ) -> requests.Response:
+        """The answer to one request. ``path`` is the image that messages name.
+
+        A question is asked up to three times. Redirects are not followed.
+
+        Raises:
+            RegistryError: the registry refused, or cannot be reached.
+        """
+        answer = self._ask(method, url, options)
+        if answer.is_redirect:
+            raise RegistryError(f"{path}: the registry sends {method} to another address.")
+        return _accepted(answer, method, path, accepted)
+
+    def content(self, url: str, path: str, **options: Any) -> requests.Response:
+        """The answer to GET of content that its digest proves; perhaps from another address.
+
+        Raises:
+            RegistryError: see ``send``.
+        """
+        answer = self._ask("GET", url, {"stream": True, **options})
+        for _ in range(_MOST_REDIRECTS):
+            if not answer.is_redirect:
+                return _accepted(answer, "GET", path, (404,))
+            url = urljoin(url, answer.headers["Location"])
+            if urlsplit(url).scheme != "https":
+                break
+            answer.close()
+            answer = self._once(self._anonymous(), "GET", url, {"stream": True})
+        raise RegistryError(f"{path}: the registry sends GET to another address.")
+
+    def exists(self, url: str, path: str) -> bool:
+        """Whether there is something at ``url``; a redirect says that it is kept elsewhere.
+
+        Raises:
+            RegistryError: see ``send``.
+        """
+        answer = self._ask("HEAD", url, {})
+        if answer.is_redirect:
+            return True
+        return _accepted(answer, "HEAD", path, (404,)).status_code != 404
+
+    def own(self, url: str, path: str) -> str:
+        """An address that the registry answered with, in full.
+
+        Raises:
+            RegistryError: it is not on this registry.
+        """
+        found = urljoin(f"{self.base}/", url)
+        there, here = urlsplit(found), urlsplit(self.base)
+        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+            raise RegistryError(f"{path}: the registry names an address that is not its own.")
+        return found
+
+    def _ask(self, method: str, url: str, options: dict[str, Any]) -> requests.Response:
+        reads = method in ("GET", "HEAD")
+        answer = self._once(self.session, method, url, options)
+        for seconds in RETRY_AFTER:
+            if not reads or answer.status_code not in _BUSY:
+                break
+            answer.close()
+            self._sleep(seconds)
+            answer = self._once(self.session, method, url, options)
+        return answer
+
+    def _once(
+        self, session: requests.Session, method: str, url: str, options: dict[str, Any]
+    ) -> requests.Response:
+        import google.auth.exceptions
+        import requests
+
+        options = {"timeout": TIMEOUT, **options, "allow_redirects": False}
+        try:
+            return session.request(method, url, **options)
+        except google.auth.exceptions.GoogleAuthError as failed:
+            raise no_credentials(self.base, failed) from None
+        except requests.RequestException as failed:
+            raise RegistryError(f"{self.base} cannot be reached: {line(failed)}.") from None
+
+
+def read(answer: requests.Response, path: str) -> bytes:
+    """The body of an answer, up to the bound of a document.
+
+    Raises:
+        RegistryError: it is larger, or breaks off.
+    """
+    import requests
+
+    body = bytearray()
+    try:
+        with answer:
+            for chunk in answer.iter_content(_CHUNK):
+                body += chunk
+                if len(body) > MAX_DOCUMENT:
+                    raise RegistryError(f"{path}: a document of more than {MAX_DOCUMENT:,} bytes.")
+    except requests.RequestException as failed:
+        raise RegistryError(f"{path}: the answer broke off: {line(failed)}.") from None
+    return bytes(body)
+
+
+def no_credentials(base: str, failed: BaseException) -> RegistryError:
+    """The error where Google gives no token."""
+    return RegistryError(f"no credentials for {base}: {line(failed)}.", _LOGIN)
+
+
+def line(text: object) -> str:
+    """A message of others on one line, bounded."""
+    return " ".join(str(text).split())[:200].rstrip(".")
+
+
+def _no_credentials(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _accepted(
+    answer: requests.Response, method: str, path: str, accepted: tuple[int, ...]
+) -> requests.Response:
+    if answer.ok or answer.status_code in accepted:
+        return answer
+    raise _refusal(method, path, answer)
+
+
+def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
+    """A refusal in plain words, with the role that is missing."""
+    code = answer.status_code
+    try:
+        with answer:
+            detail = "; ".join(str(e.get("message", "")) for e in answer.json()["errors"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OSError):
+        detail = answer.reason or ""
+    writes = method in ("POST", "PUT", "PATCH")
+    role = "roles/artifactregistry.writer" if writes else "roles/artifactregistry.reader"
+    hint = {
+        401: _LOGIN,
+        403: f"it takes {role} on the repository",
+        404: "the stack's `up` makes the repository: run it before the first build",
+        429: "try again in a minute",
+        507: "the registry's disk is full",
+    }.get(code, "")
+    what = f"{path}: the registry answered {code} to {method}"
+    return RegistryError(f"{what}{f' ({line(detail)})' if detail else ''}.", hint, code)

@@ -1,0 +1,241 @@
+"""The command line of ``vt import``. Exit code: 0 in order, 1 with mistakes, 2 not read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vertex_training.customjob.secret_patterns import masked
+from vertex_training.errors import (
+    CheckUnavailableError,
+    CommandError,
+    ConfigError,
+    UnknownStackError,
+)
+from vertex_training_cli.console import plain
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training_cli.check.report import FileReport, LintFinding
+    from vertex_training_cli.importing.proposal import Proposal
+    from vertex_training_cli.importing.sources import Source
+
+
+def import_(
+    source: Annotated[
+        Path | None, typer.Argument(help="YAML, JSON, .py, .ipynb or .md.", metavar="SOURCE")
+    ] = None,
+    job: Annotated[
+        str, typer.Option("--job", help="Id or resource name of a job that ran, instead.")
+    ] = "",
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="The stack that gets the job.")
+    ] = "local",
+    name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the files, after showing the diff.")
+    ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend what is certain, as `vt check --fix` does.")
+    ] = False,
+    up: Annotated[
+        bool,
+        typer.Option(
+            "--up", help="Write the files, then run the jobs: `vt local up` on that stack."
+        ),
+    ] = False,
+) -> None:
+    """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
+
+    The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook
+    with the official client, or a page (Markdown) with such blocks. A diff is shown; without
+    --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a job that did not
+    succeed; 2 not read.
+    """
+    with plain_errors("vt import"):
+        proposal = _proposal(source, job, stack, name)
+        if up:
+            _ensure_local(proposal)
+        if fix:
+            _mend(proposal)
+        offer(proposal, write=write or up, only_right=up)
+    if up:
+        _bring_up(proposal)
+
+
+def _mend(proposal: Proposal) -> None:
+    from vertex_training_cli.check import fixing
+
+    for job, file in zip(proposal.jobs, proposal.job_files, strict=True):
+        fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
+        proposal.files[file] = fixed.after.decode()
+        if fixed.count:
+            job.remarks.append(f"{fixed.count} of the source's mistakes were mended")
+
+
+def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
+    """Show the diff and what is wrong with it, and write it if that is wanted.
+
+    ``only_right``: not with mistakes, which end the command with exit code 1 in any case.
+    """
+    for line in proposal.diff():  # a script may hold anything
+        print(masked(plain(line.rstrip("\r\n"))))
+    reports = judge(proposal)
+    wrong = any(report.count("error") for report in reports)
+    written = write and not (only_right and wrong)
+    if written:
+        proposal.write()
+    hint = "The mistakes come first." if write else "With --write, it is."
+    _tell(proposal, reports, hint="" if written else hint)
+    if wrong:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def plain_errors(command: str) -> Iterator[None]:
+    """What cannot be read or written is a line on stderr and exit code 2."""
+    try:
+        yield
+    except (CheckUnavailableError, CommandError, UnknownStackError) as reason:
+        print_line(f"{command}: {reason}")
+        raise typer.Exit(2) from None
+    except ConfigError as failed:
+        for problem in failed.problems:
+            print_line(str(problem))
+        raise typer.Exit(2) from None
+
+
+def _proposal(source: Path | None, job: str, stack: str, name: str) -> Proposal:
+    from vertex_training import stack as stacks
+    from vertex_training.settings import stack_files
+    from vertex_training_cli.engine import paths
+    from vertex_training_cli.importing import proposal, sources
+
+    if (source is None) == (not job):
+        raise CommandError("name one source: a file, or a job that ran by --job ID.")
+    root = paths.root_of(Path.cwd())
+    if root is None:
+        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+    settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+    found = sources.read(source) if source else _of_job(job, stack, root)
+    if name:
+        if len(found.jobs) != 1:
+            raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
+        found.jobs[0].name = _checked(name)
+    folder = source.parent if source else root
+    return proposal.propose(found, folder, root, stack, settings)
+
+
+def _ensure_local(proposal: Proposal) -> None:
+    if not proposal.is_local:
+        raise CommandError(
+            f"--up is for a stack of the local cloud, and {proposal.stack} is not one.",
+            f"write with --write, have it reviewed, then `vt up --stack {proposal.stack}`",
+        )
+
+
+def _bring_up(proposal: Proposal) -> None:
+    """`vt local up`: the exit code is 0 only if all imported jobs succeeded."""
+    from localgcp.home import Home
+    from vertex_training_cli.local import commands
+    from vertex_training_cli.local import up as local_up
+
+    with commands.plain_errors():
+        home, names = Home.find(cwd=proposal.root), [job.name for job in proposal.jobs]
+        raise typer.Exit(
+            local_up.run(home, proposal.stack, wait=True, report=commands.report, only=names)
+        )
+
+
+def _checked(name: str) -> str:
+    from vertex_training_cli.importing.imported import key_of
+
+    if key_of(name) != name:
+        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
+    return name
+
+
+def _of_job(job: str, stack: str, root: Path) -> Source:
+    """The job that ran, from the service. Fields that the service filled in are left out."""
+    from google.protobuf.json_format import MessageToDict
+
+    from vertex_training.customjob.protocol.ports import (
+        JOB_LABEL,
+        JOB_LABELS,
+        REQUEST_ID_LABEL,
+        own_labels,
+    )
+    from vertex_training.customjob.request.hints import messages
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.importing import imported, sources
+    from vertex_training_cli.jobs.service import Jobs
+
+    ref = stacks.find(stack, root)
+    ref.connect_clients()
+    found = Jobs(ref).find(job)
+    given = MessageToDict(type(found).pb(found))
+    own = own_labels(found.labels)
+    former = () if REQUEST_ID_LABEL in found.labels else [key.removeprefix("vt-") for key in own]
+    fields = messages()["CustomJob"]
+    message = {k: v for k, v in given.items() if k in fields and fields[k]["type"] != "output"}
+    labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
+    if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
+        message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
+    message["labels"] = {k: v for k, v in labels.items() if k not in (*JOB_LABELS, *former)}
+    return sources.Source([imported.from_message(message, own.get(JOB_LABEL) or display_name)])
+
+
+def judge(proposal: Proposal) -> list[FileReport]:
+    """What ``vt check --stack`` says of the proposal, with the names of the files to come."""
+    from vertex_training_cli.check import checking
+    from vertex_training_cli.importing.proposal import rehearsal
+
+    with rehearsal(proposal) as folder:
+        copy = Path(folder)
+        reports = checking.check_in_stack(
+            [str(copy / file) for file in proposal.job_files], copy, proposal.stack
+        )
+    return [_renamed(report, proposal) for report in reports]
+
+
+def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
+    files = [*proposal.files, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
+    name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
+    found = tuple(dataclasses.replace(_of_the_job(each), file=name) for each in report.findings)
+    return dataclasses.replace(report, file=name, findings=found)
+
+
+def _of_the_job(finding: LintFinding) -> LintFinding:
+    """What this machine cannot run is no mistake of the job that is imported."""
+    from vertex_training_cli.check.rehearsal import RULE
+
+    problem = finding.problem
+    if problem.rule != RULE or problem.level != "error":
+        return finding
+    return dataclasses.replace(finding, problem=dataclasses.replace(problem, level="warning"))
+
+
+def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
+    """What was left out and what is wrong; ``hint`` says how it is written, if it is not."""
+    from vertex_training_cli.check import text_report
+
+    for remark in proposal.remarks:
+        print_line(f"note: {plain(remark)}.")
+    for job in proposal.jobs:
+        for remark in dict.fromkeys(job.remarks):
+            print_line(f"{job.name}: {plain(remark)}.")
+    told = [report.without_notes() for report in reports]
+    for line in text_report.lines(told, color=sys.stderr.isatty()):
+        print_line(line)
+    names = ", ".join(job.name for job in proposal.jobs)
+    if not hint:
+        print_line(f"Written: {names}. Next: `vt up --stack {proposal.stack}`.")
+    else:
+        print_line(f"Nothing is written: {names}. {hint}")

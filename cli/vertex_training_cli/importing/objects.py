@@ -1,0 +1,64 @@
+"""Files that a job reads from a bucket which its stack gets new: taken from beside the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from vertex_training.customjob.secret_patterns import contains_secret
+from vertex_training_cli.importing.imported import ImportedJob
+from vertex_training_cli.importing.references import StackEntries
+
+#: Largest file that is taken. `vt data push` is for more.
+MAX_BYTES: Final = 16 * 1024 * 1024
+
+
+def place(
+    job: ImportedJob,
+    objects: Mapping[str, set[str]],
+    folder: Path,
+    root: Path,
+    entries: StackEntries,
+) -> dict[str, bytes]:
+    """Enter what is there as objects of their buckets; the files that have to be copied for it.
+
+    A file below ``root`` is named where it is, another one is copied below ``jobs/data``. One that
+    is not there, or is too large, is a remark.
+    """
+    copies: dict[str, bytes] = {}
+    for key, names in sorted(objects.items()):
+        found: dict[str, str] = {}
+        for name in sorted(names):
+            path = _beside(folder, name)
+            if path is None:
+                job.remarks.append(
+                    f"it reads {name} in bucket '{key}', which is not beside the source: put it at "
+                    f"{name} there and import again, or it is missing when the job runs"
+                )
+                continue
+            if path.is_relative_to(root.resolve()):
+                found[name] = path.relative_to(root.resolve()).as_posix()
+                continue
+            found[name] = file = f"jobs/data/{key}/{name}"
+            copies[file] = data = path.read_bytes()
+            if contains_secret(data.decode("utf-8", errors="replace")):
+                job.remarks.append(f"{file} holds what looks like a secret: see before you commit")
+        entries.add_objects(key, found)
+    return copies
+
+
+def _beside(folder: Path, name: str) -> Path | None:
+    """The file of an object beside the source: at its name, or in the folder itself."""
+    for candidate in (folder / name, folder / Path(name).name):
+        path = candidate.resolve()
+        try:
+            if (
+                path.is_relative_to(folder.resolve())
+                and path.is_file()
+                and path.stat().st_size <= MAX_BYTES
+            ):
+                return path
+        except OSError:
+            continue
+    return None

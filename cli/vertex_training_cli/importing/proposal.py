@@ -1,0 +1,278 @@
+"""The files that an import changes: job files, scripts and the stack file, as a diff first."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from vertex_training.customjob.secret_patterns import contains_secret
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training.located_yaml.editing import set_value
+from vertex_training.settings.model import Settings
+from vertex_training.settings.reader import file_name
+from vertex_training_cli.importing import objects
+from vertex_training_cli.importing.imported import ImportedJob, free_key
+from vertex_training_cli.importing.references import Adoption, StackEntries
+from vertex_training_cli.importing.sources import Source
+
+#: The fields of a job file in the order in which people read them.
+ORDER: Final = ("displayName", "labels", "encryptionSpec", "serviceAccount", "baseOutputDirectory",
+                "scheduling", "network", "pscInterfaceConfig", "workerPoolSpecs", "replicaCount",
+                 "machineSpec", "diskSpec", "containerSpec", "pythonPackageSpec",
+                "imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args",
+                "env", "name", "value")  # fmt: skip
+SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
+
+
+@dataclass(slots=True)
+class Proposal:
+    """New contents of files by their path below the checkout."""
+
+    root: Path
+    stack: str
+    is_local: bool = False
+    files: dict[str, str | bytes] = field(default_factory=dict)
+    """Text, or the bytes of a file that is copied."""
+    jobs: list[ImportedJob] = field(default_factory=list)
+    job_files: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
+    """Files and folders of the checkout that the stack's files name, wherever they are."""
+    remarks: list[str] = field(default_factory=list)
+    shown: dict[str, bytes | None] = field(default_factory=dict)
+    """What the files were when the diff was made; None for one that was not there."""
+
+    def diff(self) -> Iterator[str]:
+        """A unified diff, file by file."""
+        for file, text in self.files.items():
+            shown = self.shown[file] = _bytes_of(self.root / file)
+            # Line ends stay as they are.
+            before = (shown or b"").decode(errors="replace").splitlines(keepends=True)
+            old = file if before else "/dev/null"
+            if isinstance(text, bytes):
+                yield from (
+                    f"--- {old}\n",
+                    f"+++ {file}\n",
+                    f"@@ a copy of {len(text):,} bytes @@\n",
+                )
+                continue
+            yield from difflib.unified_diff(before, text.splitlines(keepends=True), old, file)
+
+    def write(self) -> None:
+        """Write the files.
+
+        Raises:
+            CommandError: one cannot be written, or is no longer what the diff showed.
+        """
+        for file, before in self.shown.items():
+            if _bytes_of(self.root / file) != before:
+                raise CommandError(
+                    f"{file} was changed meanwhile; nothing is written.", "try again"
+                )
+        write_below(self.root, self.files)
+
+
+def propose(source: Source, folder: Path, root: Path, stack: str, settings: Settings) -> Proposal:
+    """What makes the jobs of a source jobs of the stack. ``folder`` is where scripts are looked up.
+
+    Raises:
+        CommandError: the stack file cannot be edited in place.
+    """
+    made = Proposal(root, stack, settings.is_local, remarks=list(source.remarks))
+    entries = StackEntries()
+    for job in source.jobs:
+        taken = {*settings.submitted, *(each.name for each in made.jobs)}
+        names = {path.stem for path in (root / "jobs").glob("*.yaml")}
+        job.name = free_key(job.name, taken | names)
+        _package(job, source, folder, made, settings, entries)
+        adoption = Adoption(job, settings, entries)
+        adoption.apply()
+        made.files |= objects.place(job, adoption.objects, folder, root, entries)
+        file = f"jobs/{job.name}.yaml"
+        entries.add("jobs", job.name, {"file": file})
+        made.files[file] = job_text(job)
+        made.jobs.append(job)
+        made.job_files.append(file)
+    for file in made.files:
+        if (root / file).exists():
+            raise CommandError(f"{file} is there already.", "choose another --name")
+    name = file_name(stack)
+    made.named = [file for file in entries.object_files() if file not in made.files]
+    made.named += named_files(settings)
+    made.files[name] = _edited((root / name).read_bytes(), entries, name)
+    return made
+
+
+def _edited(data: bytes, entries: StackEntries, name: str) -> str:
+    for path, value in entries.added.items():
+        try:
+            data = set_value(data, ("config", *path), value, name)
+        except ConfigError as failed:
+            raise CommandError(str(failed.problems[0])) from None
+    return data.decode()
+
+
+def _package(
+    job: ImportedJob,
+    source: Source,
+    folder: Path,
+    made: Proposal,
+    settings: Settings,
+    entries: StackEntries,
+) -> None:
+    """The package of a job's script; a script that is not here is told, and stays to be added."""
+    if not job.script:
+        return
+    stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem) or "task"
+    module = stem if stem.isidentifier() else f"task_{stem}"
+    key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
+    file = f"jobs/{job.name.replace('-', '_')}/{module}.py"
+    code = _script(job.script, source, folder)
+    if code is None:
+        job.remarks.append(
+            f"the script {job.script} is not here: put it at {file}, which is a placeholder"
+        )
+        code = f'raise SystemExit("{file} is a placeholder: put the training script here")\n'
+    if contains_secret(code):
+        what = "holds what looks like a secret: read it from Secret Manager before you commit it"
+        job.remarks.append(f"{file} {what}")
+    made.files[file] = code
+    if job.requirements:
+        made.files[f"{file.removesuffix('.py')}.requirements.txt"] = "".join(
+            f"{line}\n" for line in job.requirements
+        )
+    entries.add("packages", key, {"path": file})
+    for pool in job.spec["workerPoolSpecs"]:
+        if "pythonPackageSpec" in pool:
+            pool["pythonPackageSpec"]["packageUris"] = [f"${{packages.{key}}}"]
+            pool["pythonPackageSpec"]["pythonModule"] = module
+
+
+def _script(script: str, source: Source, folder: Path) -> str | None:
+    """The text of a script: of a cell that writes it, or of a file beside the source."""
+    for name, text in source.files.items():
+        if Path(name).name == Path(script).name:
+            return text
+    path = (folder / script).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        return None
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def job_text(job: ImportedJob) -> str:
+    """The job file: gcloud's form, or REST's if it has labels or a key."""
+    message: dict[str, Any] = job.spec
+    if job.labels or job.encryption_key:
+        key = {"kmsKeyName": job.encryption_key}
+        message = {"jobSpec": job.spec}
+        message |= {"labels": job.labels} if job.labels else {}
+        message |= {"encryptionSpec": key} if job.encryption_key else {}
+    text = yaml.dump(
+        _ordered(message), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+    )
+    return SCHEMA_LINE + text
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        last = len(ORDER)
+        places = {name: place for place, name in enumerate(ORDER)}
+        keys = sorted(value, key=lambda key: places.get(key, last))
+        return {key: _ordered(value[key]) for key in keys}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text of several lines as a block, and nothing by an alias."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 (PyYAML's name)
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        return super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files below ``root``.
+
+    Raises:
+        CommandError: one cannot be written.
+    """
+    for file, text in files.items():
+        path = root / file
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
+        except OSError as failed:
+            raise CommandError(f"{file}: {failed.strerror or failed}.") from None
+
+
+def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
+    """A copy of what the stack is made of, with the proposal in it, to be judged there."""
+    folder = tempfile.TemporaryDirectory(prefix="vt-import-")
+    copy = Path(folder.name)
+    for path in proposal.root.glob("Pulumi*.yaml"):
+        shutil.copy2(path, copy / path.name)
+    if (proposal.root / "jobs").is_dir():
+        shutil.copytree(proposal.root / "jobs", copy / "jobs", copy_function=_link, symlinks=True)
+    for file in proposal.named:
+        _link_all(proposal.root / file, copy / file)
+    for file in proposal.files:  # a link would be written through
+        (copy / file).unlink(missing_ok=True)
+    write_below(copy, proposal.files)
+    return folder
+
+
+def named_files(settings: Settings) -> list[str]:
+    """Files and folders that a stack's files name; those that cannot be there are no help here."""
+    found = list(settings.include)
+    found += [job.file for job in settings.jobs.values()]
+    found += [package.path for package in settings.packages.values()]
+    found += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
+    for image in settings.images.values():
+        found += [*image.include, *([image.context] if image.context else [])]
+    return [file for file in found if not Path(file).is_absolute() and ".." not in Path(file).parts]
+
+
+def _link_all(source: Path, target: Path) -> None:
+    """A file or a folder at the same place of the copy, unless it is there already."""
+    if target.exists() or not source.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, copy_function=_link, symlinks=True)
+    else:
+        _link(str(source), str(target))
+
+
+def _link(source: str, target: str) -> None:
+    """A second name for a file, which may be large; a copy where there can be none."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)

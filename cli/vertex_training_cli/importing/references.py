@@ -1,0 +1,211 @@
+"""Buckets, accounts and secrets of an imported job -> the stack's own, by reference.
+
+A job of a stack runs as an account of the stack, and the stack grants it the buckets and secrets
+that its file names. What the stack does not have yet becomes an entry of its file.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training.customjob.secret_patterns import (
+    contains_secret,
+    is_secret_variable,
+    secret_words,
+)
+from vertex_training.naming import CONTROL, STAGING
+from vertex_training.settings.model import Settings
+from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
+
+#: A bucket in a text: as a URI, or as the folder that it is for a job.
+BUCKET: Final = re.compile(r"(gs://|/gcs/)(<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220})(?![A-Za-z0-9])")
+#: An object in a text, by a name with a file's ending.
+OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
+#: A variable in a text that a bucket's name is taken from.
+BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)")
+BUCKET_NAME: Final = re.compile(r"<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+#: Words in a flag or a variable whose bucket is written to.
+WRITTEN: Final = re.compile(r"out|save|model|checkpoint|ckpt|artifact|log|result|export", re.I)
+#: Names of variables that hold a secret.
+SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
+#: A value that was to be filled in.
+PLACEHOLDER: Final = re.compile(r"<[^<>]*>|\$\{?[A-Za-z_]+\}?|YOUR_[A-Z_]+")
+REMOVED: Final = "<REMOVED_SECRET>"
+
+
+@dataclass(slots=True)
+class StackEntries:
+    """Entries that a stack file needs more: path below ``config`` -> value."""
+
+    added: dict[tuple[str, ...], Any] = field(default_factory=dict)
+
+    def add(self, section: str, key: str, value: Any) -> None:
+        """An entry of a section of the stack file."""
+        self.added[(f"vertex-training:{section}", key)] = value
+
+    def add_objects(self, bucket: str, objects: dict[str, str]) -> None:
+        """Objects of a bucket that was added: name -> file."""
+        if objects:
+            value = self.added[("vertex-training:buckets", bucket)]
+            value["objects"] = {**value.get("objects", {}), **objects}
+
+    def object_files(self) -> list[str]:
+        """Files that are objects of the buckets that were added."""
+        buckets = [value for path, value in self.added.items() if path[0].endswith(":buckets")]
+        return [file for value in buckets for file in value.get("objects", {}).values()]
+
+    def keys(self, section: str) -> set[str]:
+        """Keys that were added to a section."""
+        return {path[1] for path in self.added if path[0] == f"vertex-training:{section}"}
+
+
+class Adoption:
+    """Makes one job one of the stack's."""
+
+    def __init__(self, job: ImportedJob, settings: Settings, entries: StackEntries) -> None:
+        self.job, self.settings, self.entries = job, settings, entries
+        self.reads = set[str]()
+        self.writes = set[str]()
+        self.secrets = set[str]()
+        self.objects = dict[str, set[str]]()
+        """Names of objects that the job reads, by the key of a bucket that the stack gets new."""
+        self._bucket_variables = set[str]()
+
+    def apply(self) -> None:
+        """Rewrite the job's message, and add what the stack lacks."""
+        for pool in self._pools():
+            for task in (pool.get("containerSpec"), pool.get("pythonPackageSpec")):
+                if isinstance(task, dict):
+                    self._task(task)
+        output = self.job.spec.get("baseOutputDirectory")
+        if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
+            output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)
+        self._account()
+
+    def _pools(self) -> list[dict[str, Any]]:
+        pools = self.job.spec.get("workerPoolSpecs")
+        pools = pools if isinstance(pools, list) else [pools]
+        return [pool for pool in pools if isinstance(pool, dict)]
+
+    def _task(self, task: dict[str, Any]) -> None:
+        for name in ("command", "args"):
+            words = task.get(name)
+            if isinstance(words, list):
+                self._bucket_variables |= set(BUCKET_VARIABLE.findall("\n".join(map(str, words))))
+                task[name] = self._words([str(word) for word in words])
+        uris = task.get("packageUris")
+        if isinstance(uris, list):
+            task["packageUris"] = [self._package(str(uri)) for uri in uris]
+        for variable in task.get("env") or []:
+            if isinstance(variable, dict):
+                self._variable(variable)
+
+    def _words(self, words: list[str]) -> list[str]:
+        hidden = set(secret_words(words))
+        if hidden:
+            what = "a secret on its command line was left out: read it from Secret Manager"
+            self.job.remarks.append(what)
+        found, flag = list[str](), ""
+        for index, word in enumerate(words):
+            if index in hidden:
+                flag_of, equals, _ = word.partition("=")
+                named = equals and flag_of.startswith("-")
+                found.append(f"{flag_of}={REMOVED}" if named else REMOVED)
+                continue
+            name = word if word.startswith("-") else flag
+            found.append(self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0]))))
+            flag = word if word.startswith("-") and "=" not in word else ""
+        return found
+
+    def _variable(self, variable: dict[str, Any]) -> None:
+        name, value = str(variable.get("name", "")), str(variable.get("value") or "")
+        to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
+        if is_secret_variable(name, value) or to_fill_in:
+            key = key_of(name)
+            self.secrets.add(key)
+            if key not in self.settings.secrets:
+                self.entries.add("secrets", key, {"description": f"{name} of an imported job"})
+            variable["value"] = f"${{secrets.{key}}}"
+            self.job.remarks.append(
+                f"{name} is a secret, and who sees a job sees its variables: it is now the name of "
+                f"secret '{key}', whose value the code reads (docs/job-files.md)"
+            )
+        elif contains_secret(value):
+            variable["value"] = REMOVED
+            self.job.remarks.append(f"a secret in {name} was left out")
+        elif name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
+            key = self._bucket_key(value)
+            self.writes.add(key)  # a script may do either
+            variable["value"] = f"${{buckets.{key}.name}}"
+        else:
+            written = bool(WRITTEN.search(name))
+            variable["value"] = self._buckets(value, written=written)
+
+    def _buckets(self, text: str, *, written: bool) -> str:
+        """``text`` with a reference for each bucket."""
+        for match in () if written else OBJECT.finditer(text):
+            key = self._bucket_key(match[2])
+            if key in self.entries.keys("buckets"):
+                self.objects.setdefault(key, set()).add(match[3])
+
+        def reference(match: re.Match[str]) -> str:
+            name = match[2]
+            key = self._bucket_key(name, written=written)
+            (self.writes if written else self.reads).add(key)
+            suffix = ".mount" if match[1] == "/gcs/" else ""
+            return f"${{buckets.{key}{suffix}}}"
+
+        return BUCKET.sub(reference, text)
+
+    def _package(self, uri: str) -> str:
+        """A package of this stack by reference; any other one as it is."""
+        folder = f"gs://{self.settings.names.bucket(STAGING)}/packages/"
+        key = re.sub(r"-[0-9a-f]+\.tar\.gz\Z", "", uri.removeprefix(folder))
+        own = uri.startswith(folder) and key in self.settings.packages
+        return f"${{packages.{key}}}" if own else uri
+
+    def _bucket_key(self, name: str, *, written: bool = False) -> str:
+        own = {self.settings.names.bucket(key): key for key in self.settings.buckets}
+        if name in own:
+            return own[name]
+        key = key_of(name.strip("<>").removeprefix("YOUR_"), "bucket")
+        if key in (STAGING, CONTROL):
+            key = f"{key}-data"
+        if key not in self.settings.buckets and key not in self.entries.keys("buckets"):
+            self.entries.add("buckets", key, {"forceDestroy": True} if self._is_local else {})
+            where = f"gs://{name}" if not name.startswith("<") else f"the bucket {name}"
+            what = f"{where} becomes bucket '{key}' of the stack, which is new and empty"
+            self.job.remarks.append(what if written else f"{what}: copy what the job reads")
+        return key
+
+    @property
+    def _is_local(self) -> bool:
+        return self.settings.is_local
+
+    def _account(self) -> None:
+        """The job's account: one of the stack that has every right, or a new one."""
+        email = str(self.job.spec.get("serviceAccount") or "")
+        wanted = key_of(email.partition("@")[0], "") if "@" in email else ""
+        right = [key for key in self.settings.service_accounts if self._may(key)]
+        key = next((each for each in right if each == wanted), right[0] if right else "")
+        if not key:
+            taken = {*self.settings.service_accounts, *self.entries.keys("serviceAccounts")}
+            key = free_key((wanted or self.job.name)[:20].strip("-"), taken)
+            rights = {
+                "reads": self.reads - self.writes,
+                "writes": self.writes,
+                "secrets": self.secrets,
+            }
+            given = {name: sorted(each) for name, each in rights.items() if each}
+            self.entries.add("serviceAccounts", key, given)
+        self.job.spec["serviceAccount"] = f"${{serviceAccounts.{key}}}"
+
+    def _may(self, key: str) -> bool:
+        account = self.settings.service_accounts[key]
+        return (
+            self.writes <= set(account.writes)
+            and self.reads <= {*account.reads, *account.writes}
+            and self.secrets <= set(account.secrets)
+        )

@@ -1,0 +1,236 @@
+"""What a repository is made from: names, projects, region, people. All mistakes at once."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
+
+import pydantic
+from pydantic import Field
+
+from vertex_training import naming
+from vertex_training.catalog import machines
+from vertex_training.errors import ConfigError, Problem
+from vertex_training.settings.section import ProjectId, ProjectNumber, Section, form
+
+#: The environment that a merge deploys at once, and that every repository has.
+FIRST: Final = "dev"
+#: Stands for a number that nobody gave: an example's, to be replaced.
+PLACEHOLDER_NUMBER: Final = "123456789012"
+USUAL_REGION: Final = "us-central1"
+USUAL_TEAM: Final = "ml-platform"
+#: An example's repository, to be replaced.
+PLACEHOLDER_REPOSITORY: Final = "octo-org/octo-repo"
+#: Names of environments that mean something else.
+TAKEN: Final = ("local",)
+_ENVIRONMENT: Final = re.compile(r"[a-z][a-z0-9]{0,19}\Z")
+_ENVIRONMENT_RULE: Final = "1 to 20 lowercase letters and digits, beginning with a letter"
+#: Options of the command line, by the answers that they give.
+OPTIONS: Final[Mapping[str, str]] = {
+    "name": "--name",
+    "project": "--project",
+    "projectNumber": "--number",
+    "region": "--region",
+    "team": "--team",
+    "submitters": "--submitter",
+    "github": "--github",
+    "environments": "--environment",
+}
+
+GitHubRepository = Annotated[
+    str,
+    form(
+        r"[A-Za-z0-9]([A-Za-z0-9-]{0,37}[A-Za-z0-9])?/[A-Za-z0-9._-]{1,100}", "octo-org/octo-repo"
+    ),
+]
+
+
+class EnvironmentAnswers(Section):
+    """One environment."""
+
+    name: str
+    project: ProjectId
+    project_number: ProjectNumber
+    region: str
+
+    @pydantic.field_validator("name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        if not _ENVIRONMENT.match(name):
+            raise ValueError(f"must be {_ENVIRONMENT_RULE}")
+        if name in TAKEN:
+            raise ValueError("is the stack of the local cloud, which every repository has")
+        return name
+
+    @pydantic.field_validator("project")
+    @classmethod
+    def _project(cls, project: str) -> str:
+        if naming.is_local(project):
+            raise ValueError(
+                "is a project of the local cloud: an environment is one of Google Cloud"
+            )
+        return project
+
+    @pydantic.field_validator("region")
+    @classmethod
+    def _region(cls, region: str) -> str:
+        known = machines.regions()
+        if region not in known:
+            near = difflib.get_close_matches(region, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "`vt catalogue` lists regions"
+            raise ValueError(f"runs no training jobs: {hint}")
+        return region
+
+
+class Answers(Section):
+    """All that the templates need."""
+
+    name: Annotated[str, form(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", "acme-training (at most 40)")]
+    """Name of the Pulumi project."""
+    team: Annotated[str, form(r"[a-z0-9][a-z0-9_-]{0,62}", "ml-platform")] = USUAL_TEAM
+    """Value of the label ``team``, and the team of the code owners."""
+    submitters: tuple[str, ...] = ()
+    """IAM members that may run jobs."""
+    github: GitHubRepository = PLACEHOLDER_REPOSITORY
+    """Where it is kept: OWNER/REPOSITORY."""
+    environments: Annotated[list[EnvironmentAnswers], Field(min_length=1)]
+    """In the order in which they are deployed."""
+
+    @pydantic.field_validator("submitters")
+    @classmethod
+    def _members(cls, submitters: tuple[str, ...]) -> tuple[str, ...]:
+        for member in submitters:
+            if not re.fullmatch(r"[\x21-\x7e]+", member) or not member.startswith(
+                naming.MEMBER_KINDS
+            ):
+                raise ValueError(f"{member!r} must look like group:ml-engineers@example.com")
+        return submitters
+
+    @pydantic.field_validator("environments")
+    @classmethod
+    def _once(cls, found: list[EnvironmentAnswers]) -> list[EnvironmentAnswers]:
+        names = [each.name for each in found]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(twice)} is there already")
+        return found
+
+    def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:
+        """These answers with one environment more: the last, or the one before another.
+
+        Raises:
+            ConfigError: it is there already, or the other one is not.
+        """
+        names = [each.name for each in self.environments]
+        if before and before not in names[1:]:
+            hint = (
+                f"one of {', '.join(names[1:])}" if names[1:] else "there is none yet: leave it out"
+            )
+            raise ConfigError(
+                [Problem("--before: no environment that is deployed later", before, hint)]
+            )
+        place = names.index(before) if before else len(names)
+        environments = [*self.environments[:place], added, *self.environments[place:]]
+        return parse(
+            self.model_dump(by_alias=True)
+            | {"environments": [e.model_dump(by_alias=True) for e in environments]}
+        )
+
+
+def parse(raw: Mapping[str, Any]) -> Answers:
+    """Answers as a manifest has them, or as they were given.
+
+    Raises:
+        ConfigError: with every mistake.
+    """
+    try:
+        return Answers.model_validate(raw)
+    except pydantic.ValidationError as failed:
+        raise ConfigError(_problems(failed)) from None
+
+
+def _problems(failed: pydantic.ValidationError, below: tuple[str, ...] = ()) -> Iterator[Problem]:
+    """Each mistake with the option that gave the value; ``below``: where the model stands."""
+    for error in failed.errors():
+        names = [str(part) for part in (*below, *error["loc"]) if not isinstance(part, int)]
+        what = OPTIONS["environments"] if names[:2] == ["environments", "name"] else _option(names)
+        value = error["input"] if isinstance(error["input"], str) else ""
+        if error["type"] == "missing":
+            yield Problem(f"{what}: missing", hint=f"give it: {what} VALUE")
+        else:
+            yield Problem(f"{what}: {error['msg'].removeprefix('Value error, ')}", value)
+
+
+def _option(names: list[str]) -> str:
+    return OPTIONS.get(names[-1], names[-1]) if names else "answers"
+
+
+def placeholders(given: Answers) -> list[str]:
+    """What must be replaced before a first deployment."""
+    found = [given.github] if given.github == PLACEHOLDER_REPOSITORY else []
+    numbers = (each.project_number for each in given.environments)
+    return [*found, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
+
+
+def name_from(folder: str) -> str:
+    """A name for the project of a folder; ``training`` where nothing is left of its name."""
+    found = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-0123456789")[:40].rstrip("-")
+    return found or "training"
+
+
+def project_like(first: str, environment: str) -> str:
+    """The project of another environment by the name of the first one's: acme-dev, acme-staging."""
+    name = re.sub(r"[^a-z0-9]", "", environment.lower())[:20]
+    stem = first.removesuffix(f"-{FIRST}")[: 29 - len(name)].rstrip("-")
+    return f"{stem}-{name}"
+
+
+def of_options(given: Mapping[str, Any], folder: str) -> Answers:
+    """The answers of a new repository. What is empty is usual, or refused as missing.
+
+    Raises:
+        ConfigError: with every mistake.
+    """
+    environment = {"name": FIRST, **_environment(given)}
+    environment["region"] = environment.get("region") or USUAL_REGION
+    raw: dict[str, Any] = {"name": given["name"] or name_from(folder)}
+    raw |= {key: given[key] for key in ("team", "submitters", "github") if given[key]}
+    return parse({**raw, "environments": [environment]})
+
+
+def environment_of_options(
+    name: str, given: Mapping[str, Any], first: EnvironmentAnswers
+) -> EnvironmentAnswers:
+    """The answers of one more environment. What is empty is like the first one's.
+
+    Raises:
+        ConfigError: with every mistake.
+    """
+    usual = {
+        "project": project_like(first.project, name),
+        "projectNumber": PLACEHOLDER_NUMBER,
+        "region": first.region,
+    }
+    try:
+        return EnvironmentAnswers.model_validate({"name": name, **usual, **_environment(given)})
+    except pydantic.ValidationError as failed:
+        raise ConfigError(_problems(failed, ("environments",))) from None
+
+
+def ensure_only_of_environment(given: Mapping[str, Any]) -> None:
+    """Refuse answers that a repository has once.
+
+    Raises:
+        ConfigError: with each of them.
+    """
+    wrong = [OPTIONS[key] for key in ("name", "team", "submitters", "github") if given[key]]
+    if wrong:
+        hint = "edit the repository's files instead"
+        what = "is of the whole repository, not of one environment"
+        raise ConfigError([Problem(f"{option}: {what}", hint=hint) for option in wrong])
+
+
+def _environment(given: Mapping[str, Any]) -> dict[str, str]:
+    keys = ("project", "projectNumber", "region")
+    return {key: str(given[key]) for key in keys if given[key]}

@@ -1,0 +1,246 @@
+"""The command line of ``vt jobs``. It imports late: Google's clients take a second to load."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training_cli.jobs.service import Jobs
+
+jobs = typer.Typer(
+    help="Jobs and tuning jobs of a stack, in Vertex AI or in the local cloud.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+#: Exit code when the deadline passed, as of timeout(1).
+TIME_IS_UP: Final = 124
+#: Exit code where a question cannot be asked.
+REFUSED: Final = 2
+#: Exit code after Ctrl-C.
+INTERRUPTED: Final = 130
+_LABEL: Final = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\Z")
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
+_REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+\Z")
+
+Stack = Annotated[
+    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
+]
+JobArgument = Annotated[
+    str, typer.Argument(metavar="JOB", help="Name in the stack (newest run), id, or resource name.")
+]
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Goal(StrEnum):
+    """What to wait for."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How it is written.")]
+
+
+def print_status(text: str) -> None:
+    """Print a line to stderr: stdout has the command's result."""
+    print_line(f"vt: {text}")
+
+
+@contextmanager
+def _jobs_of(stack: str | None) -> Iterator[Jobs]:
+    """The stack's jobs; errors a person can mend become one line and exit code 1."""
+    from vertex_training.errors import CommandError, OperatorError
+    from vertex_training_cli.engine import stacks
+
+    try:
+        ref = stacks.find(stack)
+        ref.connect_clients()
+        from vertex_training_cli.jobs.service import Jobs
+
+        yield Jobs(ref)
+    except (CommandError, OperatorError) as error:
+        print_status(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
+    match = pattern.match(value)
+    if match is None:
+        raise typer.BadParameter(f"{value!r}; write it like {example}", param_hint=option)
+    return match
+
+
+@jobs.command("list")
+def list_(
+    stack: Stack = None,
+    all_stacks: Annotated[
+        bool, typer.Option("--all", help="All jobs of the project and region, not this stack's.")
+    ] = False,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only in this state, like running; repeatable.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Only with this label, like team=ml; repeatable.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """List jobs, newest first."""
+    from vertex_training_cli.jobs import show
+
+    parts = [_matching(_LABEL, text, "--label", "team=ml") for text in label or []]
+    labels = {match[1]: match[2] for match in parts}
+    with _jobs_of(stack) as found:
+        states = [show.known_state(text) for text in state or []]
+        chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
+        show.table_of(chosen, limit, as_json=format_ is Format.JSON, log=print_status)
+
+
+@jobs.command("show")
+def show_(job: JobArgument, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
+    """Show one job, or a tuning job with its trials; as JSON the whole message, as REST has it."""
+    from vertex_training_cli.jobs import show
+
+    with _jobs_of(stack) as found:
+        show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
+
+
+@jobs.command()
+def logs(
+    job: JobArgument,
+    stack: Stack = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
+    ] = False,
+    replica: Annotated[
+        str | None, typer.Option(help="Only of this one, like workerpool0-0.")
+    ] = None,
+    trial: Annotated[
+        str | None, typer.Option(help="Only of this trial of a tuning job, like 3.")
+    ] = None,
+    tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Print what a job's replicas wrote. Exit code 0 whatever became of the job."""
+    from vertex_training_cli.jobs import log
+
+    if replica:
+        _matching(_REPLICA, replica, "--replica", "workerpool0-0")
+    if follow and tail:
+        raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
+    with _jobs_of(stack) as found:
+        log.show(
+            found, found.find(job), replica=replica, follow=follow, tail=tail,
+            as_json=format_ is Format.JSON, log=print_status, trial=trial,
+        )  # fmt: skip
+
+
+@jobs.command()
+def artifacts(
+    job: JobArgument,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Fetch them into this folder; without it: list them.")
+    ] = None,
+    stack: Stack = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
+    ] = False,
+) -> None:
+    """List what a job wrote below its output directory, or fetch it."""
+    from vertex_training.errors import CommandError
+    from vertex_training_cli.data import command as data
+
+    with _jobs_of(stack) as found:
+        chosen = found.find(job)
+        where = chosen.job_spec.base_output_directory.output_uri_prefix
+        if not where:
+            hint = "baseOutputDirectory in its file gives it one"
+            raise CommandError(f"job {job} has no output directory.", hint)
+    if folder is None:
+        data.ls(where, stack)
+    else:
+        data.pull(where, folder, stack, replace=replace)
+
+
+@jobs.command()
+def wait(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    stack: Stack = None,
+    goal: Annotated[
+        Goal, typer.Option("--for", metavar="GOAL", help="running or succeeded.")
+    ] = Goal.SUCCEEDED,
+    deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
+) -> None:
+    """Wait for jobs, all at once; progress goes to stderr.
+
+    Exit code: 0 they got there, 1 one ended otherwise, 124 time was up. A job is never touched:
+    Ctrl-C ends the waiting alone.
+    """
+    from vertex_training_cli.jobs import waiting
+
+    number, unit = _matching(_DURATION, deadline, "--deadline", "30m").groups()
+    seconds = int(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    with _jobs_of(stack) as found:
+        result = waiting.wait_for([found.find(one) for one in job], found, goal.value, seconds)
+        for text in result.messages:
+            print_status(text)
+    if result.failed:
+        raise typer.Exit(1)
+    if result.messages:
+        raise typer.Exit(TIME_IS_UP)
+
+
+@jobs.command()
+def cancel(
+    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    stack: Stack = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Cancel jobs; asks first, and without a terminal wants --yes. Ended jobs are left alone."""
+    from vertex_training_cli.jobs import view
+
+    with _jobs_of(stack) as found:
+        chosen = [found.find(one) for one in job]
+        live = [one for one in chosen if not view.has_ended(one)]
+        for one in chosen:
+            if view.has_ended(one):
+                print_status(
+                    f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}"
+                )
+        if live and not yes:
+            _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
+        for one in live:
+            found.cancel(one)
+            print_status(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
+
+
+def _confirm(names: list[str]) -> None:
+    if not sys.stdin.isatty():
+        print_status("nobody can be asked here: add --yes. Nothing was cancelled.")
+        raise typer.Exit(REFUSED)
+    try:
+        agreed = typer.confirm(f"Cancel {', '.join(names)}?", err=True)
+    except typer.Abort:  # Ctrl-C at the question
+        raise KeyboardInterrupt from None
+    if not agreed:
+        print_status("nothing was cancelled")
+        raise typer.Exit(1)

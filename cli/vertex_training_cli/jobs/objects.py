@@ -1,0 +1,100 @@
+"""What is in a bucket, read within bounds: how much, and when it was last written."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.customjob.google.intent_store import storage_client
+from vertex_training.errors import OperatorError
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+#: Objects that are listed at most: one page of the API.
+MOST: Final = 1000
+#: Seconds for one page. A look is worth no more; nothing is tried again.
+TIMEOUT: Final = 4
+#: Below a job's output directory, where the service has jobs write checkpoints
+#: (``AIP_CHECKPOINT_DIR``): https://docs.cloud.google.com/vertex-ai/docs/training/code-requirements
+CHECKPOINTS: Final = "checkpoints/"
+_ONE_PAGE: Final[dict[str, Any]] = {
+    "page_size": MOST,
+    "fields": "items(name,updated),nextPageToken",
+    "timeout": TIMEOUT,
+    "retry": None,
+}
+_URI: Final = re.compile(r"gs://([^/]+)/?(.*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The first objects below a prefix."""
+
+    count: int
+    more: bool
+    """Whether there are more than were listed."""
+    newest: datetime | None
+    """When the newest of those listed was written."""
+
+
+class Objects:
+    """Lists objects of a project's buckets.
+
+    Raises:
+        OperatorError: no credentials, or a local project without a local cloud.
+    """
+
+    def __init__(self, project: str) -> None:
+        self._client: storage.Client = storage_client(project)
+
+    def listing(self, uri: str, *, versions: bool = False) -> Listing:
+        """What is below a ``gs://`` URI; with ``versions``, old versions are counted as well.
+
+        Raises:
+            OperatorError: it cannot be listed.
+        """
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+        from requests.exceptions import RequestException
+
+        found = _URI.match(uri)
+        if found is None:
+            raise OperatorError(f"{uri!r} is no gs:// URI")
+        try:
+            listed = self._client.list_blobs(
+                found[1], prefix=found[2] or None, versions=versions, **_ONE_PAGE
+            )
+            page = next(listed.pages, ())
+            times = [blob.updated for blob in page]
+        except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException) as error:
+            text = getattr(error, "message", error)
+            raise OperatorError(f"gs://{found[1]} cannot be listed: {text}") from None
+        written = [each for each in times if each]
+        return Listing(len(times), bool(listed.next_page_token), max(written, default=None))
+
+
+class CheckpointLook:
+    """Looks for the newest checkpoints of jobs, until a look fails or the time is over."""
+
+    def __init__(self, project: str, seconds: float) -> None:
+        self._project, self._ends = project, time.monotonic() + seconds
+        self._objects: Objects | None = None
+        self._failed = False
+
+    def newest(self, job: Any) -> Listing | None:
+        """The job's checkpoints; None if it has no output directory, or nobody could look."""
+        # Each trial of a tuning job has a folder of its own, and there may be hundreds.
+        spec = getattr(job, "job_spec", None)
+        output = str(spec.base_output_directory.output_uri_prefix) if spec else ""
+        if self._failed or not output or time.monotonic() > self._ends:
+            return None
+        try:
+            objects = self._objects = self._objects or Objects(self._project)
+            return objects.listing(f"{output.rstrip('/')}/{CHECKPOINTS}")
+        except OperatorError:
+            self._failed = True  # what cannot be read once is not asked for again
+            return None

@@ -1,0 +1,153 @@
+"""What the jobs of a plan are doing now, read within a bound of time, for a review."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.catalog import costs
+from vertex_training.errors import CommandError, OperatorError
+from vertex_training_cli.engine.plan import (
+    JOBS,
+    CheckpointObservation,
+    JobObservation,
+    Observations,
+    Plan,
+)
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.jobs import trials, view
+from vertex_training_cli.jobs.objects import CheckpointLook
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.logs import JobLogs
+    from vertex_training_cli.jobs.service import Jobs
+
+#: Seconds for all jobs together, however slowly the service answers.
+BOUND: Final = 20.0
+#: Connections at one time.
+THREADS: Final = 8
+#: Most characters of a log line that are kept.
+LINE_LENGTH: Final = 160
+#: Order of reading, where time may not suffice for all: what a change ends comes first.
+ORDER: Final = ("delete", "delete-replaced", "replace", "update", "same")
+
+
+def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOUND) -> Observations:
+    """The jobs that the state has, as they are. Raises nothing: what is missing has a reason."""
+    names = _names(plan)
+    if names and offline:
+        return Observations(not_observed="the preview was made offline")
+    return observe_by_name(ref, names, bound=bound)
+
+
+def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
+    """The jobs with these resource names, as they are. Raises nothing, as ``observe_jobs``."""
+    found: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
+    waiting: SimpleQueue[str] = SimpleQueue()
+    for name in names:
+        waiting.put(name)
+    look = CheckpointLook(ref.project, bound / 2)
+    for _ in range(min(THREADS, len(names))):
+        arguments = (ref, waiting, found, look)
+        threading.Thread(target=_observe, args=arguments, daemon=True).start()
+    return _collect(found, names, time.monotonic() + bound)
+
+
+def _names(plan: Plan) -> list[str]:
+    """Resource names of the plan's jobs that exist."""
+    steps = [step for step in plan.steps if step.type in JOBS and step.old and step.old.id]
+    steps.sort(key=lambda step: ORDER.index(step.op) if step.op in ORDER else len(ORDER))
+    return list(dict.fromkeys(step.old.id for step in steps if step.old))
+
+
+def _collect(
+    found: SimpleQueue[tuple[str, JobObservation] | str], names: Sequence[str], deadline: float
+) -> Observations:
+    jobs: dict[str, JobObservation] = {}
+    reason = ""
+    for _ in names:
+        try:
+            answer = found.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            reason = reason or "no answer in time"
+            break
+        if isinstance(answer, str):
+            reason = answer
+        else:
+            jobs[answer[0]] = answer[1]
+    return Observations(jobs, reason if len(jobs) < len(names) else "")
+
+
+def _observe(
+    ref: StackRef, waiting: SimpleQueue[str], found: SimpleQueue[Any], look: CheckpointLook
+) -> None:
+    """Read jobs until none waits."""
+    try:
+        ref.connect_clients()
+        from vertex_training.customjob.google import logs
+        from vertex_training_cli.jobs.service import Jobs
+
+        jobs, lines = Jobs(ref), logs.connect(ref.project)
+    except (CommandError, OperatorError) as error:
+        while _next(waiting):
+            found.put(str(error))
+        return
+    while name := _next(waiting):
+        try:
+            found.put((name, _observation(jobs, lines, look, name)))
+        except (CommandError, OperatorError) as error:
+            found.put(str(error))
+
+
+def _next(waiting: SimpleQueue[str]) -> str:
+    try:
+        return waiting.get_nowait()
+    except Empty:
+        return ""
+
+
+def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) -> JobObservation:
+    job = jobs.get_if_exists(name)
+    if job is None:
+        return JobObservation("RECORD_DELETED")
+    began: Any = job.start_time
+    ended: Any = job.end_time or datetime.now(UTC)
+    seconds = (ended - began).total_seconds() if began else 0.0
+    hourly = costs.of_job(view.message(job), jobs.ref.region).hourly
+    return JobObservation(
+        state=view.state(job),
+        seconds=seconds,
+        cost=None if hourly is None else hourly * seconds / 3600,
+        last_line="" if view.has_ended(job) else _last_words(lines, job),
+        checkpoint=_checkpoint(look, job) if began and not view.has_ended(job) else None,
+    )
+
+
+def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
+    found = look.newest(job)
+    if found is None:
+        return None
+    newest = found.newest
+    age = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest else None
+    return CheckpointObservation(age, at_most=found.more)
+
+
+def _last_words(lines: JobLogs, job: Any) -> str:
+    """The last line of a job's log; of a tuning job, how far its trials are."""
+    if view.is_tuning(job):
+        return f"trials: {trials.summary(view.message(job))}"
+    return _last_line(lines, view.job_id(job))
+
+
+def _last_line(lines: JobLogs, job_id: str) -> str:
+    """The last line of its log; empty if it has none, or nobody may read it."""
+    try:
+        found = lines.tail(job_id, 1)
+    except OperatorError:
+        return ""
+    return str(redact(found[-1].text))[:LINE_LENGTH] if found else ""

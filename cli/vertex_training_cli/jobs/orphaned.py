@@ -1,0 +1,49 @@
+"""Orphaned jobs: jobs of a stack that have not ended, and that its state does not have.
+
+A provider that is killed after it has sent a request leaves no note in the state. The next ``up``
+finds the job by its request. If the job was removed from the stack or renamed in between, nothing
+asks for that request again, and the job runs to its end. ``vt up`` and ``vt drift`` report it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from vertex_training.customjob.protocol.ports import CANCELLING
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs import view
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+
+def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[AnyJob]:
+    """The orphaned jobs, newest first. ``known`` are the ids of the resources in the state.
+
+    Raises:
+        CommandError: the local cloud does not run.
+        OperatorError: jobs cannot be listed.
+    """
+    stack.connect_clients()
+    from vertex_training_cli.jobs.service import Jobs  # loads Google's client
+
+    jobs = Jobs(stack)
+    listed = [job for job in jobs.list(live_only=True) if job.name not in known]
+    # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
+    found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
+    return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]
+
+
+def title(job: AnyJob) -> str:
+    """Its name in the stack, with its run."""
+    return f"{view.title(job)} (run {view.run(job)})"
+
+
+def advice(job: AnyJob, stack: str) -> str:
+    """Where it comes from, and what can be done about it."""
+    return (
+        "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
+        f"`vt jobs cancel {view.job_id(job)} --stack {stack}`; to keep it: declare it as it was, "
+        "and `up` takes it over."
+    )

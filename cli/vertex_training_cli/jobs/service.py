@@ -1,0 +1,154 @@
+"""The jobs and tuning jobs in a stack's project and region, through the official client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.customjob.google.job_service import client, read
+from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, JobKind, kind_of_name
+from vertex_training.customjob.protocol.ports import (
+    FORMER_REQUEST_ID_LABEL,
+    FORMER_STACK_LABEL,
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    STACK_LABEL,
+    TERMINAL,
+    own_labels,
+)
+from vertex_training.errors import CommandError, OperatorError, did_you_mean
+from vertex_training_cli.engine.stacks import StackRef
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+#: How the API begins the names of states.
+PREFIX: Final = "JOB_STATE_"
+_COLLECTIONS: Final = "|".join(kind.collection for kind in KINDS)
+_NAME: Final = re.compile(rf"projects/[^/]+/locations/[^/]+/(?:{_COLLECTIONS})/[0-9]+\Z")
+
+
+class Jobs:
+    """Reads and cancels jobs. Every method raises OperatorError if the service refuses."""
+
+    def __init__(self, ref: StackRef) -> None:
+        self.ref = ref
+        self._client = client(ref.project, ref.region)
+
+    def list(
+        self,
+        *,
+        all_stacks: bool = False,
+        live_only: bool = False,
+        states: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+    ) -> list[AnyJob]:
+        """Jobs and tuning jobs, newest first: the stack's own, or all of its project and region.
+
+        With ``live_only``, the service leaves out the jobs that have ended: there may be thousands.
+        """
+        terms = [f"labels.{key}={value}" for key, value in (labels or {}).items()]
+        if live_only:
+            terms += [f'state!="{state}"' for state in sorted(TERMINAL)]
+        if len(states) == 1:
+            terms.append(f'state="{PREFIX}{states[0]}"')
+        list_ = self._all if all_stacks else self._own
+        found = [job for kind in KINDS for job in list_(terms, kind)]
+        if states:  # several: the service documents no filter for either of two states
+            wanted = {PREFIX + state for state in states}
+            found = [job for job in found if job.state.name in wanted]
+        return sorted(found, key=_created, reverse=True)
+
+    def find(self, wanted: str) -> AnyJob:
+        """A job by its id, its resource name, or its name in the stack (the newest submission).
+
+        Raises:
+            CommandError: there is none.
+        """
+        if wanted.startswith("projects/"):
+            return self.get(wanted)
+        if wanted.isdecimal():
+            names = [f"{self.ref.parent}/{kind.collection}/{wanted}" for kind in KINDS]
+            found = (self.get_if_exists(name) for name in names)
+            return next((job for job in found if job is not None), None) or self.get(names[0])
+        own, name = self.list(), self.ref.first_key_of_job(wanted)
+        for job in own:
+            if labels_of(job).get(JOB_LABEL) == name:
+                # Lists leave out the trials of a tuning job.
+                return job if kind_of(job) is CUSTOM_JOB else self.get(job.name)
+        known = {labels_of(job).get(JOB_LABEL, "") for job in own}
+        hint = did_you_mean(wanted, known) or "`vt jobs list --all` shows those of others"
+        raise CommandError(f"stack {self.ref.stack} has submitted no job {wanted!r}.", hint)
+
+    def get(self, name: str) -> AnyJob:
+        """The job of this resource name.
+
+        Raises:
+            CommandError: there is none.
+        """
+        hint = "`vt jobs list --all` shows those there are."
+        if not _NAME.match(name):
+            raise CommandError(f"{name!r} is no name of a job.", hint)
+        job = self.get_if_exists(name)
+        if job is None:
+            raise CommandError(f"there is no job {name}.", hint)
+        return job
+
+    def get_if_exists(self, name: str) -> AnyJob | None:
+        """The job of this resource name, or None if there is no record of it."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            return read(self._method("get", kind_of_name(name)), name=name)
+        except NotFound:
+            return None
+
+    def cancel(self, job: AnyJob) -> None:
+        """Request cancellation. A job that has ended meanwhile is left as it is."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        try:
+            read(self._method("cancel", kind_of(job)), name=job.name)
+        except (FailedPrecondition, NotFound):
+            return  # it ended, or its record was deleted: nothing runs
+
+    def _method(self, verb: str, kind: JobKind | None) -> Callable[..., Any]:
+        """The client's method, like ``get_custom_job``."""
+        return getattr(self._client, f"{verb}_{(kind or CUSTOM_JOB).argument}")
+
+    def _own(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
+        """Jobs that this stack submitted; the first releases labelled them without a prefix."""
+        stack = self.ref.stack
+        in_stack = f"labels.{kind.sent_label(STACK_LABEL)}={stack}"
+        own = self._all([*terms, in_stack, f"labels.{kind.sent_label(REQUEST_ID_LABEL)}:*"], kind)
+        if kind is not CUSTOM_JOB:
+            return own
+        in_stack = f"labels.{FORMER_STACK_LABEL}={stack}"
+        former = self._all([*terms, in_stack, f"labels.{FORMER_REQUEST_ID_LABEL}:*"], kind)
+        return own + [job for job in former if REQUEST_ID_LABEL not in job.labels]
+
+    def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+
+        request = {"parent": self.ref.parent, "filter": " AND ".join(terms)}
+        try:
+            return list(read(getattr(self._client, f"list_{kind.argument}s"), request=request))
+        except NotFound as error:
+            raise OperatorError(f"Vertex AI: {error.message}") from None
+        except (GoogleAPICallError, RetryError) as error:  # on a page after the first
+            raise OperatorError(f"Vertex AI ended in the middle of the list: {error}") from None
+
+
+def kind_of(job: AnyJob) -> JobKind:
+    """The kind of a message of the client."""
+    return next(kind for kind in KINDS if kind.message == type(job).__name__)
+
+
+def labels_of(job: AnyJob) -> dict[str, str]:
+    """What the program said of a job, by the names that labels of CustomJobs have."""
+    return own_labels(kind_of(job).labels_of(job.labels))
+
+
+def _created(job: AnyJob) -> tuple[int, str]:
+    return type(job).pb(job).create_time.ToNanoseconds(), job.name

@@ -1,0 +1,151 @@
+"""Jobs as rows for people and plain data for programs. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.customjob.google import console
+from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.protocol.ports import JOB_LABEL, RUN_LABEL, TERMINAL
+from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.jobs import trials
+from vertex_training_cli.jobs.service import kind_of, labels_of
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+#: Columns of ``vt jobs list``, and keys of a row of its JSON.
+COLUMNS: Final = ("job", "run", "state", "created", "duration", "id")
+
+
+def job_id(job: AnyJob) -> str:
+    """The number at the end of its name."""
+    return job.name.rpartition("/")[2]
+
+
+def is_tuning(job: AnyJob) -> bool:
+    """Whether it is a tuning job, which has trials."""
+    return kind_of(job) is not CUSTOM_JOB
+
+
+def spec_of(job: Any) -> Any:
+    """The CustomJobSpec of a job, or of each trial of a tuning job."""
+    return job.trial_job_spec if is_tuning(job) else job.job_spec
+
+
+def title(job: AnyJob) -> str:
+    """Its name in the stack, else its display name."""
+    return labels_of(job).get(JOB_LABEL, "") or redact(job.display_name)
+
+
+def run(job: AnyJob) -> str:
+    """Its run, empty for the jobs of others."""
+    return labels_of(job).get(RUN_LABEL, "")
+
+
+def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
+    """Each job's run by its resource name; the submissions of one run are counted: ``1 #2``.
+
+    A run has several when its file was changed, or it was cancelled and asked for again.
+    """
+    found, counts = dict[str, str](), Counter[tuple[str, str]]()
+    for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
+        key = title(job), run(job)
+        counts[key] += 1
+        more = counts[key] > 1 and run(job)
+        found[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
+    return found
+
+
+def state(job: AnyJob) -> str:
+    """Its state without the API's prefix: ``RUNNING``."""
+    return job.state.name.removeprefix("JOB_STATE_")
+
+
+def has_ended(job: AnyJob) -> bool:
+    """Whether its state is final."""
+    return job.state.name in TERMINAL
+
+
+def row(job: AnyJob, now: datetime) -> dict[str, str]:
+    """One line of the list."""
+    return {
+        "job": title(job),
+        "run": run(job),
+        "state": state(job),
+        "created": _time(job.create_time),
+        "duration": _duration(job, now),
+        "id": job_id(job),
+    }
+
+
+def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
+    """One job of the list for scripts: the row, and what does not fit into one."""
+    data = {**row(job, now), "name": job.name, "displayName": job.display_name}
+    data["section"] = kind_of(job).section
+    return redact({**data, "labels": dict(job.labels), "error": job.error.message})
+
+
+def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
+    """The rows of ``vt jobs show``, the most important first."""
+    console_url, logs_url = console.of_job(project, region, job_id(job), kind_of(job))
+    spec = spec_of(job)
+    rows = [
+        ("state", state(job)),
+        ("error", job.error.message),
+        ("run", run(job)),
+        ("name", job.name),
+        ("created", _time(job.create_time)),
+        ("started", _time(job.start_time)),
+        ("ended", _time(job.end_time)),
+        ("duration", _duration(job, now)),
+        ("trials", trials.summary(message(job)) if is_tuning(job) else ""),
+        *(("worker pool", _pool(pool)) for pool in spec.worker_pool_specs),
+        ("account", spec.service_account),
+        ("artifacts", spec.base_output_directory.output_uri_prefix),
+        ("labels", " ".join(f"{key}={value}" for key, value in sorted(job.labels.items()))),
+        ("console", console_url),
+        ("logs", logs_url),
+    ]
+    return [(key, redact(value)) for key, value in rows if value]
+
+
+def message(job: AnyJob) -> dict[str, Any]:
+    """The whole message as REST writes it, with what looks like a secret redacted."""
+    from google.protobuf.json_format import MessageToDict
+
+    return redact(MessageToDict(type(job).pb(job)))
+
+
+def replicas(job: AnyJob) -> list[str]:
+    """Names of its replicas, as its logs have them: ``workerpool0-0``."""
+    pools: Sequence[Any] = spec_of(job).worker_pool_specs
+    return [
+        f"workerpool{number}-{replica}"
+        for number, pool in enumerate(pools)
+        for replica in range(pool.replica_count)
+    ]
+
+
+def _pool(pool: Any) -> str:
+    machine = pool.machine_spec
+    text = f"{pool.replica_count} x {machine.machine_type}"
+    if machine.accelerator_count:
+        text += f" with {machine.accelerator_count} x {machine.accelerator_type.name}"
+    return text
+
+
+def _time(value: Any) -> str:
+    """A field that proto-plus gives as a datetime, or None if it is not set."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if value else ""
+
+
+def _duration(job: AnyJob, now: datetime) -> str:
+    """How long its code has run; empty before it does."""
+    began: Any = job.start_time
+    ended_at: Any = job.end_time or now
+    return format_duration((ended_at - began).total_seconds()) if began else ""

@@ -1,0 +1,76 @@
+"""``vt jobs wait``: waits for jobs as the program does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vertex_training.customjob.google import job_service, logs
+from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
+from vertex_training.errors import OperatorError, WaitDeadlineError
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.service import Jobs, kind_of
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob, VertexJobs
+
+
+@dataclass(frozen=True)
+class WaitResult:
+    """The result of a wait. ``messages`` are about the jobs that did not get there."""
+
+    messages: tuple[str, ...]
+    failed: bool
+    """Whether a job ended otherwise, or could not be read. If not, the deadline passed."""
+
+
+def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
+    """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
+    ref = jobs.ref
+
+    def service(job: AnyJob) -> VertexJobs:
+        return job_service.connect(ref.project, ref.region, kind_of(job))
+
+    def tail(name: str, count: int) -> list[str]:
+        found = logs.connect(ref.project)
+        ids = service(jobs.get(name)).log_ids(name)
+        return [line.text for each in ids for line in found.tail(each, count)]
+
+    async def one(job: AnyJob, log: Callable[[str], None]) -> OperatorError | None:
+        number = view.run(job)  # another's job may have any text there
+        run = int(number) if number.isdecimal() else 1
+        try:
+            await wait_for_job(
+                Wait(view.title(job), run, goal, deadline),
+                job.name,
+                WaitPorts(service(job).get, tail, log),
+            )
+        except OperatorError as error:
+            return error
+        return None
+
+    async def all_(log: Callable[[str], None]) -> list[OperatorError | None]:
+        return await asyncio.gather(*(one(job, log) for job in chosen))
+
+    with _progress() as log:
+        errors = [error for error in asyncio.run(all_(log)) if error]
+    failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
+    return WaitResult(tuple(str(error) for error in errors), failed)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Lines on stderr, on a terminal above a line that moves: something is going on."""
+    from rich.console import Console
+
+    out = Console(stderr=True, highlight=False)
+    if not out.is_terminal:
+        yield lambda text: print_line(f"vt: {text}")
+        return
+    with out.status("waiting; Ctrl-C ends the waiting, not the job"):
+        yield lambda text: out.print(redact(text), markup=False)

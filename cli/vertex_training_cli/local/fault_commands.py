@@ -1,0 +1,135 @@
+"""``vt local fault …``: arguments, messages and exit codes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+from vertex_training_cli.local.commands import plain_errors, report
+
+fault = typer.Typer(
+    help="Let something go wrong on purpose: lost answers, refusals, stock-outs, preemptions.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_ADD: Final = """Add a fault; prints its id.
+
+SERVICE is jobs (Vertex AI) or storage (Cloud Storage). KIND, on both:
+
+error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half an
+answer), hold (until `vt local fault release`).
+
+On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
+stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the last
+two take --replica, and happen once a job has run for --seconds.
+"""
+
+_Replica = Annotated[
+    str, typer.Option(help="Of kill (default: workerpool0-0) and preempt (default: all).")
+]
+
+
+@fault.command(help=_ADD)
+def add(
+    service: Annotated[str, typer.Argument(metavar="SERVICE")],
+    kind: Annotated[str, typer.Argument(metavar="KIND")],
+    method: Annotated[
+        str, typer.Option(help="Only this method: CreateCustomJob, objects.insert, objects.*")
+    ] = "*",
+    match: Annotated[
+        str,
+        typer.Option(
+            help="Only where a job's name, label, id, list filter or BUCKET/OBJECT has it."
+        ),
+    ] = "",
+    when: Annotated[str, typer.Option(help="before or after the call has had its effect.")] = (
+        "before"
+    ),
+    code: Annotated[str, typer.Option(help="Of an error: UNAVAILABLE on jobs, 503 on storage.")] = (
+        ""
+    ),
+    seconds: Annotated[float | None, typer.Option(help="How long, for kinds that last.")] = None,
+    replica: _Replica = "",
+    nth: Annotated[int, typer.Option(help="Begin with the nth call that fits.")] = 1,
+    times: Annotated[
+        int | None, typer.Option(help="How often; 0: until cleared. Default: depends on KIND.")
+    ] = None,
+    probability: Annotated[float, typer.Option(help="Chance that it happens to a call.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same choices.")] = 0,
+) -> None:
+    """See `_ADD`."""
+    from localgcp.faults.control import inject
+    from localgcp.faults.model import Fault
+    from localgcp.home import Home
+
+    with plain_errors():
+        wanted = Fault.parse(
+            service=service, kind=kind, method=method, match=match, when=when, code=code,
+            seconds=seconds, replica=replica, nth=nth, times=times,
+            probability=probability, seed=seed,
+        )  # fmt: skip
+        print(inject(Home.find(), wanted))
+
+
+@fault.command(name="list")
+def show(
+    json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the faults, how often each happened, and the calls they hold."""
+    import json
+
+    from localgcp.faults.table import FaultTable
+    from localgcp.home import Home
+    from vertex_training_cli.console import console, table
+
+    with plain_errors():
+        entries = FaultTable(Home.find().faults).entries()
+    if json_:
+        print(json.dumps([entry.as_json() for entry in entries], indent=2))
+        return
+    if not entries:
+        report("no faults")
+        return
+    rows = [
+        (str(entry.id), entry.fault.describe(), entry.uses, ", ".join(entry.held))
+        for entry in entries
+    ]
+    console().print(table("ID", "FAULT", "HAPPENED", "HOLDS NOW", rows=rows))
+
+
+@fault.command()
+def clear(
+    fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
+) -> None:
+    """Remove one fault, or all. A call that one holds ends without having gone on."""
+    from localgcp.faults.control import clear as clear_faults
+    from localgcp.home import Home
+
+    with plain_errors():
+        report(f"{clear_faults(Home.find(), fault_id)} cleared")
+
+
+@fault.command()
+def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
+    """Let the calls go on that a fault holds. It holds no further ones."""
+    from localgcp.faults.table import FaultTable
+    from localgcp.home import Home
+
+    with plain_errors():
+        for call in FaultTable(Home.find().faults).release(fault_id):
+            report(f"released {call}")
+
+
+@fault.command()
+def wait(
+    fault_id: Annotated[int, typer.Argument(metavar="ID")],
+    timeout: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+) -> None:
+    """Wait until a fault holds a call, and print that call. Exit code 1 if none came in time."""
+    from localgcp.faults.table import FaultTable
+    from localgcp.home import Home
+
+    with plain_errors():
+        print(FaultTable(Home.find().faults).wait_held(fault_id, timeout))

@@ -1,0 +1,278 @@
+"""Jobs of a local stack as images, where this machine builds and runs them.
+
+A job file ``NAME-image.yaml`` beside ``NAME.yaml`` is the same job as an image. A stack of its own
+runs it: its file is written from the one of the stack that runs packages, and git ignores it. So no
+tracked file gets a digest that only this machine has, and every command about the stack sees what
+runs (docs/adr/0036-a-rehearsal-in-images-is-a-stack-of-its-own.md).
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from localgcp import lifecycle
+from localgcp.containers import host
+from localgcp.containers import registry as registry_program
+from localgcp.containers.requests import REPOSITORY
+from localgcp.environment import installer_environment
+from localgcp.home import Home
+from localgcp.inventory.store import Store
+from localgcp.runner.executors import uv
+from vertex_training import stack as stacks_of_program
+from vertex_training.errors import CommandError, ImageBuildError
+from vertex_training.images import identity, pins
+from vertex_training.settings import stack_files
+from vertex_training.settings.model import Settings
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import building, connection, engines, registry
+from vertex_training_cli.images.engines.engine import Engine
+from vertex_training_cli.images.progress import progress
+
+#: Ends the name of the stack, and of a job file.
+SUFFIX: Final = "-image"
+MARK: Final = "# Written by `vt local up --images` from Pulumi."
+#: Seconds for one image; the first build loads what it consists of.
+BUILD_SECONDS: Final = 3600.0
+_NAMESPACE: Final = stacks_of_program.SCHEMA.namespace
+_IMAGE: Final = re.compile(r"\$\{images\.([a-z0-9-]{1,63})\}")
+#: How a Dockerfile asks uv for PyTorch's own index.
+_TORCH_INDEX: Final = "--torch-backend"
+_INSTALL: Final = "`make containers` installs what is missing, or says what to install"
+_PROBE_SECONDS: Final = 15.0
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageForm:
+    """A stack whose jobs run as images."""
+
+    stack: str
+    jobs: tuple[str, ...]
+    images: Mapping[str, str]
+    """Image -> its context."""
+    config: Mapping[str, Any]
+    """Of the stack file, without digests."""
+
+    def text(self, source: str, pinned: Mapping[str, Mapping[str, str]], *, with_jobs: bool) -> str:
+        """The stack file; ``pinned`` are digests by image."""
+        config = copy.deepcopy(dict(self.config))
+        for name, keys in pinned.items():
+            config[f"{_NAMESPACE}:images"][name] |= keys
+        if not with_jobs:
+            del config[f"{_NAMESPACE}:jobs"]
+        head = f"{MARK}{source}.yaml, anew each time: edit that one.\n"
+        return head + yaml.safe_dump({"config": config}, sort_keys=False, allow_unicode=True)
+
+
+def choose(home: Home, stack: str, bring_up: Callable[[str], int], report: Report) -> str:
+    """The stack to bring up: the one that runs images, or ``stack``; says which, and why.
+
+    ``bring_up`` takes the name of a stack, and returns the exit code of ``pulumi up``.
+
+    Raises:
+        CommandError: the stack file is none, or the stack that runs images cannot be brought up.
+        ConfigError: a context cannot be read.
+    """
+    ref = stacks.find(stack, home.repo)
+    form = find_form(ref.root, ref.stack) if ref.is_local else None
+    if form is None:
+        return stack
+    jobs = ", ".join(form.jobs)
+    reason = _missing(home) or _build(home, ref, form, bring_up, report)
+    if reason:
+        report(f"{jobs} as a package: {reason}")
+        return stack
+    report(f"{jobs} as an image: stack {form.stack} (`make local NO_IMAGE=1`: as a package)")
+    return form.stack
+
+
+def find_form(root: Path, stack: str) -> ImageForm | None:
+    """The stack with images that a stack file gives; None if none of its jobs has such a form.
+
+    Raises:
+        CommandError: there is no such stack file.
+    """
+    config = copy.deepcopy(stacks.read_stack_file(root, stack).get("config") or {})
+    jobs, packages = (config.get(f"{_NAMESPACE}:{key}") for key in ("jobs", "packages"))
+    if not isinstance(jobs, dict) or not isinstance(packages, dict):
+        return None
+    images, changed = dict[str, str](), list[str]()
+    for name, entry in jobs.items():
+        file, found = _image_file(root, entry, packages)
+        if found:
+            entry["file"], images = file, images | found
+            changed.append(str(name))
+    if not changed:
+        return None
+    given = config.get(f"{_NAMESPACE}:images") or {}
+    config[f"{_NAMESPACE}:images"] = given | {n: {"context": c} for n, c in images.items()}
+    for name in images:
+        if not any(f"${{packages.{name}}}" in _read(root, each) for each in jobs.values()):
+            del packages[name]
+    return ImageForm(f"{stack}{SUFFIX}", tuple(changed), images, config)
+
+
+def _image_file(root: Path, entry: Any, packages: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The job file that runs images in place of an entry's packages, and their contexts."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
+        return "", {}
+    file = Path(entry["file"])
+    other = file.with_name(f"{file.stem}{SUFFIX}{file.suffix}").as_posix()
+    names = set(_IMAGE.findall(_read(root, {"file": other})))
+    contexts = {name: _context(root, packages.get(name)) for name in names}
+    return other, contexts if all(contexts.values()) else {}
+
+
+def _context(root: Path, package: Any) -> str:
+    """The folder of a package if it has a Dockerfile, else empty."""
+    path = package.get("path") if isinstance(package, dict) else None
+    return path if isinstance(path, str) and (root / path / "Dockerfile").is_file() else ""
+
+
+def _read(root: Path, entry: Any) -> str:
+    file = root / str(entry.get("file")) if isinstance(entry, dict) else root
+    return file.read_text("utf-8", errors="replace") if file.is_file() else ""
+
+
+def _missing(home: Home) -> str:
+    """What this machine lacks; empty if it builds, keeps and runs images."""
+    if sys.platform != "linux":
+        return "containers have the network of this machine on Linux alone"
+    if registry_program.find_program() is None:
+        return f"there is no container registry ({_INSTALL})"
+    try:
+        engines.choose(None, "", "", is_local=True)
+    except CommandError:
+        return f"no engine builds images here ({_INSTALL})"
+    return "" if host.find_engine(home) else f"nothing runs containers here ({_INSTALL})"
+
+
+def _build(
+    home: Home, ref: StackRef, form: ImageForm, bring_up: Callable[[str], int], report: Report
+) -> str:
+    """Build what is not built, and write the stack file; returns why that was not possible."""
+    file = ref.root / f"Pulumi.{form.stack}.yaml"
+    write, is_new = partial(_write, file, ref.stack, form), not file.exists()
+    known = _pinned(ref.root, form)
+    connection.connect(ref, report, start=True)
+    lifecycle.start(home, report)
+    write(known, with_jobs=known.keys() == form.images.keys())
+    settings = _settings(ref.root, form.stack)
+    waiting = [name for name in form.images if not _is_built(settings, name, ref.root)]
+    for name in waiting:
+        if reason := _obstacle(ref.root / form.images[name]):
+            if is_new:
+                file.unlink()
+            return reason
+    if waiting and not _has_repository(home, settings):
+        report(f"the repository of stack {form.stack} comes first, then the image, then the job")
+        write({}, with_jobs=False)
+        if code := bring_up(form.stack):
+            raise CommandError(f"stack {form.stack}: pulumi up ended with exit code {code}.")
+    try:
+        pinned = dict(_pins(settings, form, ref))
+    except ImageBuildError as failed:
+        for line in failed.last_lines:
+            report(f"  | {line}")
+        return str(failed)
+    write(pinned, with_jobs=True)
+    return ""
+
+
+def _pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[tuple[str, Any]]:
+    def engine() -> Engine:
+        return engines.choose(None, ref.project, ref.region, is_local=True)
+
+    with progress(with_log=False) as lines:
+        options = building.BuildOptions(engine, BUILD_SECONDS, lines.report, lines.write_log)
+        for name in form.images:
+            result = building.build_image(settings, name, ref.root, options)
+            yield name, {"digest": result.digest, "builtFrom": result.tag}
+
+
+def _is_built(settings: Settings, name: str, root: Path) -> bool:
+    """Whether the registry has the image of the context as it is."""
+    source = pins.source_of(settings.images[name])
+    assert source is not None  # each has a context
+    at, path = registry.registry_of(settings.names.image(name))
+    return at.digest_of(path, identity.tag_of(source, root)) is not None
+
+
+def _has_repository(home: Home, settings: Settings) -> bool:
+    wanted = settings.names.image("x").split("/")[1:3]
+    found = Store(home.database).list(REPOSITORY)
+    return any([each.project, each.inputs.get("repositoryId")] == wanted for each in found)
+
+
+def _obstacle(context: Path) -> str:
+    """What a Dockerfile needs and this machine does not reach, asked with a short bound."""
+    text = (context / "Dockerfile").read_text("utf-8", errors="replace")
+    if _TORCH_INDEX not in text or _reaches_cpu_wheels():
+        return ""
+    return "PyTorch's index of CPU wheels, of which the image is built, cannot be reached"
+
+
+def _reaches_cpu_wheels() -> bool:
+    command = [uv(), "pip", "compile", "--quiet", "--no-deps", "--torch-backend", "cpu", "-"]
+    bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
+    env = {**installer_environment(), **bound}
+    try:
+        done = subprocess.run(
+            command, input=b"torch", env=env, capture_output=True, timeout=_PROBE_SECONDS,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _settings(root: Path, stack: str) -> Settings:
+    raw = stack_files.read_raw(stacks_of_program.SCHEMA, root, stack)
+    return stacks_of_program.read_settings(raw, root)
+
+
+def _pinned(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:
+    """Digests in the file that an earlier run wrote.
+
+    Raises:
+        CommandError: a file of this name was written by somebody else.
+    """
+    file = root / f"Pulumi.{form.stack}.yaml"
+    if not file.exists():
+        return {}
+    if not file.read_text("utf-8", errors="replace").startswith(MARK):
+        text = f"{file.name} was not written by this command: it would be overwritten."
+        raise CommandError(text, f"rename it, or `vt local up --stack {form.stack}`")
+    try:
+        images = stacks.read_stack_file(root, form.stack)["config"][f"{_NAMESPACE}:images"]
+        return {
+            name: {key: images[name][key] for key in ("digest", "builtFrom")}
+            for name in form.images
+        }
+    except (CommandError, LookupError, TypeError):
+        return {}
+
+
+def _write(
+    file: Path, source: str, form: ImageForm, pinned: Mapping[str, Any], *, with_jobs: bool
+) -> None:
+    """Replace the stack file in one step."""
+    text = form.text(source, pinned, with_jobs=with_jobs)
+    if file.exists() and file.read_text("utf-8", errors="replace") == text:
+        return
+    part = file.with_name(f".{file.name}.partial")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, file)

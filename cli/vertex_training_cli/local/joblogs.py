@@ -1,0 +1,162 @@
+"""``vt local logs``: find a job the way people name it, and print or follow a replica's log.
+
+The log of a tuning job is that of its trials, each in turn or one of them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import Home
+from localgcp.runner.joblog import log_path
+from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
+from localgcp.vertex.records import JobRecord, JobTable
+from vertex_training.errors import LocalCloudError
+from vertex_training_cli.console import plain_lines
+from vertex_training_cli.engine.stack_state import job_ids_named
+
+_POLL_SECONDS: Final = 0.2
+#: How a trial is named after its tuning job.
+_TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTALL)
+
+
+def find_job(
+    jobs: Sequence[JobRecord],
+    wanted: str | None,
+    in_stack: Collection[str],
+    unnamed: Collection[str] = (),
+) -> JobRecord:
+    """The newest job with this id, name or display name, or with an id of ``in_stack``.
+
+    ``jobs`` are newest first; ``wanted`` None takes the first. Raises LocalCloudError if there is
+    none, which names all but those with ids of ``unnamed``.
+    """
+    for job in jobs:
+        names = (job.job_id, job.name, job.display_name)
+        if wanted is None or wanted in names or job.job_id in in_stack:
+            return job
+    if not jobs:
+        raise LocalCloudError(
+            "the local cloud has no job yet.", "`vt local up` submits the stack's."
+        )
+    names = {job.display_name for job in jobs if job.job_id not in unnamed}
+    known = ", ".join(sorted(names))
+    raise LocalCloudError(f"there is no job {wanted!r}.", f"there are: {known}.")
+
+
+def show(
+    home: Home, wanted: str | None, replica: str, *, follow: bool, trial: str | None = None
+) -> None:
+    """Print the log to stdout; with ``follow`` until the job has ended.
+
+    Raises LocalCloudError if there is no such job, trial or log, or no trial was chosen to follow.
+    """
+    found, trial = _find(home, wanted, trial)
+    if not isinstance(found, TuningRecord):
+        if trial:
+            raise LocalCloudError(f"job {found.display_name} has no trials.", "leave --trial out.")
+        _show_one(home, found, replica, follow=follow)
+        return
+    jobs, every = JobTable(home.database), TuningTable(home.database).trials(found.job_id)
+    if trial is None:
+        _show_all(home, found, every, replica, follow=follow)
+        return
+    job = next((jobs.get(each.job_id) for each in every if str(each.number) == trial), None)
+    if job is None:
+        known = ", ".join(str(each.number) for each in every)
+        raise LocalCloudError(
+            f"tuning job {found.display_name} has no trial {trial!r}.",
+            f"there are: {known or 'none yet'}.",
+        )
+    _show_one(home, job, replica, follow=follow)
+
+
+def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[JobRecord, str | None]:
+    """The job or tuning job that is meant, and the trial if one is."""
+    if not home.database.exists():
+        return find_job([], wanted, []), None  # raises
+    jobs, table = JobTable(home.database).list(), TuningTable(home.database)
+    tunings = table.list()
+    if wanted:
+        every = sorted([*jobs, *tunings], key=lambda job: job.create_time, reverse=True)
+    else:
+        every = tunings if trial else jobs
+    trials = {each.job_id for job in tunings for each in table.trials(job.job_id)}
+    try:
+        in_stack = job_ids_named(home, wanted) if wanted else []
+        return find_job(every, wanted, in_stack, trials), trial
+    except LocalCloudError:
+        # The name in the stack may be another than the display name, which trials are named after.
+        named = _TRIAL_NAME.fullmatch(wanted or "")
+        ids = job_ids_named(home, named["tuning"]) if named else []
+        for job in tunings:
+            if named and job.job_id in ids:
+                return job, named["number"]
+        raise
+
+
+def _show_all(
+    home: Home,
+    tuning: TuningRecord,
+    trials: Sequence[TrialRecord],
+    replica: str,
+    *,
+    follow: bool,
+) -> None:
+    """The log of each trial in turn; each line names its trial."""
+    if follow:
+        going = ", ".join(str(trial.number) for trial in trials if not trial.state.over)
+        raise LocalCloudError(
+            "the logs of several trials cannot be followed at once.",
+            f"choose one with --trial: {going or 'none runs'}.",
+        )
+    empty = True
+    for trial in trials:
+        path = log_path(home, trial.job_id, replica)
+        if not path.exists():
+            continue
+        empty = False
+        for line in plain_lines(path.read_text(encoding="utf-8", errors="replace")).splitlines():
+            print(f"trial {trial.number} | {line}", flush=True)
+    if empty:
+        name = f"tuning job {tuning.display_name} ({tuning.state.word})"
+        raise LocalCloudError(f"no trial of {name} has a log of {replica}.")
+
+
+def _show_one(home: Home, job: JobRecord, replica: str, *, follow: bool) -> None:
+    table, path = JobTable(home.database), log_path(home, job.job_id, replica)
+    offset = 0
+    # A look may end in the middle of a character; the next one brings the rest.
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    while True:
+        current = table.get(job.job_id)
+        ended = current is None or current.state.terminal
+        offset = _print_from(path, offset, decoder, final=ended or not follow)
+        if ended or not follow:
+            break
+        time.sleep(_POLL_SECONDS)
+    if not path.exists():
+        written = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
+        state = current.state.word if current else "deleted"
+        raise LocalCloudError(
+            f"job {job.display_name} ({state}) has no log of {replica}"
+            + (f"; there is: {written}." if written else " yet.")
+        )
+
+
+def _print_from(path: Path, offset: int, decoder: codecs.IncrementalDecoder, *, final: bool) -> int:
+    try:
+        with path.open("rb") as log:
+            log.seek(offset)
+            data = log.read()
+    except FileNotFoundError:
+        return offset
+    sys.stdout.write(plain_lines(decoder.decode(data, final)))
+    sys.stdout.flush()
+    return offset + len(data)

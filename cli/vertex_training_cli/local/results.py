@@ -1,0 +1,82 @@
+"""What a job left in its bucket: the numbers of its metrics.json, read through the emulator."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from typing import Any, Final
+
+from localgcp.home import Home
+from localgcp.vertex.records import JobRecord
+
+#: Numbers that are shown before the others.
+FIRST: Final = ("validation_accuracy", "test_accuracy")
+
+NOTHING_THERE: Final = (
+    "nothing is there: it wrote none, or they were removed; raise `run` to run it again"
+)
+
+_TIMEOUT_SECONDS: Final = 10
+
+
+def metrics(job: JobRecord, storage_port: int) -> dict[str, float]:
+    """Numbers at the top of the job's metrics.json, ``FIRST`` first; empty if it wrote none.
+
+    Any object of that name below ``baseOutputDirectory`` counts; the one nearest to it is taken.
+    """
+    if job.output_prefix is None:
+        return {}
+    bucket, _, prefix = job.output_prefix.removeprefix("gs://").partition("/")
+    base = f"http://127.0.0.1:{storage_port}/storage/v1/b/{bucket}/o"
+    listed = _get(f"{base}?{urllib.parse.urlencode({'prefix': f'{prefix}/'})}")
+    names = [item["name"] for item in json.loads(listed).get("items", [])] if listed else []
+    found = sorted((n for n in names if n.endswith("/metrics.json")), key=lambda n: n.count("/"))
+    if not found:
+        return {}
+    body = _get(f"{base}/{urllib.parse.quote(found[0], safe='')}?alt=media")
+    return _numbers(_parsed(body)) if body else {}
+
+
+def artifacts(home: Home, job: JobRecord) -> tuple[str, str] | None:
+    """Where the job's output is: (gs:// URI, folder of the emulator), or None.
+
+    Where nothing is, the second says so. A job outlives its buckets: after ``pulumi destroy`` the
+    next ``up`` adopts it as the run it was asked for.
+    """
+    if job.output_prefix is None:
+        return None
+    folder = home.storage / job.output_prefix.removeprefix("gs://")
+    return f"{job.output_prefix}/", str(folder) if folder.is_dir() else NOTHING_THERE
+
+
+def _parsed(body: bytes) -> Any:
+    """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _numbers(data: Any) -> dict[str, float]:
+    if not isinstance(data, dict):
+        return {}
+    found = {
+        key: value
+        for key, value in data.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
+    return {key: found[key] for key in order}
+
+
+def _get(url: str) -> bytes | None:
+    """The body, or None where there is no such bucket or object."""
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return None
+        raise

@@ -1,0 +1,37 @@
+"""``vt local secret …``: arguments, messages and exit codes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vertex_training_cli.local.commands import plain_errors, report
+
+secret = typer.Typer(
+    help="Values of secrets in the local cloud.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@secret.callback()
+def _group() -> None:
+    """Keeps ``set`` a command of its own."""
+
+
+@secret.command(name="set")
+def set_value(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As in `secrets` of the stack file.")],
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack of the secret.")] = "local",
+) -> None:
+    """Give a secret its next value: typed at a prompt, or all of stdin, byte for byte.
+
+    The value is in no argument, log or state. Jobs whose account may read the secret get it from
+    Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
+    """
+    from vertex_training_cli.local import secret_values
+
+    with plain_errors():
+        number = secret_values.set_value(name, stack, report)
+        report(f"{name} has version {number}")

@@ -1,0 +1,58 @@
+"""Reads the value of a secret, and keeps it for the local cloud."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from localgcp.home import Home
+from localgcp.secretmanager import values
+from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.naming import is_local
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+
+if TYPE_CHECKING:
+    from vertex_training.settings.model import Settings
+
+
+def set_value(name: str, stack: str, report: Callable[[str], None]) -> int:
+    """Add a version to a secret of a stack; returns its number.
+
+    Raises CommandError: there is no such stack or secret, or the value is none.
+    """
+    ref = stacks.find(stack)
+    settings = stack_settings(ref)
+    if name not in settings.secrets:
+        text = f"stack {ref.stack} has no secret {name!r}."
+        raise CommandError(text, did_you_mean(name, settings.secrets))
+    project, _, secret = (
+        settings.names.secret(name).removeprefix("projects/").partition("/secrets/")
+    )
+    if not is_local(project):
+        hint = f"gcloud secrets versions add {secret} --project={project} --data-file=-"
+        raise CommandError(f"project {project} is no project of the local cloud.", hint)
+    home = Home.find()
+    home.create()
+    value = _read(name)
+    if not value or len(value) > values.MAX_BYTES:
+        raise CommandError(f"a value has 1 to {values.MAX_BYTES:,} bytes, got {len(value):,}.")
+    if value.endswith(b"\n"):
+        report("the value ends in a newline, which jobs get too (printf %s has none)")
+    return values.add_version(home.secrets, project, secret, value)
+
+
+def stack_settings(ref: StackRef) -> Settings:
+    """The settings of a stack; no package is built, and no job file is read."""
+    from vertex_training import stack
+    from vertex_training.settings import stack_files
+
+    return stack.read_settings(stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack), ref.root)
+
+
+def _read(name: str) -> bytes:
+    if sys.stdin.isatty():
+        return getpass.getpass(f"Value of {name}: ").encode()
+    return sys.stdin.buffer.read(values.MAX_BYTES + 1)

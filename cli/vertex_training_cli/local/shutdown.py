@@ -1,0 +1,72 @@
+"""``vt local down``: ends everything of the local cloud; ``--clean`` removes its files too."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from localgcp import lifecycle
+from localgcp.home import Home
+from localgcp.rpc_code import RpcCode
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import (
+    LIVE_STATES,
+    JobRecord,
+    JobState,
+    JobTable,
+    RecordTable,
+)
+from vertex_training_cli.engine import locks
+
+_CANCELLED: Final = (
+    RpcCode.CANCELLED,
+    "The job was cancelled: the local cloud was taken down.",
+)
+
+
+def down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None:
+    """Cancel all jobs, stop the server, and remove the files with ``clean``. Repeatable.
+
+    Raises LocalCloudError if the files are not ours, or pulumi is at work on them.
+    """
+    if clean:
+        _check_removable(home)  # before anything is stopped that pulumi works with
+    tables: tuple[RecordTable[Any], ...] = (TuningTable(home.database), JobTable(home.database))
+    live: list[tuple[RecordTable[Any], JobRecord]] = []
+    with _records_if_possible(report):
+        if home.database.exists():
+            live = [(t, job) for t in tables for job in t.list() if not job.state.terminal]
+        for table, job in live:
+            # The server ends a CANCELLING job as CANCELLED when it stops.
+            table.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
+    stopped = lifecycle.stop(home)
+    with _records_if_possible(report):
+        for table, job in live:
+            if table.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
+                report(f"job {job.display_name} ({job.job_id}) was cancelled")
+    report("stopped" if stopped else "nothing was running")
+    if clean and _check_removable(home) and lifecycle.remove(home):
+        report(f"removed {home.root}")
+
+
+def _check_removable(home: Home) -> bool:
+    """False if there are no files. Raises CommandError if they are not ours or in use."""
+    if not lifecycle.check_removable(home):
+        return False
+    if live := [lock for lock in locks.in_folder(home.pulumi) if lock.alive]:
+        raise live[0].refusal()
+    return True
+
+
+@contextmanager
+def _records_if_possible(report: Callable[[str], None]) -> Iterator[None]:
+    """With a full disk or a damaged file no record can be changed; the rest must end all the same.
+
+    A job left as it was is settled by the next server.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        report(f"the records of the jobs cannot be changed: {error}")

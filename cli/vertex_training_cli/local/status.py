@@ -1,0 +1,78 @@
+"""``vt local status``."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.console import Console
+
+from localgcp import lifecycle, processes
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home
+from localgcp.inventory import reservations
+from localgcp.inventory.store import Store
+from localgcp.tuning.records import TuningTable
+from localgcp.vertex.records import JobTable
+from vertex_training_cli.console import console, table
+
+
+def show(home: Home) -> bool:
+    """Print the state of the local cloud; True if its server is up and answers."""
+    out = console()
+    info = lifecycle.running(home)
+    up = info is not None and lifecycle.healthy(info)
+    if info and up:
+        out.print(f"server: running (process {info.pid}, since {info.started})")
+        out.print(f"vertex: 127.0.0.1:{info.vertex_port}")
+        out.print(f"storage: http://127.0.0.1:{info.storage_port}")
+        registry = f"127.0.0.1:{info.registry_port}" if info.registry_port else "not installed"
+        out.print(f"registry: {registry}")
+    else:
+        out.print("server: " + ("does not answer; `vt local start`" if info else "not running"))
+        for child in processes.live_children(home.children):
+            out.print(f"left behind: process {child.pid} ({child.role}); `vt local down` ends it")
+    out.print(f"files: {home.root}")
+    if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
+        out.print(f"faults: {active} active (vt local fault list)")
+    if not home.database.exists():
+        return up
+    counts = Counter(resource.type for resource in Store(home.database).list())
+    rows = [(type_, str(count)) for type_, count in sorted(counts.items())]
+    out.print(table("RESOURCES", "COUNT", rows=rows))
+    _show_reservations(home, out)
+    _show_tuning_jobs(home, out)
+    jobs = JobTable(home.database).list()
+    if jobs:
+        rows = [
+            (
+                job.display_name,
+                job.job_id,
+                job.state.word,
+                job.create_time[:19],
+                job.error_message or "",
+            )
+            for job in jobs
+        ]
+        out.print(table("JOB", "ID", "STATE", "CREATED", "ERROR", rows=rows))
+    return up
+
+
+def _show_tuning_jobs(home: Home, out: Console) -> None:
+    known = TuningTable(home.database)
+    rows: list[tuple[str, ...]] = []
+    for job in known.list():
+        over = sum(trial.state.over for trial in known.trials(job.job_id))
+        trials = f"{over}/{job.max_trials}"
+        rows.append((job.display_name, job.job_id, job.state.word, trials, job.error_message or ""))
+    if rows:
+        out.print(table("TUNING JOB", "ID", "STATE", "TRIALS", "ERROR", rows=rows))
+
+
+def _show_reservations(home: Home, out: Console) -> None:
+    store, jobs = Store(home.database), JobTable(home.database)
+    rows = [
+        (each.path, str(each.shape), f"{jobs.used(each.path)}/{each.count}")
+        for each in reservations.everywhere(store)
+    ]
+    if rows:
+        out.print(table("RESERVATION", "MACHINE", "USED", rows=rows))

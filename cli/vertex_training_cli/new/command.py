@@ -1,0 +1,150 @@
+"""The command line of ``vt new``. Exit code: 0 in order, 1 with mistakes, 2 wrong usage."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.settings.model import Settings
+    from vertex_training_cli.importing.proposal import Proposal
+    from vertex_training_cli.new.template import Choices
+
+new = typer.Typer(
+    help="New jobs from a template, shown as a diff first.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+Name = Annotated[str, typer.Argument(help="Name of the job in the stack: a-z, 0-9 and hyphens.")]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- COMMAND...]", help="With --image: its command. Else arguments of the code."
+    ),
+]
+StackName = Annotated[str, typer.Option("--stack", "-s", help="The stack that gets the job.")]
+Image = Annotated[
+    str, typer.Option("--image", help="An image, or one of the stack's images by its name.")
+]
+Package = Annotated[
+    bool, typer.Option("--package", help="Code of this checkout, for which a first file is made.")
+]
+Machine = Annotated[str, typer.Option("--machine", help="Machine type (`vt catalogue`).")]
+Accelerator = Annotated[str, typer.Option("--accelerator", help="GPU type, such as NVIDIA_L4.")]
+Count = Annotated[int, typer.Option("--accelerators", min=1, help="GPUs of a machine.")]
+Replicas = Annotated[int, typer.Option(min=1, max=1000, help="Machines.")]
+Timeout = Annotated[str, typer.Option(help="After which it is ended: 90s, 30m, 2h, 1d.")]
+Spot = Annotated[bool, typer.Option("--spot", help="On Spot machines, which may be taken away.")]
+Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
+
+
+@new.callback()
+def group() -> None:
+    """Keep `job` a command of its own, though it is the only one."""
+
+
+@new.command()
+def job(
+    name: Name,
+    command: Command = None,
+    stack: StackName = "local",
+    image: Image = "",
+    package: Package = False,
+    machine: Machine = "",
+    accelerator: Accelerator = "",
+    accelerators: Count = 1,
+    replicas: Replicas = 1,
+    timeout: Timeout = "1h",
+    spot: Spot = False,
+    write: Write = False,
+) -> None:
+    """Make a job file, a first file of code, and the entry of the stack.
+
+    What is not said is asked on a terminal. Nothing that is there is overwritten. Exit code: 0 in
+    order, 1 mistakes, 2 not made.
+    """
+    from vertex_training_cli.importing.command import offer, plain_errors
+    from vertex_training_cli.new.template import Choices
+
+    words = tuple(command or ())
+    with plain_errors("vt new"):
+        _ensure_one_kind(image, package=package)
+        seconds = _seconds(timeout)
+        root, settings = _settings(stack, name)
+        given = Choices(
+            name, image, words, machine, accelerator, accelerators, replicas, seconds, spot
+        )
+        proposal = _proposal(_asked(given, package=package), root, stack, settings)
+        offer(proposal, write=write)
+        if not write and sys.stdin.isatty() and typer.confirm("Write these files?", err=True):
+            proposal.write()
+            print_line(f"Written: {name}. Next: `vt up --stack {stack}`.")
+
+
+def _ensure_one_kind(image: str, *, package: bool) -> None:
+    from vertex_training.errors import CommandError
+
+    if image and package:
+        raise CommandError("choose one of --image and --package.")
+    if not image and not package and not sys.stdin.isatty():
+        raise CommandError("say what it runs: --image IMAGE, or --package.")
+
+
+def _seconds(text: str) -> str:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r}; write it like 30m", param_hint="--timeout")
+    return f"{int(match[1]) * _SECONDS[match[2]]}s"
+
+
+def _settings(stack: str, name: str) -> tuple[Path, Settings]:
+    """The checkout and the stack's settings; the name has to be free there."""
+    from vertex_training import stack as stacks
+    from vertex_training.errors import CheckUnavailableError, CommandError
+    from vertex_training.settings import stack_files
+    from vertex_training_cli.engine import paths
+    from vertex_training_cli.importing.imported import key_of
+
+    root = paths.root_of(Path.cwd())
+    if root is None:
+        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+    settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+    if key_of(name) != name:
+        raise CommandError(f"{name!r} is no name of a job.", f"write {key_of(name)}")
+    if name in settings.jobs:
+        raise CommandError(f"{stack} has a job {name} already.", "choose another name")
+    if (root / "jobs" / f"{name}.yaml").exists():
+        raise CommandError(f"jobs/{name}.yaml is there already.", "choose another name")
+    return root, settings
+
+
+def _asked(given: Choices, *, package: bool) -> Choices:
+    """The choices with the answers of a person, or what is usual where nobody can be asked."""
+    import dataclasses
+
+    if not sys.stdin.isatty():
+        return dataclasses.replace(given, machine=given.machine or "n1-standard-4")
+    if not given.image and not package:
+        image = typer.prompt("Image (empty: code of this checkout)", default="", err=True)
+        given = dataclasses.replace(given, image=image.strip())
+    if not given.machine:
+        machine = typer.prompt("Machine type", default="n1-standard-4", err=True)
+        given = dataclasses.replace(given, machine=machine.strip())
+    return given
+
+
+def _proposal(choices: Choices, root: Path, stack: str, settings: Settings) -> Proposal:
+    from vertex_training_cli.importing import proposal
+    from vertex_training_cli.new import template
+
+    return proposal.propose(template.source_of(choices, settings), root, root, stack, settings)

@@ -1,0 +1,119 @@
+"""Levels of policies: those of the stack file, then those of the file of ``--policy-levels``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from vertex_training import stack as stacks
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training.settings import stack_files
+from vertex_training_cli.engine.plan import Diagnostic, Plan
+
+#: Levels, as the engine calls them.
+LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
+#: Key of a policy's level among its settings.
+LEVEL: Final = "enforcementLevel"
+
+PolicyConfig = dict[str, dict[str, Any]]
+
+
+def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
+    """What policies are configured with, by name: level and settings.
+
+    Raises:
+        CommandError: ``file`` cannot be read, or is not of this form.
+    """
+    found: PolicyConfig = {name: {LEVEL: level} for name, level in _of_stack(root, stack).items()}
+    for name, given in _of_file(file).items() if file else ():
+        found[name] = {**found.get(name, {}), **given}
+    return found
+
+
+def write_config(config: PolicyConfig, file: Path) -> Path:
+    """Write the file that ``--policy-pack-config`` of the engine takes, and return it."""
+    file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    return file
+
+
+def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | None) -> list[str]:
+    """Options with which ``pulumi up`` gives the packs among its ``arguments`` their levels.
+
+    None if the arguments have a config of their own.
+
+    Raises:
+        CommandError: there is a ``file`` and no pack, or it cannot be read.
+    """
+    packs = [each for each in arguments if each.partition("=")[0] == "--policy-pack"]
+    if file and not packs:
+        raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
+    config = policy_config(root, stack, file) if packs else {}
+    if not config or any(each.startswith("--policy-pack-config") for each in arguments):
+        return []
+    folder = root / ".build" / "policies"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return pack_options(len(packs), write_config(config, folder / f"{stack}.json"))
+
+
+def pack_options(packs: int, config: Path) -> list[str]:
+    """The engine wants a config for each pack; it ignores a policy that a pack does not have."""
+    return ["--policy-pack-config", str(config)] * packs
+
+
+def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[str]:
+    """Options of the engine for packs with a config, which is written into ``folder``."""
+    found = [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
+    if not (packs and config):
+        return found
+    return [*found, *pack_options(len(packs), write_config(config, folder / "policies.json"))]
+
+
+def levels_of(config: PolicyConfig) -> dict[str, str]:
+    """The level of each policy that has one."""
+    return {name: given[LEVEL] for name, given in sorted(config.items()) if LEVEL in given}
+
+
+def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
+    """The plan with the levels of its policies, and a warning for names that no policy has."""
+    found = levels_of(config)
+    checked = plan.policies | {violation.policy for violation in plan.violations}
+    # A policy that is disabled is not among those that checked the plan.
+    unknown = [n for n, level in found.items() if level != "disabled" and n not in checked]
+    warnings = [
+        Diagnostic("warning", f"levels of policies: no policy is called {name}")
+        for name in (unknown if checked else ())
+    ]
+    return dataclasses.replace(plan, levels=found, diagnostics=(*plan.diagnostics, *warnings))
+
+
+def _of_stack(root: Path, stack: str) -> Mapping[str, str]:
+    """The levels in the stack file; none if it is wrong, which the preview reports."""
+    try:
+        raw = stack_files.read_raw(stacks.SCHEMA, root, stack).get("policyLevels")
+    except (ConfigError, OSError):
+        return {}
+    given = raw if isinstance(raw, Mapping) else {}
+    return {str(name): str(level) for name, level in given.items() if level in LEVELS}
+
+
+def _of_file(file: Path) -> PolicyConfig:
+    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, like policy/levels.dev.json'
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as failed:
+        raise CommandError(f"--policy-levels {file}: {failed.strerror or failed}.") from None
+    except (ValueError, RecursionError):
+        raise CommandError(f"--policy-levels {file}: it is no JSON.", hint) from None
+    if not isinstance(content, dict):
+        raise CommandError(f"--policy-levels {file}: it is no object.", hint)
+    found: PolicyConfig = {}
+    for name, given in content.items():
+        settings = {LEVEL: given} if isinstance(given, str) else given
+        if not isinstance(settings, dict) or settings.get(LEVEL, "mandatory") not in LEVELS:
+            what = f"--policy-levels {file}: {name} has no level of {', '.join(LEVELS)}."
+            raise CommandError(what, hint)
+        found[name] = settings
+    return found

@@ -1,0 +1,82 @@
+"""The command line of ``vt render``. Exit code: 0 done, 1 mistakes, 2 it could not run."""
+
+from __future__ import annotations
+
+import io
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vertex_training_cli.status import print_line
+
+
+class Format(StrEnum):
+    """How the request is written."""
+
+    JSON = "json"
+    YAML = "yaml"
+
+
+def render(
+    job: Annotated[
+        str, typer.Argument(help="Name of a job or tuning job in the stack, or a file.")
+    ],
+    stack: Annotated[
+        str,
+        typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml)."),
+    ],
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="How the request is written.")
+    ] = Format.JSON,
+    as_sent: Annotated[
+        bool, typer.Option("--as-sent", help="With the labels the stack adds when it sends it.")
+    ] = False,
+) -> None:
+    """Print the exact request a job file becomes in a stack; equal input gives equal bytes.
+
+    JSON is canonical (REST's names, sorted keys, no spaces): without the line end it is the text
+    that the request's digest is of. Exit code: 0 done, 1 mistakes, 2 it could not run.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    from vertex_training.errors import CheckUnavailableError
+
+    try:
+        text = _rendered(job, stack, format_, as_sent)
+    except CheckUnavailableError as reason:
+        print_line(f"vt render: {reason}")
+        raise typer.Exit(2) from None
+    sys.stdout.write(text)
+
+
+def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
+    from vertex_training.errors import CheckUnavailableError
+    from vertex_training.stack import Stack
+    from vertex_training_cli.check import checking, text_report
+    from vertex_training_cli.engine.paths import root_of
+    from vertex_training_cli.render import rendering
+
+    root = root_of(Path.cwd())
+    if root is None:
+        raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
+    loaded = checking.stack_or_reports(root, stack_name)
+    if not isinstance(loaded, Stack):
+        wrong = loaded
+    else:
+        file, data, verdict = rendering.check_job(loaded, job)
+        if verdict.request is not None:
+            found = verdict.request
+            added = loaded.settings.labels_of(loaded.settings.team_at(found.account))
+            message = rendering.as_sent(found, added) if as_sent else found.message
+            if found.filled_in:
+                print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")
+            written = {Format.JSON: rendering.as_json, Format.YAML: rendering.as_yaml}
+            return written[format_](message)
+        wrong = [checking.report(file, data, verdict)]
+    for line in text_report.lines(wrong, color=sys.stderr.isatty()):
+        print_line(line)
+    raise typer.Exit(1)

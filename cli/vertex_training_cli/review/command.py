@@ -1,0 +1,314 @@
+"""The command line of ``vt review``. The exit code is the outcome; see ``--help``."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from vertex_training.errors import (
+    CommandError,
+    EventParseError,
+    PreviewError,
+    UnknownStackError,
+)
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.errors import Problem
+    from vertex_training_cli.engine.plan import Observations, Plan
+    from vertex_training_cli.review.report import ReviewReport
+
+#: A digest, or its first characters.
+DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
+
+
+class Format(StrEnum):
+    """How the report is written."""
+
+    MD = "md"
+    HTML = "html"
+    JSON = "json"
+    PLAN = "plan"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewOptions:
+    """How a stack is previewed."""
+
+    policy_packs: tuple[str, ...] = ()
+    policy_levels: Path | None = None
+    offline: bool = False
+    refresh: bool = False
+    save_plan: Path | None = None
+
+
+Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack to review.")]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="md for a comment, html for a browser, json, plan for `vt github comment`.",
+    ),
+]
+Output = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write to this file; repeatable: of several, the ending says the format.",
+        metavar="FILE",
+    ),
+]
+PolicyPack = Annotated[
+    list[str] | None,
+    typer.Option("--policy-pack", help="A policy pack that looks at the plan; repeatable."),
+]
+PolicyLevels = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy-levels",
+        help="Levels and settings of policies (JSON), over those of the stack file.",
+        metavar="FILE",
+    ),
+]
+Expect = Annotated[
+    str,
+    typer.Option(
+        "--expect", help="Digest of the approved plan: exit code 5 if this is another one."
+    ),
+]
+Offline = Annotated[
+    bool,
+    typer.Option("--offline", help="Ignore the backend: an empty state, no network, no account."),
+]
+Refresh = Annotated[
+    bool,
+    typer.Option(
+        "--refresh", help="Plan from what the cloud has, not from the state: undoes drift."
+    ),
+]
+SavePlan = Annotated[
+    Path | None,
+    typer.Option("--save-plan", help="Write the engine's plan here, for `vt up --plan FILE`."),
+]
+
+
+def review(
+    stack: Stack,
+    format_: FormatOption = Format.MD,
+    output: Output = None,
+    policy_pack: PolicyPack = None,
+    policy_levels: PolicyLevels = None,
+    expect: Expect = "",
+    offline: Offline = False,
+    refresh: Refresh = False,
+    save_plan: SavePlan = None,
+) -> None:
+    """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
+
+    Exit code: 0 nothing stands against it, 1 the preview failed, 2 wrong usage, 3 a policy forbids
+    it, 4 it is over the environment's limits, 5 the plan is not the expected one. There is a
+    report with each of them but 2.
+    """
+    _write_utf8()
+    try:
+        formats = _formats(output or [], format_)
+        packs = tuple(policy_pack or ())
+        how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
+        report, plan = _review(stack, expect, how)
+        for file, its_format in formats.items():
+            file.write_text(_render(report, plan, its_format), encoding="utf-8")
+    except (CommandError, UnknownStackError) as reason:
+        _log(str(reason))
+        raise typer.Exit(2) from None
+    except OSError as failed:
+        _log(f"{failed.filename}: {failed.strerror or failed}")
+        raise typer.Exit(2) from None
+    if output:
+        from vertex_training_cli.review.verdict import verdict
+
+        files = ", ".join(map(str, formats))
+        _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
+    else:
+        print(_render(report, plan, format_), end="")
+    raise typer.Exit(int(report.outcome))
+
+
+def _write_utf8() -> None:
+    """Let this process print any character, whatever the terminal's encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _log(text: str) -> None:
+    print_line(f"vt review: {text}")
+
+
+def _formats(files: list[Path], only: Format) -> dict[Path, Format]:
+    """The format of each file: ``only`` for one, of several the one that its ending names."""
+    if len(files) == 1:
+        return {files[0]: only}
+    endings = [each.value for each in Format]
+    for file in files:
+        if file.suffix[1:] not in endings:
+            raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
+    return {file: Format(file.suffix[1:]) for file in files}
+
+
+def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
+    from vertex_training.settings import project_files
+    from vertex_training_cli.engine import paths
+
+    root = paths.root_of(Path.cwd())
+    if root is None:
+        raise CommandError("there is no Pulumi.yaml here or above")
+    project_files.file_of(root, stack)
+    if how.policy_levels and not how.policy_packs:
+        raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
+    if expect and not DIGEST.match(expect):
+        raise CommandError(
+            f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
+        )
+    plan, source = _plan(root, stack, how)
+    observed = _observed(root, stack, plan, offline=how.offline or "offline" in source)
+    problems = () if plan.succeeded else _problems(root, stack)
+    from vertex_training_cli.review import report  # loaded by now, beside the preview
+
+    made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
+    return _with_images(made, root, offline=how.offline or "offline" in source), plan
+
+
+def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewReport:
+    """The report with what registries say of the images that jobs would run."""
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.images import lookup
+    from vertex_training_cli.review.report import with_images
+
+    jobs: dict[str, list[str]] = {}
+    for job in report.submitted:
+        for uri in job.images:
+            jobs.setdefault(uri, []).append(job.name)
+    shown = [each.uri for each in (*report.images, *report.other_images)]
+    ref = stacks.find_unchecked(root, report.stack)
+    found = lookup.for_review(ref, jobs, shown, offline=offline)
+    return with_images(report, found.problems, found.unseen, found.origins)
+
+
+def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
+    """The plan, and the state that it begins with, in words."""
+    from vertex_training_cli.engine import events, plan, stacks
+    from vertex_training_cli.engine.preview import stream_events
+    from vertex_training_cli.engine.pulumi_cli import PulumiCli
+    from vertex_training_cli.policies import levels
+
+    ref = stacks.find_unchecked(root, stack)
+    target = ref.preview_target(offline=how.offline, refresh=how.refresh)
+    save = how.save_plan.absolute() if how.save_plan else None
+    config = levels.policy_config(root, stack, how.policy_levels)
+    threading.Thread(target=_load_the_rest, daemon=True).start()
+    try:
+        with _progress(stack) as on_event, tempfile.TemporaryDirectory(prefix="vt-") as folder:
+            stream = stream_events(
+                PulumiCli(root, target.env), stack,
+                policy_options=levels.options(how.policy_packs, config, Path(folder)),
+                refresh=how.refresh, save_plan=save, on_event=on_event,
+            )  # fmt: skip
+        found = events.parse(stream.lines, stack)
+    except (PreviewError, EventParseError) as failed:
+        return plan.failed_plan(stack, str(failed)), target.source
+    if stream.exit_code and not found.errors and not found.violations:
+        found = plan.with_error(found, stream.stderr)
+    found = dataclasses.replace(found, config=_whole_config(root, stack, found.config))
+    return levels.with_levels(found, config), target.source
+
+
+def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
+    """The config as the engine shows it, with what the stack's file includes."""
+    from vertex_training.errors import ConfigError
+    from vertex_training.settings import stack_files
+    from vertex_training.stack import SCHEMA
+    from vertex_training_cli.engine.values import redact
+
+    try:
+        whole = stack_files.shown_config(stack_files.read_raw(SCHEMA, root, stack), SCHEMA)
+    except (ConfigError, UnknownStackError, OSError):
+        return shown  # the preview reports it
+    return {**shown, **redact(whole)}
+
+
+def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:
+    """What the plan's jobs are doing now."""
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.jobs.observe import observe_jobs
+
+    return observe_jobs(stacks.find_unchecked(root, stack), plan, offline=offline)
+
+
+def _load_the_rest() -> None:
+    """Load what a report needs while the engine works: a review takes hardly longer than it."""
+    from vertex_training_cli.review import html, json_report, markdown, report
+
+    del json_report, markdown, report
+    html.template()
+
+
+@contextmanager
+def _progress(stack: str) -> Iterator[Callable[[int], None]]:
+    """A line that moves while the preview runs; nothing without a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"previewing {stack}") as status:
+        yield lambda count: status.update(f"previewing {stack}: {count} events")
+
+
+def _problems(root: Path, stack: str) -> list[Problem]:
+    """The problems in the stack's own files; empty if the preview failed for another reason."""
+    from vertex_training.errors import ConfigError
+    from vertex_training.stack import load
+    from vertex_training_cli.check.checking import shown_from
+
+    try:
+        loaded = load(root, stack)
+        results = loaded.check_jobs(shown_from(root))
+    except ConfigError as failed:
+        return list(failed.problems)
+    except OSError:
+        return []  # the program has reported which file it could not read
+    found = [problem for result in results.values() for problem in result.errors]
+    return [*found, *loaded.exceeded_limits(results)]
+
+
+def _render(report: ReviewReport, plan: Plan, format_: Format) -> str:
+    if format_ is Format.PLAN:
+        from vertex_training_cli.engine import plan_file
+
+        return plan_file.write(plan, report.source, report.problems)
+    if format_ is Format.JSON:
+        from vertex_training_cli.review import json_report
+
+        return json_report.render(report)
+    if format_ is Format.HTML:
+        from vertex_training_cli.review import html
+
+        return html.render(report)
+    from vertex_training_cli.review import markdown
+
+    return markdown.render(report)

@@ -1,0 +1,72 @@
+"""The plan's digest: what was approved is what is deployed, or the deployment stops."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review.risks.levels import policy_levels
+from vertex_training_cli.review.risks.limits import limits_of, raised_limits
+
+
+def plan_digest(plan: Plan) -> str:
+    """SHA-256 over what the plan does, as 64 hex digits.
+
+    Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
+    resource that changes the step, the inputs before and after, and the protection; protection
+    that changes alone; the limits; the policies and what they found, with the levels; and whether
+    the preview succeeded. It does not cover prices, warnings of the program, durations or places on
+    a machine, and of a secret value only that it is one.
+    """
+    content = {
+        "stack": plan.stack,
+        "steps": _steps(plan),
+        "protection": _protection(plan),
+        "limits": [limits_of(plan.config), [_plain(each) for each in raised_limits(plan)]],
+        "policies": _policies(plan),
+        "succeeded": plan.succeeded,
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _steps(plan: Plan) -> list[dict[str, object]]:
+    return [
+        {
+            "op": step.op,
+            "urn": step.urn,
+            "old": step.old and _state(step.old.inputs, step.old.protect),
+            "new": step.new and _state(step.new.inputs, step.new.protect),
+            "paths": sorted(step.paths),
+        }
+        for step in sorted(plan.changed, key=lambda step: step.urn)
+    ]
+
+
+def _state(inputs: object, protect: bool) -> dict[str, object]:
+    return {"inputs": inputs, "protect": protect}
+
+
+def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
+    """Protection that changes on resources where nothing else does."""
+    return sorted(
+        (step.urn, step.old.protect, step.new.protect)
+        for step in plan.steps
+        if step.custom and step.old and step.new and step.old.protect != step.new.protect
+    )
+
+
+def _policies(plan: Plan) -> dict[str, object]:
+    # Messages are for people: another wording is no other result.
+    return {
+        "packs": sorted(plan.packs),
+        "checked": sorted(plan.policies),
+        "levels": policy_levels(plan),
+        "found": sorted((each.policy, each.level, each.urn) for each in plan.violations),
+    }
+
+
+def _plain(limit: FieldDifference) -> tuple[str, str | None, str | None]:
+    return limit.path, limit.old, limit.new

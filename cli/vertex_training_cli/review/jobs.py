@@ -1,0 +1,206 @@
+"""Jobs of a plan: what happens to each, what it runs on, and what it can cost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from vertex_training.catalog import costs
+from vertex_training.catalog.costs import JobCost
+from vertex_training.customjob.kinds import kind_of_fields
+from vertex_training_cli.engine.fields import FieldDifference, diff_fields
+from vertex_training_cli.engine.plan import (
+    JOBS,
+    NOTHING_OBSERVED,
+    JobObservation,
+    Observations,
+    Plan,
+    Step,
+)
+
+Action = Literal["submit", "replace", "cancel", "change", "defer", "keep"]
+#: What a step means for a job. An update reaches labels and options only: nothing is submitted.
+ACTIONS: Final[Mapping[str, Action]] = {
+    "create": "submit",
+    "replace": "replace",
+    "create-replacement": "submit",
+    "delete": "cancel",
+    "delete-replaced": "cancel",
+    "update": "change",
+    "same": "keep",
+}
+_STATE: Final = re.compile(r"[A-Z_]{1,60}")
+#: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
+ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """One job: what happens to it, and what it is after that (before it, if it is cancelled)."""
+
+    name: str
+    action: Action
+    region: str
+    strategy: str
+    reservation: str
+    """Names of reservations, or the kind of affinity; empty if it asks for none."""
+    account: str
+    network: str
+    """The peered network or the attachment; empty if it has none."""
+    images: tuple[str, ...]
+    """What each worker pool runs, each once."""
+    cost: JobCost
+    differences: tuple[FieldDifference, ...]
+    previous_state: str
+    """State of the job before, as it was last seen; empty if there was none."""
+    filled_in: tuple[str, ...] = ()
+    """Fields that the stack's ``jobDefaults`` gave, like ``serviceAccount``."""
+    now: JobObservation | None = None
+    """The job before as it is now; None if it was not looked at, or there is none."""
+
+    @property
+    def submits(self) -> bool:
+        """Whether something is sent to the service."""
+        return self.action in ("submit", "replace")
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """What each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
+        return tuple(
+            f"{pool.machines} x {pool.machine_type or 'no machine type'}"
+            + (f" ({pool.count} {pool.accelerator})" if pool.accelerator else "")
+            for pool in self.cost.pools
+        )
+
+    @property
+    def trials(self) -> str:
+        """Of a tuning job, its trials, and the quota that they need; empty of others."""
+        if self.cost.trials is None:
+            return ""
+        at_once = (
+            f"{self.cost.parallel} at once, which takes quota for {self.cost.parallel} of each"
+        )
+        return f"{self.cost.trials} trials, {at_once}"
+
+    @property
+    def cancels(self) -> bool:
+        """Whether a job that may still run is cancelled."""
+        state = self.now.state if self.now else self.previous_state
+        return self.action in ("replace", "cancel") and state not in (*ENDED, "RECORD_DELETED")
+
+
+def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
+    """All jobs of the plan by name, those that stay as they are included."""
+    steps = [step for step in plan.steps if step.type in JOBS and step.op in ACTIONS]
+    found = [_job(step, observed) for step in steps]
+    return sorted(found, key=lambda job: job.name)
+
+
+def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The message among a job's inputs; empty if it is not known yet."""
+    try:
+        message = json.loads(inputs.get("request", "{}"))
+    except (TypeError, json.JSONDecodeError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The jobSpec of a job's message, or the trialJobSpec of a tuning job's; empty without one."""
+    return message.get(kind_of_fields(message).spec, {})
+
+
+def _job(step: Step, observed: Observations) -> JobChange:
+    inputs = step.inputs
+    message = request(inputs)
+    spec = job_spec(message)
+    region = str(_submission(inputs).get("region", ""))
+    state = str(step.old.outputs.get("state") or "") if step.old else ""
+    return JobChange(
+        name=job_name(step),
+        action="defer" if _is_deferred(step) else ACTIONS[step.op],
+        region=region,
+        strategy=spec.get("scheduling", {}).get("strategy", "STANDARD"),
+        reservation=_reservation(spec),
+        account=spec.get("serviceAccount", ""),
+        network=_network(spec),
+        images=_images(spec),
+        cost=costs.of_job(message, region),
+        differences=tuple(_differences(step)),
+        # A word of the API: it stands in a report as it is.
+        previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
+        filled_in=_filled_in(inputs),
+        now=observed.jobs.get(step.old.id) if step.old else None,
+    )
+
+
+def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    given = (inputs.get("options") or {}).get("filledIn")
+    return tuple(sorted(map(str, given))) if isinstance(given, dict) else ()
+
+
+def _is_deferred(step: Step) -> bool:
+    """Whether the job goes on, and a new request is submitted by an ``up`` after its end."""
+    if step.op not in ("update", "same") or step.old is None or step.new is None:
+        return False
+    running = step.old.outputs.get("requestId")
+    return bool(running) and running != step.new.inputs.get("requestId", running)
+
+
+def _differences(step: Step) -> list[FieldDifference]:
+    """What changed in the job itself: the request field by field, then run, labels, options."""
+    if step.old is None or step.new is None or not step.changes:
+        return []
+    places = [_submission(state.inputs) for state in (step.old, step.new)]
+    options = [state.inputs.get("options") or {} for state in (step.old, step.new)]
+    return [
+        *diff_fields(_named(step.old.inputs), _named(step.new.inputs)),
+        *diff_fields(*places),
+        *diff_fields(*options),
+    ]
+
+
+def job_name(step: Step) -> str:
+    """A job's name in the stack file."""
+    return str(_submission(step.inputs).get("job") or step.name)
+
+
+def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The job's submission: project, region, stack, name and run."""
+    return inputs.get("submission") or {}
+
+
+def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as its file has it, without its id, which is new with any change."""
+    text, id_ = str(inputs.get("request", "{}")), str(inputs.get("requestId", ""))
+    return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
+
+
+def _reservation(spec: Mapping[str, Any]) -> str:
+    found: dict[str, None] = {}
+    for pool in spec.get("workerPoolSpecs", ()):
+        affinity = pool.get("machineSpec", {}).get("reservationAffinity") or {}
+        kind = affinity.get("reservationAffinityType", "")
+        if kind == "SPECIFIC_RESERVATION":
+            found |= dict.fromkeys(value.rpartition("/")[2] for value in affinity.get("values", ()))
+        elif kind not in ("", "NO_RESERVATION"):
+            found[kind] = None
+    return ", ".join(found)
+
+
+def _network(spec: Mapping[str, Any]) -> str:
+    attachment = spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
+    return spec.get("network", "") or attachment
+
+
+def _images(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for pool in spec.get("workerPoolSpecs", ()):
+        image = pool.get("containerSpec", {}).get("imageUri", "")
+        image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri", "")
+        if image:
+            found[image] = None
+    return tuple(found)

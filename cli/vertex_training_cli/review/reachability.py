@@ -1,0 +1,183 @@
+"""Reachability changes in a plan: networks, peerings, firewalls, public access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training_cli.engine.fields import FieldDifference, diff_fields
+from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.engine.values import UNKNOWN
+from vertex_training_cli.review import grants
+from vertex_training_cli.review.jobs import job_name, job_spec, request
+
+Inputs = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachabilityChange:
+    """One change to what can reach what."""
+
+    verb: str
+    """opens, closes, changes."""
+    what: str
+    """A sentence without its verb, like ``a peering of network x with Google's services``."""
+    name: str
+    """The resource's name in the program."""
+    differences: tuple[FieldDifference, ...] = ()
+
+
+def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
+    """The plan's changes of reachability, those that open something first."""
+    changes = [change for step in plan.changed for change in _changes(step)]
+    order = {"opens": 0, "changes": 1, "closes": 2}
+    return sorted(changes, key=lambda each: (order[each.verb], each.what, each.name))
+
+
+def is_network(step: Step) -> bool:
+    """Whether a step changes the network: it is reported here, and not among the other changes."""
+    return step.type in _DESCRIPTIONS
+
+
+def _changes(step: Step) -> list[ReachabilityChange]:
+    if step.type in _DESCRIPTIONS:
+        return [_network_change(step)]
+    if step.type in JOBS:
+        return _job_changes(step)
+    if grants.is_iam(step):
+        return _public_binding_changes(step)
+    return _public_bucket_changes(step) if step.type == "gcp:storage/bucket:Bucket" else []
+
+
+def _network_change(step: Step) -> ReachabilityChange:
+    what = _DESCRIPTIONS[step.type](step.inputs)
+    if step.old is None:
+        return ReachabilityChange("opens", what, step.name)
+    if step.new is None:
+        return ReachabilityChange("closes", what, step.name)
+    return ReachabilityChange(
+        "changes", what, step.name, tuple(diff_fields(step.old.inputs, step.new.inputs))
+    )
+
+
+def _public_binding_changes(step: Step) -> list[ReachabilityChange]:
+    before = {binding for binding in grants.bindings_of(step, step.old) if binding.is_public}
+    after = {binding for binding in grants.bindings_of(step, step.new) if binding.is_public}
+    changes = [("opens", binding) for binding in sorted(after - before)]
+    changes += [("closes", binding) for binding in sorted(before - after)]
+    return [
+        ReachabilityChange(
+            verb, f"{binding.kind} {binding.target} to everybody ({binding.member})", step.name
+        )
+        for verb, binding in changes
+    ]
+
+
+def _public_bucket_changes(step: Step) -> list[ReachabilityChange]:
+    def closed(state: Any) -> bool:
+        return state is None or state.inputs.get("publicAccessPrevention") == "enforced"
+
+    before, after = closed(step.old), closed(step.new)
+    if before == after or step.new is None:
+        return []
+    bucket = step.inputs.get("name", step.name)
+    verb = "closes" if after else "opens"
+    return [
+        ReachabilityChange(
+            verb, f"bucket {bucket} to rights of everybody (public access prevention)", step.name
+        )
+    ]
+
+
+def _job_changes(step: Step) -> list[ReachabilityChange]:
+    """What a job opens or closes: a network, or a shell into its machines."""
+
+    def openings(inputs: Inputs | None) -> set[str]:
+        spec = job_spec(request(inputs)) if inputs else {}
+        job, found = job_name(step), set[str]()
+        if network := spec.get("network"):
+            found.add(f"network {network} to job {job}")
+        interface = spec.get("pscInterfaceConfig", {})
+        if attachment := interface.get("networkAttachment"):
+            found.add(f"the network behind {attachment} to job {job}")
+        for peering in interface.get("dnsPeeringConfigs", ()):
+            found.add(f"DNS zone {peering.get('domain', '')} to job {job}")
+        if spec.get("enableWebAccess"):
+            found.add(f"a shell into the machines of job {job}, for who may use Vertex AI")
+        if spec.get("enableDashboardAccess"):
+            found.add(f"the dashboard of job {job}")
+        return found
+
+    before = openings(step.old.inputs if step.old else None)
+    after = openings(step.new.inputs if step.new else None)
+    opened = [ReachabilityChange("opens", what, step.name) for what in sorted(after - before)]
+    return opened + [
+        ReachabilityChange("closes", what, step.name) for what in sorted(before - after)
+    ]
+
+
+def _firewall(inputs: Inputs) -> str:
+    inward = inputs.get("direction", "INGRESS") == "INGRESS"
+    sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
+    targets = ("destinationRanges", "targetTags", "targetServiceAccounts")
+    rules = inputs.get("allows") or inputs.get("denies") or []
+    ports = ", ".join(f"{r.get('protocol')} {','.join(r.get('ports', ()))}".strip() for r in rules)
+    verb = "allows" if inputs.get("allows") else "denies"
+    # An ingress rule reaches every machine of the network unless it says which.
+    where = f"from {_ends(inputs, sources) or ('anywhere' if inward else 'any machine in it')}"
+    where += f" to {_ends(inputs, targets) or ('any machine in it' if inward else 'anywhere')}"
+    return f"a firewall rule of {_named(inputs, 'network')} that {verb} {ports} {where}"
+
+
+def _ends(inputs: Inputs, keys: tuple[str, ...]) -> str:
+    return ", ".join(str(end) for key in keys for end in inputs.get(key, ()))
+
+
+def _named(inputs: Inputs, key: str) -> str:
+    if inputs.get(key) == UNKNOWN:
+        return f"a new {key}"
+    return f"{key} {str(inputs.get(key, '')).rpartition('/')[2]}"
+
+
+#: What a resource type does to reachability, in words. All are gcp's (pulumi-gcp 9.35.0).
+_DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
+    "gcp:compute/network:Network": lambda i: f"network {i.get('name', '')}",
+    "gcp:compute/subnetwork:Subnetwork": lambda i: (
+        f"subnetwork {i.get('name', '')} ({i.get('ipCidrRange', '')}"
+        f"{', Google APIs without public addresses' if i.get('privateIpGoogleAccess') else ''})"
+    ),
+    "gcp:compute/firewall:Firewall": _firewall,
+    "gcp:compute/globalAddress:GlobalAddress": lambda i: (
+        f"address range {i.get('name', '')} "
+        f"({i.get('address') or 'chosen by Google'}/{i.get('prefixLength', '')}) "
+        f"of {_named(i, 'network')}"
+    ),
+    "gcp:servicenetworking/connection:Connection": lambda i: (
+        f"a peering of {_named(i, 'network')} with {i.get('service', 'services')}"
+    ),
+    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": lambda i: (
+        f"routes of peering {i.get('peering', '')}: "
+        f"import {i.get('importCustomRoutes')}, export {i.get('exportCustomRoutes')}"
+    ),
+    "gcp:compute/networkAttachment:NetworkAttachment": lambda i: (
+        f"attachment {i.get('name', '')}: who it accepts gets addresses in its subnetworks "
+        f"({i.get('connectionPreference', '')})"
+    ),
+    "gcp:compute/router:Router": lambda i: f"router {i.get('name', '')} of {_named(i, 'network')}",
+    "gcp:compute/routerNat:RouterNat": lambda i: (
+        f"the internet to machines without public addresses (NAT {i.get('name', '')})"
+    ),
+    "gcp:compute/sharedVPCHostProject:SharedVPCHostProject": lambda i: (
+        f"project {i.get('project', '')} as host of shared networks"
+    ),
+    "gcp:compute/sharedVPCServiceProject:SharedVPCServiceProject": lambda i: (
+        f"networks of project {i.get('hostProject', '')} to project {i.get('serviceProject', '')}"
+    ),
+    "gcp:dns/managedZone:ManagedZone": lambda i: (
+        f"DNS zone {i.get('dnsName', '')} ({i.get('visibility', 'public')})"
+    ),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": lambda i: (
+        f"tokens of another issuer to this project, if {i.get('attributeCondition') or 'anything'}"
+    ),
+}

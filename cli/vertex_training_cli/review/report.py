@@ -1,0 +1,406 @@
+"""Plan -> report: the parts that a reviewer needs, in the order of reading."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Any, Final
+
+from vertex_training.errors import Problem
+from vertex_training.plan.access import Access
+from vertex_training_cli import read_errors
+from vertex_training_cli.engine.fields import FieldDifference, added_fields, diff_fields
+from vertex_training_cli.engine.plan import (
+    JOBS,
+    NOTHING_OBSERVED,
+    Diagnostic,
+    Observations,
+    Plan,
+    PolicyViolation,
+    Step,
+)
+from vertex_training_cli.review import capacity, digest, grants, jobs, reachability
+from vertex_training_cli.review.capacity import ReservationChange, ReturnedMachines
+from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.review.images.changes import (
+    ImageChange,
+    RunningImage,
+    image_changes,
+    other_images,
+)
+from vertex_training_cli.review.jobs import JobChange
+from vertex_training_cli.review.reachability import ReachabilityChange
+from vertex_training_cli.review.risks import exposure, renames
+from vertex_training_cli.review.risks.access import access_changes
+from vertex_training_cli.review.risks.levels import lowered_levels, policy_levels
+from vertex_training_cli.review.risks.limits import raised_limits
+from vertex_training_cli.review.risks.losses import (
+    DataLoss,
+    RetentionLock,
+    data_losses,
+    retention_locks,
+)
+from vertex_training_cli.review.risks.objects import FolderChange, folder_changes
+from vertex_training_cli.review.risks.refusals import Refusal, refusals
+
+#: Deleting one of these deletes what people put into it.
+HOLDS_DATA: Final = {
+    "gcp:storage/bucket:Bucket": "its objects",
+    "gcp:storage/bucketObject:BucketObject": "the object",
+    "gcp:artifactregistry/repository:Repository": "its images",
+    "gcp:secretmanager/secret:Secret": "all versions of the secret",
+    "gcp:kms/cryptoKey:CryptoKey": "access to everything encrypted with it",
+    "gcp:vertex/aiTensorboard:AiTensorboard": "its experiments",
+}
+
+#: An object that the stack keeps in a bucket.
+OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
+#: Steps after which the resource is gone.
+DELETIONS: Final = ("delete", "delete-replaced")
+
+
+class ReviewOutcome(IntEnum):
+    """The result of a review, and the exit code of ``vt review``. The worst one counts."""
+
+    CLEAN = 0
+    FAILED = 1
+    """The preview failed, for another reason than those below."""
+    FORBIDDEN = 3
+    """A mandatory policy forbids it."""
+    OVER_LIMIT = 4
+    """The environment's limits forbid it."""
+    DIFFERENT = 5
+    """The plan is not the one that was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class DestructiveChange:
+    """A resource that is destroyed, for good or to be made anew."""
+
+    name: str
+    type: str
+    replaced: bool
+    lost_data: str
+    """What is lost with it; empty if nothing that people put there."""
+    refused: bool = False
+    """Whether it is protected: the engine refuses, and the preview fails."""
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
+        return bool(self.lost_data) and self.type != OBJECT and not self.refused
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """A change that no other part of the report has."""
+
+    op: str
+    name: str
+    type: str
+    fields: tuple[FieldDifference, ...]
+    paths: tuple[str, ...] = ()
+    """Properties that differ for the provider, where the inputs are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewReport:
+    """A review, in the order in which it is read."""
+
+    stack: str
+    project: str
+    """The cloud's project; empty if unknown."""
+    region: str
+    source: str
+    """Which state the plan starts from, in words."""
+    outcome: ReviewOutcome
+    digest: str
+    expected: str
+    """The digest that was expected; empty if none was."""
+    problems: tuple[Problem, ...]
+    """Mistakes and broken limits, where files are the reason that the preview failed."""
+    errors: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
+    notes: tuple[Diagnostic, ...]
+    """What the program logs: prices of reservations, external grants."""
+    jobs: tuple[JobChange, ...]
+    reservations: tuple[ReservationChange, ...]
+    """Reservations of which machines, place or number change."""
+    returned: tuple[ReturnedMachines, ...]
+    """Machines of reservations that are given back, and may not be had again."""
+    gained: tuple[IamBinding, ...]
+    lost: tuple[IamBinding, ...]
+    access_gained: tuple[Access, ...]
+    """Data that members newly reach by acting as an account."""
+    access_lost: tuple[Access, ...]
+    reachability: tuple[ReachabilityChange, ...]
+    public: tuple[str, ...]
+    """What everybody reaches from now on."""
+    egress: tuple[str, ...]
+    """Firewall rules that newly let machines reach any address."""
+    losses: tuple[DataLoss, ...]
+    """Data that is lost, or may be from now on, though its resource stays."""
+    locks: tuple[RetentionLock, ...]
+    """Retentions that are locked, which is never undone."""
+    refusals: tuple[Refusal, ...]
+    """What Google refuses half-way, or what has no effect, with the way to do it."""
+    raised: tuple[FieldDifference, ...]
+    """Limits of the deployed stack that are raised or removed."""
+    lowered: tuple[FieldDifference, ...]
+    """Policies whose level is lower than in the deployed stack."""
+    levels: Mapping[str, str]
+    """Levels that policies are given, by name; the others are mandatory."""
+    destroyed: tuple[DestructiveChange, ...]
+    unprotected: tuple[str, ...]
+    """Resources that lose their protection."""
+    protected: tuple[str, ...]
+    """Resources that Pulumi refuses to destroy."""
+    violations: tuple[PolicyViolation, ...]
+    packs: tuple[str, ...]
+    policies: int
+    """How many policies checked the plan."""
+    folders: tuple[FolderChange, ...]
+    """Folders of which several objects change; none of these is in ``changes``."""
+    changes: tuple[ResourceChange, ...]
+    unchanged: int
+    not_observed: str
+    """Why jobs that exist were not looked at; empty if all were."""
+    held: tuple[IamBinding, ...] = field(repr=False)
+    """All rights after the change, for the picture."""
+    unseen_images: tuple[str, ...] = ()
+    """Images of submitted jobs that nobody could look up, each with the reason."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where new images came from, by their full names; those that were looked up."""
+
+    @property
+    def images(self) -> tuple[ImageChange, ...]:
+        """Images of which jobs get another digest."""
+        return image_changes(self.jobs)
+
+    @property
+    def other_images(self) -> tuple[RunningImage, ...]:
+        """Images by digest that jobs run all the same."""
+        return other_images(self.jobs)
+
+    def count(self, *actions: str) -> int:
+        """How many jobs have one of these actions."""
+        return sum(job.action in actions for job in self.jobs)
+
+    @property
+    def submitted(self) -> tuple[JobChange, ...]:
+        """Jobs that are sent to the service."""
+        return tuple(job for job in self.jobs if job.submits)
+
+    @property
+    def worst_case(self) -> float:
+        """USD that the submitted jobs can cost together, without those that have no price."""
+        return math.fsum(job.cost.worst_case or 0 for job in self.submitted)
+
+    @property
+    def unpriced(self) -> tuple[JobChange, ...]:
+        """Submitted jobs without a price."""
+        return tuple(job for job in self.submitted if job.cost.worst_case is None)
+
+    @property
+    def forbidding(self) -> tuple[PolicyViolation, ...]:
+        """Policy results because of which nothing is deployed."""
+        return tuple(each for each in self.violations if each.is_mandatory)
+
+    @property
+    def risky(self) -> bool:
+        """Whether something is opened, granted or destroyed, or loses its protection."""
+        opened = any(change.verb != "closes" for change in self.reachability)
+        lost = (self.losses, self.locks, self.returned, self.destroyed, self.unprotected)
+        bad = any(lost) or self.refusals
+        return bool(self.gained or bad or self.raised or self.lowered or opened)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the plan changes nothing at all."""
+        parts = (
+            self.gained,
+            self.lost,
+            self.reachability,
+            self.destroyed,
+            self.changes,
+            self.unprotected,
+            self.raised,
+            self.lowered,
+            self.refusals,
+            self.folders,
+        )
+        return not any(parts) and all(job.action == "keep" for job in self.jobs)
+
+
+def build(
+    plan: Plan,
+    *,
+    source: str,
+    expected: str = "",
+    problems: Iterable[Problem] = (),
+    observed: Observations = NOTHING_OBSERVED,
+) -> ReviewReport:
+    """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
+
+    ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
+    """
+    problems, found = tuple(problems), digest.plan_digest(plan)
+    access_gained, access_lost = access_changes(plan)
+    return ReviewReport(
+        stack=plan.stack,
+        project=plan.config.get("gcp:project", ""),
+        region=plan.config.get("gcp:region", ""),
+        source=source,
+        outcome=_outcome(plan, problems, bool(expected) and not found.startswith(expected)),
+        digest=found,
+        expected=expected,
+        problems=problems,
+        errors=_errors(plan, problems),
+        warnings=(*plan.warnings, *renames.unknown_first_names(plan)),
+        notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
+        jobs=tuple(jobs.job_changes(plan, observed)),
+        not_observed=observed.not_observed,
+        reservations=tuple(capacity.reservation_changes(plan)),
+        gained=tuple(grants.gained(plan)),
+        lost=tuple(grants.lost(plan)),
+        access_gained=access_gained,
+        access_lost=access_lost,
+        reachability=tuple(reachability.reachability_changes(plan)),
+        violations=plan.violations,
+        packs=tuple(sorted(plan.packs)),
+        policies=len(plan.policies | {violation.policy for violation in plan.violations}),
+        held=tuple(grants.held(plan)),
+        **_resources(plan),
+    )
+
+
+def with_images(
+    report: ReviewReport,
+    problems: Sequence[Problem],
+    unseen: Sequence[str],
+    origins: Mapping[str, str],
+) -> ReviewReport:
+    """The report with what was looked up in registries; see the fields of ``ReviewReport``.
+
+    ``problems`` are images that cannot be run: no job of theirs may be submitted.
+    """
+    worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
+    return dataclasses.replace(
+        report,
+        outcome=ReviewOutcome.FAILED if worse else report.outcome,
+        problems=(*report.problems, *problems),
+        origins=origins,
+        unseen_images=tuple(unseen),
+    )
+
+
+def _resources(plan: Plan) -> dict[str, Any]:
+    """What becomes of resources that no other part of the report has."""
+    folders = folder_changes(plan)
+    grouped = {name for folder in folders for name in folder.names}
+    return {
+        "public": exposure.opened_to_everybody(plan),
+        "egress": exposure.opened_egress(plan),
+        "losses": data_losses(plan),
+        "locks": retention_locks(plan),
+        "returned": tuple(capacity.returned_machines(plan)),
+        "refusals": refusals(plan, datetime.now(tz=UTC)),
+        "raised": raised_limits(plan),
+        "lowered": lowered_levels(plan),
+        "levels": policy_levels(plan),
+        "destroyed": tuple(each for each in _destroyed(plan) if each.name not in grouped),
+        "unprotected": tuple(_protection(plan, lost=True)),
+        "protected": tuple(_protection(plan, lost=False)),
+        "folders": folders,
+        "changes": tuple(each for each in _changes(plan) if each.name not in grouped),
+        "unchanged": sum(step.custom and not step.changes for step in plan.steps),
+    }
+
+
+def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:
+    if any(violation.is_mandatory for violation in plan.violations):
+        return ReviewOutcome.FORBIDDEN
+    if problems and all(problem.rule.startswith("limit-") for problem in problems):
+        return ReviewOutcome.OVER_LIMIT
+    if not plan.succeeded:
+        return ReviewOutcome.FAILED
+    return ReviewOutcome.DIFFERENT if different else ReviewOutcome.CLEAN
+
+
+def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
+    """The engine's errors, without those that another part of the report explains.
+
+    A refused read is followed by what it means: with ``--refresh``, the cloud was read.
+    """
+    if problems:
+        return ()
+    explained = any(violation.is_mandatory for violation in plan.violations)
+    left = [e for e in plan.errors if not (explained and e.message == "preview failed")]
+    return tuple(
+        replace(each, message="\n".join(read_errors.explained((each.message,)))) for each in left
+    )
+
+
+def _destroyed(plan: Plan) -> list[DestructiveChange]:
+    """What is destroyed, without rights and jobs, which have parts of their own."""
+    found = [
+        DestructiveChange(
+            name=step.name,
+            type=step.type,
+            replaced=step.op == "replace",
+            lost_data=HOLDS_DATA.get(step.type, ""),
+            refused=_is_protected(step),
+        )
+        for step in plan.changed
+        if _is_destructive(step)
+    ]
+    return sorted(found, key=lambda each: (not each.lost_data, each.name))
+
+
+def _is_protected(step: Step) -> bool:
+    """Whether the engine refuses to delete or replace it: by the state, or by the program."""
+    state = step.new if step.op == "replace" else step.old
+    return state is not None and state.protect
+
+
+def _is_destructive(step: Step) -> bool:
+    if step.type in JOBS or grants.is_iam(step):
+        return False
+    if step.op == "replace":
+        # An object comes again at once: new content of a file, or a new package of code.
+        return step.type != OBJECT
+    return step.op in DELETIONS
+
+
+def _protection(plan: Plan, *, lost: bool) -> list[str]:
+    """Names of resources that are protected afterwards, or that were and are no longer."""
+    found = []
+    for step in plan.steps:
+        before, after = (state is not None and state.protect for state in (step.old, step.new))
+        if step.custom and (step.new and before and not after if lost else after):
+            found.append(step.name)
+    return sorted(found)
+
+
+def _changes(plan: Plan) -> list[ResourceChange]:
+    """All changes that no other part of the report has."""
+    return sorted(
+        (_change(step) for step in plan.changed if not _is_elsewhere(step)),
+        key=lambda change: (change.op, change.name),
+    )
+
+
+def _is_elsewhere(step: Step) -> bool:
+    """Whether another part of the report has the step."""
+    elsewhere = step.type in JOBS or grants.is_iam(step) or reachability.is_network(step)
+    return elsewhere or step.op in DELETIONS
+
+
+def _change(step: Step) -> ResourceChange:
+    new = step.new.inputs if step.new else {}
+    found = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+    return ResourceChange(step.op, step.name, step.type, tuple(found), () if found else step.paths)

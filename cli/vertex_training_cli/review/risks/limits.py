@@ -1,0 +1,93 @@
+"""Limits that a change raises: those of the deployed stack beside those of the files."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from vertex_training.catalog.costs import usd
+from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.engine.plan import STACK, Plan
+
+Limits = Mapping[str, Any]
+
+#: The config of the stack file's sections, as the engine shows it: JSON.
+LIMITS: Final = "vertex-training:limits"
+TEAMS: Final = "vertex-training:teams"
+#: Limits in USD: more, or none, is a raise.
+USD: Final = ("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam")
+#: Limits by a list: an entry more, or no list, is a raise.
+LISTS: Final = ("regions", "machineTypes", "strategies")
+#: Stands for no limit.
+NONE: Final = "no limit"
+
+
+def limits_of(config: Mapping[str, str]) -> dict[str, Limits]:
+    """The limits in a stack's config, by section: ``limits``, ``teams.NAME.limits``."""
+    found = {"limits": _section(config, LIMITS)}
+    for name, team in sorted(_section(config, TEAMS).items()):
+        found[f"teams.{name}.limits"] = _object(_object(team).get("limits"))
+    return {section: limits for section, limits in found.items() if limits}
+
+
+def deployed_limits(plan: Plan) -> dict[str, Limits] | None:
+    """The limits of the deployed stack, from its outputs.
+
+    None if it was never deployed, or by a program that had no such output.
+    """
+    outputs = (step.old.outputs for step in plan.steps if step.type == STACK and step.old)
+    found = next(outputs, {}).get("limits")
+    if not isinstance(found, Mapping):
+        return None
+    return {str(section): _object(limits) for section, limits in found.items()}
+
+
+def raised_limits(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Limits of the deployed stack that the files raise or remove, old and new."""
+    before, now = deployed_limits(plan), limits_of(plan.config)
+    return tuple(
+        FieldDifference(f"{section}.{key}", old, new)
+        for section in sorted(before or {})
+        for key, old, new in _raised(_object((before or {}).get(section)), now.get(section, {}))
+    )
+
+
+def _raised(before: Limits, now: Limits) -> Iterator[tuple[str, str, str]]:
+    for key in USD:
+        old, new = _number(before.get(key)), _number(now.get(key))
+        if old is not None and (new is None or new > old):
+            yield key, usd(old), NONE if new is None else usd(new)
+    for key in LISTS:
+        listed, allowed = before.get(key), now.get(key)
+        if isinstance(listed, list) and not isinstance(allowed, list):
+            yield key, _words(listed), NONE
+        elif isinstance(listed, list) and isinstance(allowed, list) and _widens(listed, allowed):
+            yield key, _words(listed), _words(allowed)
+    if now.get("allowUnpriced") is True and before.get("allowUnpriced") is not True:
+        yield "allowUnpriced", "false", "true"
+
+
+def _widens(listed: list[Any], allowed: list[Any]) -> bool:
+    """Whether something is allowed that no earlier entry, ``n1-*`` among them, allowed."""
+    return not all(any(fnmatch.fnmatchcase(str(n), str(o)) for o in listed) for n in allowed)
+
+
+def _words(values: list[Any]) -> str:
+    return ", ".join(map(str, values))
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and value is not True else None
+
+
+def _section(config: Mapping[str, str], key: str) -> Limits:
+    try:
+        return _object(json.loads(config.get(key) or "{}"))
+    except json.JSONDecodeError:
+        return {}
+
+
+def _object(value: object) -> Limits:
+    return value if isinstance(value, Mapping) else {}

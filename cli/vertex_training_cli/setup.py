@@ -1,0 +1,55 @@
+"""``vt setup``: pulumi and policies beside vt. Exit code: 0 installed, 1 not, 130 interrupted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vertex_training_cli.status import print_line
+
+Check = Annotated[bool, typer.Option("--check", help="Only say what is in place.")]
+Deploy = Annotated[
+    bool,
+    typer.Option(
+        "--deploy", help="Take only what is pinned by SHA-256, and the gcp plugin as well."
+    ),
+]
+
+Releases = Annotated[
+    Path | None,
+    typer.Option(
+        "--releases",
+        metavar="FILE",
+        help="More SHA-256 of official archives, as sha256sum prints them.",
+    ),
+]
+
+
+def setup(check: Check = False, deploy: Deploy = False, releases: Releases = None) -> None:
+    """Install pulumi and its plugins beside vt, in the same virtual environment.
+
+    The packages of the policy pack get an environment inside of it, each by its hash.
+
+    From PATH, from the official release, or built with Go, whichever works first. In a checkout of
+    this project `make setup` does it. Environment: VT_CACHE_DIR (what is downloaded or built is
+    kept there), VT_PULUMI_SOURCE=auto|path|official|build.
+    """
+    from vertex_training_cli.toolchain.console import SetupError
+    from vertex_training_cli.toolchain.installed import install_pulumi, installed_pulumi
+    from vertex_training_cli.toolchain.layout import Layout
+
+    source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
+    try:
+        layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
+        found = installed_pulumi(layout, source) if check else install_pulumi(layout, source)
+    except SetupError as error:
+        print_line(error)
+        raise typer.Exit(1) from None
+    if found is None:
+        print_line("setup: pulumi or the policies are missing here, or out of date. Hint: vt setup")
+        raise typer.Exit(1)
+    print_line(f"pulumi {found.version}: {found.engine}")
+    print_line(f"Python language host: {found.language_host}")

@@ -1,0 +1,177 @@
+"""Paths of the checkout, its virtual environment and the cache outside of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from vertex_training_cli.toolchain.console import SetupError
+
+#: Plugins beside ``pulumi`` that Python programs with dynamic providers need.
+PLUGINS: Final = (
+    "pulumi-language-python",
+    "pulumi-language-python-exec",
+    "pulumi-resource-pulumi-python",
+)
+
+ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
+SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
+
+#: Version of the engine that is downloaded or built. ``tools/offline_engine/go.mod`` requires it too.
+ENGINE_VERSION: Final = "3.259.0"
+
+#: Inputs of what ``vt setup`` installs, beside this package's code. A change makes it out of date.
+SETUP_SOURCES: Final = ("policy.txt", "releases.sha256")
+#: Inputs of ``make setup``, which only a checkout has.
+INSTALL_SOURCES: Final = (
+    "pyproject.toml",
+    "localcloud/pyproject.toml",
+    "tools/offline_engine/go.mod",
+    "tools/offline_engine/go.sum",
+    "tools/offline_engine/pulumi-language-python",
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The folders of one installation."""
+
+    root: Path
+    cache: Path
+    deploy: bool = False
+    """Only what deployments need, and nothing downloaded that is not pinned by SHA-256."""
+    environment: Path | None = None
+    """The virtual environment that has the installed package; a checkout has its own."""
+    own_releases: Path | None = None
+    """A repository's file with more SHA-256 of official archives, beside those of the package."""
+
+    @classmethod
+    def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
+        """The checkout that contains this file, with the cache that the environment configures."""
+        return cls(Path(__file__).resolve().parents[3], cache_home(os.environ), deploy)
+
+    @classmethod
+    def of_this_environment(
+        cls, *, deploy: bool = False, own_releases: Path | None = None
+    ) -> Layout:
+        """The virtual environment of the Python that runs, with the installed package.
+
+        Raises:
+            SetupError: it is no virtual environment, or cannot be written; or ``own_releases``
+                cannot be read.
+        """
+        if own_releases and not os.access(own_releases, os.R_OK):
+            raise SetupError(f"cannot read {own_releases}", hint="name a file, or leave it out")
+        if sys.prefix == sys.base_prefix:
+            raise SetupError(
+                f"{sys.executable} is in no virtual environment",
+                hint="python3 -m venv .venv, install this package there, and run its vt",
+            )
+        found = dataclasses.replace(
+            cls.of_this_checkout(deploy=deploy),
+            environment=Path(sys.prefix),
+            own_releases=own_releases,
+        )
+        if not os.access(found.bin, os.W_OK):
+            raise SetupError(f"cannot write {found.bin}", hint="use an environment of your own")
+        return found
+
+    @property
+    def venv(self) -> Path:
+        return self.environment or self.root / ".venv"
+
+    @property
+    def bin(self) -> Path:
+        return self.venv / "bin"
+
+    @property
+    def python(self) -> Path:
+        return self.bin / "python"
+
+    @property
+    def stamp(self) -> Path:
+        """Record of a finished installation."""
+        return self.venv / ("pulumi.json" if self.environment else "setup.json")
+
+    @property
+    def toolchain(self) -> Path:
+        return self.cache / "toolchain"
+
+    @property
+    def requirements(self) -> Path:
+        return self.root / "requirements" / ("runtime.txt" if self.deploy else "dev.txt")
+
+    @property
+    def policy_venv(self) -> Path:
+        """Virtual environment of the policy pack, inside of .venv: both are removed together."""
+        return self.venv / "policy"
+
+    @property
+    def policy_requirements(self) -> Path:
+        return self.package / "policy.txt"
+
+    @property
+    def tools(self) -> Path:
+        return self.root / "tools"
+
+    @property
+    def package(self) -> Path:
+        """This package, also where a test has a checkout of its own."""
+        if self.environment:
+            return Path(__file__).resolve().parent
+        return self.root / "cli" / "vertex_training_cli" / "toolchain"
+
+    @property
+    def releases(self) -> Path:
+        """SHA-256 of official archives, as sha256sum prints them."""
+        return self.package / "releases.sha256"
+
+    @property
+    def offline_engine(self) -> Path:
+        """The folder that pins the engine's modules and contains the stand-in language host.
+
+        Only a checkout has it. On a machine that reaches nothing but package registries,
+        VT_OFFLINE_ENGINE tells ``vt setup`` of the installed package where it is.
+        """
+        if self.environment:
+            return Path(os.environ.get("VT_OFFLINE_ENGINE") or self.package / "offline_engine")
+        return self.root / "tools" / "offline_engine"
+
+    def inputs_digest(self, pulumi_source: str) -> str:
+        """Digest of all inputs of an installation; compared with the one in the stamp."""
+        own_code = sorted(Path(__file__).parent.glob("*.py"))
+        files = [*(self.package / name for name in SETUP_SOURCES), *own_code]
+        if not self.environment:
+            files += [self.requirements, *(self.root / name for name in INSTALL_SOURCES)]
+        if self.own_releases:
+            files.append(self.own_releases)
+        kind = f"\0{self.deploy}" if self.environment else ""
+        digest = hashlib.sha256(f"{self.root}\0{self.cache}\0{pulumi_source}{kind}".encode())
+        for file in files:
+            digest.update(f"\0{file.name}\0".encode() + file.read_bytes())
+        return digest.hexdigest()
+
+
+def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
+    """VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache.
+
+    A relative XDG_CACHE_HOME counts as none: specifications.freedesktop.org/basedir-spec.
+
+    Raises:
+        SetupError: neither is set, and this user has no home.
+    """
+    try:
+        if chosen := environment.get("VT_CACHE_DIR"):
+            return Path(chosen).expanduser().resolve()
+        base = Path(environment.get("XDG_CACHE_HOME") or "")
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
+    except RuntimeError as error:
+        raise SetupError(
+            f"no place for the cache: {error}",
+            hint="set VT_CACHE_DIR to a folder that can be written",
+        ) from error

@@ -1,0 +1,73 @@
+"""The environment of the policy pack, inside of .venv: its packages by hash, and this package.
+
+The policy SDK needs an older protobuf than Google's clients. So the pack sees none of the packages
+in .venv but ``vertex_training``, of which policies take names and patterns of secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from vertex_training_cli.toolchain.console import SubprocessError, read_output
+from vertex_training_cli.toolchain.layout import Layout
+from vertex_training_cli.toolchain.python_env import (
+    OLDEST_UV,
+    count_pins,
+    parse_version,
+    run_installer,
+)
+
+
+def install_policy_packages(layout: Layout, uv: Path | None) -> str:
+    """Create the environment anew, by ``uv`` or else by venv and pip. Returns a note."""
+    folder = layout.policy_venv
+    python, pins = folder / "bin" / "python", layout.policy_requirements
+    if uv:
+        create = [uv, "venv", "--quiet", "--clear", "--python", layout.python, folder]
+        install = [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", pins]
+    else:
+        create = [layout.python, "-m", "venv", "--clear", folder]
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        install += ["--require-hashes", "-r", pins]
+    run_installer("creating the environment of the policy pack", create, layout)
+    run_installer("installing the policy pack's packages", install, layout)
+    if layout.environment:
+        _link_package(layout)
+    return f"{count_pins(pins)} packages by hash, in an environment of their own"
+
+
+def is_whole(layout: Layout) -> bool:
+    """Whether the environment is there, and in an installed package's has that package."""
+    if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):
+        return False
+    ours = layout.root / "vertex_training"
+    links = [folder / "vertex_training" for folder in _site_packages(layout)]
+    return layout.environment is None or any(link.resolve() == ours.resolve() for link in links)
+
+
+def find_uv(layout: Layout) -> Path | None:
+    """The uv of the environment or on PATH, if there is one that is new enough."""
+    beside = layout.bin / "uv"
+    for found in (str(beside) if beside.exists() else None, shutil.which("uv")):
+        try:
+            if found and parse_version(read_output([found, "--version"])) >= OLDEST_UV:
+                return Path(found)
+        except SubprocessError:
+            continue
+    return None
+
+
+def _link_package(layout: Layout) -> None:
+    """Let the pack import this package alone, also after a newer release takes its place.
+
+    In a checkout, ``policy/__main__.py`` finds the package beside its folder.
+    """
+    for folder in _site_packages(layout):
+        (folder / "vertex_training").symlink_to(layout.root / "vertex_training")
+
+
+def _site_packages(layout: Layout) -> list[Path]:
+    # One of them: lib64 is a link to lib where it exists.
+    return sorted(layout.policy_venv.glob("lib/python*/site-packages"))

@@ -1,0 +1,74 @@
+"""The command line of ``vt up``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training_cli.engine.stacks import StackRef
+
+PolicyLevels = Annotated[
+    Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
+]
+UP_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def print_status(text: str) -> None:
+    """Print a line to stderr: stdout has the output of ``pulumi``."""
+    print_line(f"vt: {text}")
+
+
+def up(
+    context: typer.Context,
+    stack: Annotated[
+        str | None,
+        typer.Option("--stack", "-s", help="The stack; default: the selected one, else local."),
+    ] = None,
+    policy_levels: PolicyLevels = None,
+) -> None:
+    """Run `pulumi up`, and put in order what a killed run left behind.
+
+    Before: a lock whose process is gone is removed; a live one, or one of another machine, is
+    respected. After an `up` that ended well: pending creations that it settled are cleared, and
+    jobs of the stack that run and that its state does not know are told.
+
+    Everything else on the line goes to `pulumi up`: `vt up -s dev --yes`. A stack of the local
+    cloud is taken there, and the cloud is started.
+
+    Exit code: that of pulumi; 1 if the stack is in use.
+    """
+    from vertex_training.errors import CommandError
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.engine.pulumi_cli import PulumiCli
+    from vertex_training_cli.policies import levels
+    from vertex_training_cli.up import flow
+
+    try:
+        ref = stacks.find(stack)
+        policies = levels.up_options(ref.root, ref.stack, context.args, policy_levels)
+        pulumi = PulumiCli(ref.root, ref.environment(print_status))
+        code = flow.bring_up(
+            ref,
+            pulumi,
+            [*context.args, *policies],
+            print_status,
+            on_dead_lock=lambda: _end_plugins(ref),
+        )
+    except CommandError as error:
+        print_status(str(error))
+        raise typer.Exit(1) from None
+    raise typer.Exit(code)
+
+
+def _end_plugins(stack: StackRef) -> None:
+    """End the plugins of a killed run in the local cloud: they could act beside the next run."""
+    if stack.is_local:
+        from localgcp.home import Home
+        from localgcp.orphaned_plugins import end_orphaned_plugins
+
+        end_orphaned_plugins(Home.find(cwd=stack.root))

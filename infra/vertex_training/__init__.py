@@ -1,0 +1,90 @@
+"""Training on Vertex AI as one Pulumi program, and its parts as components for other programs.
+
+================  ==================================================================
+``program``       the architecture on one page; start reading here
+``environment``   what was declared, for what is declared beside it
+``extra``         a team's own resources, ``extra.py`` of its repository
+``stack``         a stack: settings, plans, references and packages, built once
+``engine``        what a program asks of the Pulumi engine: its config, a plain end
+``naming``        names and labels of everything, with their limits
+``errors``        problems as values, and the tree of exceptions
+``public``        parts of an environment, for other Pulumi programs
+``foundation``    a second program: what precedes a first deployment (``bootstrap/``)
+``guardrails``    policies on resources, which ``policy/`` serves to the engine
+``components``    one logical entity a module, its IAM inside
+``stack_rules``   rules across the keys of a stack file
+``plan``          what follows from settings: networks, reservations, grants
+``images``        build contexts, and the identity of a build
+``customjob``     the dynamic provider that submits CustomJobs
+``settings``      what a stack file may say, and what reads it
+``catalog``       facts about Google Cloud as data, each row with its source
+``located_yaml``  YAML documents with the line and column of every value
+================  ==================================================================
+
+Each folder imports only those below it. ``components``, ``engine``, ``environment``, ``extra``,
+``program`` and ``customjob``'s adapters load Pulumi or Google's clients; everything else is pure.
+
+A program imports from here what it declares: ``from vertex_training import TrainingJob``. Nothing
+is loaded before it is named.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from vertex_training.environment import Environment
+    from vertex_training.program import run
+    from vertex_training.public.account import TrainingAccount, TrainingAccountArgs
+    from vertex_training.public.buckets import TrainingBuckets, TrainingBucketsArgs
+    from vertex_training.public.environment import (
+        TrainingEnvironment,
+        TrainingEnvironmentArgs,
+    )
+    from vertex_training.public.job import TrainingJob, TrainingJobArgs
+    from vertex_training.public.network import TrainingNetwork, TrainingNetworkArgs
+    from vertex_training.public.reading import ArgumentsError
+    from vertex_training.public.reservation import GpuReservation, GpuReservationArgs
+
+__all__ = (
+    "ArgumentsError",
+    "Environment",
+    "GpuReservation",
+    "GpuReservationArgs",
+    "TrainingAccount",
+    "TrainingAccountArgs",
+    "TrainingBuckets",
+    "TrainingBucketsArgs",
+    "TrainingEnvironment",
+    "TrainingEnvironmentArgs",
+    "TrainingJob",
+    "TrainingJobArgs",
+    "TrainingNetwork",
+    "TrainingNetworkArgs",
+    "run",
+)
+
+#: Public name -> module that has it, below this package.
+_MODULES: Final = {
+    "ArgumentsError": "public.reading",
+    "Environment": "environment",
+    "GpuReservation": "public.reservation",
+    "TrainingAccount": "public.account",
+    "TrainingBuckets": "public.buckets",
+    "TrainingEnvironment": "public.environment",
+    "TrainingJob": "public.job",
+    "TrainingNetwork": "public.network",
+    "run": "program",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name.removesuffix("Args"))
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

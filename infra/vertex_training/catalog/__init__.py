@@ -1,0 +1,42 @@
+"""Facts about Google Cloud as data: each row names its source, code only reads them.
+
+========================  ============================================================
+``apis.yaml``             APIs a stack enables, and for what
+``custom_job.json``       fields of CustomJob, from ``tools/generate/job_schema.py``
+``tuning_job.json``       the same of HyperparameterTuningJob, beside that
+``wrong_fields.yaml``     fields that do not exist but are written often
+``wrong_values.yaml``     the same for values
+``training_images.yaml``  prebuilt training images and the end of their availability
+``machines.yaml``         machine types and their list prices
+``accelerators.yaml``     accelerators, with regions and list prices
+``regions.yaml``          regions that run training jobs
+``regional_prices.yaml``  list prices of other regions than theirs
+``zones.yaml``            zones of those regions
+``sources.yaml``          where the rows of machines, accelerators and regions come from
+``bandwidth.yaml``        network bandwidth of machines, for reduction servers
+``address_blocks.yaml``   address blocks that a network for training cannot have
+``peering_ranges.yaml``   how many jobs run at once in a range of each size
+``machines``              reads machine types, accelerators and regions
+``costs``                 what a job can cost at most
+========================  ============================================================
+
+``tools/generate/catalogue.py`` writes machines, accelerators, regions and sources.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from vertex_training.located_yaml.loader import Loader
+
+
+@functools.cache
+def load(name: str) -> Any:
+    """The content of one file of this package. Do not change what is returned."""
+    text = (resources.files("vertex_training.catalog") / name).read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=Loader)

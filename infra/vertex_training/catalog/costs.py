@@ -1,0 +1,238 @@
+"""What a training job can cost: an estimate from list prices, and the most it can come to.
+
+The price of a machine is Compute Engine's list price with the GPUs it carries, times the fee that
+Vertex AI adds (``machines.fee_ratio``, observed for one machine type only). The worst case of a
+job is rate x machines x timeout, summed over its worker pools. Boot disks, local SSDs that are not
+part of a machine type, storage, network traffic and discounts are not in it.
+
+A machine without a price in any source has ``None``, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.catalog import machines
+from vertex_training.catalog.machines import MachineType, Price
+
+#: Seconds that a job without a timeout may run: 7 days, by google-cloud-aiplatform 2.7.0,
+#: google/cloud/aiplatform_v1/types/custom_job.py, Scheduling.timeout.
+DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
+#: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
+#: one: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
+SPOT: Final = frozenset({"SPOT", "LOW_COST"})
+#: Why the figures are no invoice; shown wherever they are.
+NOT_INCLUDED: Final = (
+    "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks, local SSDs that are "
+    "added, storage, network traffic and discounts are not in them."
+)
+
+
+def usd(amount: float | None) -> str:
+    """An amount as people read it, or ``no price``."""
+    return "no price" if amount is None else f"${amount:,.2f}"
+
+
+def hours(seconds: float) -> str:
+    """A duration in hours, as people read it: ``0.5 h``."""
+    value = seconds / 3600
+    return f"{value:,.3g} h" if value < 1000 else f"{value:,.0f} h"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What one machine costs an hour."""
+
+    usd: float
+    """USD an hour, Vertex AI's fee included unless it was asked for without."""
+    source: str
+    """Keys of ``infra/vertex_training/catalog/sources.yaml``, joined with ``+``."""
+    date: str
+    """Of the older price in it; ``undated`` if a source has no date."""
+    region: str
+    """The region the price was found for."""
+    exact: bool
+    """Whether that is the region asked for; prices elsewhere differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCost:
+    """What a worker pool costs. ``rate`` is None where the machine has no price."""
+
+    index: int
+    machine_type: str
+    accelerator: str
+    """acceleratorType, empty if it has none."""
+    count: int
+    """Accelerators of one machine."""
+    machines: int
+    """Replicas; a TPU slice counts as several machines."""
+    rate: Rate | None
+
+    @property
+    def hourly(self) -> float | None:
+        """USD an hour of the whole pool."""
+        return None if self.rate is None else self.rate.usd * self.machines
+
+
+@dataclass(frozen=True, slots=True)
+class JobCost:
+    """What a job costs while it runs, and how long it may run."""
+
+    pools: tuple[PoolCost, ...]
+    """Of one trial, if the job is a tuning job."""
+    timeout: float
+    """Seconds it may run; of a tuning job, each trial."""
+    default_timeout: bool
+    """Whether the job sets no timeout."""
+    trials: int | None = None
+    """How many trials a tuning job has at most; None of other jobs."""
+    parallel: int = 1
+    """How many trials run at once."""
+
+    @property
+    def trial_hourly(self) -> float | None:
+        """USD an hour of all pools; None if one of them has no price, or if there is none."""
+        rates = [pool.hourly for pool in self.pools if pool.hourly is not None]
+        return math.fsum(rates) if rates and len(rates) == len(self.pools) else None
+
+    @property
+    def hourly(self) -> float | None:
+        """USD an hour of all that runs at once; None without a price."""
+        return None if self.trial_hourly is None else self.trial_hourly * self.parallel
+
+    @property
+    def worst_case(self) -> float | None:
+        """USD if it, or every trial, runs until its timeout; None if a pool has no price."""
+        if self.trial_hourly is None:
+            return None
+        return self.trial_hourly * self.timeout / 3600 * (1 if self.trials is None else self.trials)
+
+    def __str__(self) -> str:
+        """The most it can come to, and in how long: ``$0.11 in 0.5 h``."""
+        runs = "" if self.trials is None else f"{self.trials} trials of "
+        return f"{usd(self.worst_case)} in {runs}{hours(self.timeout)}{self.elsewhere}"
+
+    @property
+    def elsewhere(self) -> str:
+        """Whose prices these are where no source has the job's region; else empty."""
+        rates = [pool.rate for pool in self.pools if pool.rate]
+        regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
+        if not regions:
+            return ""
+        return f", at prices of {' and '.join(regions)}: those of the job's region are unknown"
+
+    @property
+    def unpriced(self) -> tuple[PoolCost, ...]:
+        """Pools without a price."""
+        return tuple(pool for pool in self.pools if pool.rate is None)
+
+
+def hourly(
+    machine_type: str,
+    accelerator: str | None,
+    count: int,
+    region: str,
+    strategy: str = "STANDARD",
+    *,
+    fee: bool = True,
+) -> Rate | None:
+    """What one machine costs an hour in ``region``, or None if no source has a price.
+
+    A price of the region is taken before one of another; :attr:`Rate.exact` says which it is.
+
+    Without ``fee`` it is Compute Engine's price alone, which a reservation is paid for with.
+
+    ``accelerator`` and ``count`` are the job's; they add to the price only where the machine
+    type's price does not include its accelerators. A price is never taken from another strategy:
+    a SPOT machine without a spot price has no price.
+    """
+    machine = machines.machine_type(machine_type)
+    if machine is None:
+        return None
+    wanted = [(machines.machine_prices(machine, region), 1)]
+    if accelerator and not machine.accelerator_required:
+        if accelerator not in machine.accelerators:
+            return None
+        wanted.append((machines.accelerator_prices(accelerator, region), count))
+    parts = [
+        (price, unit * times)
+        for prices, times in wanted
+        for price, unit in _first_with(prices, strategy)
+    ]
+    if len(parts) < len(wanted):
+        return None
+    return _rate(parts, machines.fee_ratio() if fee else 1, region)
+
+
+def _rate(parts: Sequence[tuple[Price, float]], fee: float, region: str) -> Rate:
+    """The sum of prices, each with its amount."""
+    return Rate(
+        usd=math.fsum(usd for _, usd in parts) * fee,
+        source="+".join(dict.fromkeys(price.source for price, _ in parts)),
+        date=_oldest(price.date for price, _ in parts),
+        region="+".join(dict.fromkeys(price.region for price, _ in parts)),
+        exact=all(price.region == region for price, _ in parts),
+    )
+
+
+def of_job(message: Mapping[str, Any], region: str) -> JobCost:
+    """What a CustomJob or HyperparameterTuningJob message costs in ``region``.
+
+    The message is one that passed the checks (``customjob.request``); a pool without a machine type
+    has no price.
+    """
+    trials = int(message.get("maxTrialCount", 0)) if "trialJobSpec" in message else None
+    spec = message.get("jobSpec" if trials is None else "trialJobSpec", {})
+    scheduling = spec.get("scheduling", {})
+    strategy, timeout = scheduling.get("strategy", "STANDARD"), scheduling.get("timeout")
+    return JobCost(
+        pools=tuple(
+            _pool(index, pool, region, strategy)
+            for index, pool in enumerate(spec.get("workerPoolSpecs", ()))
+            if pool
+        ),
+        timeout=float(timeout.removesuffix("s")) if timeout else DEFAULT_TIMEOUT,
+        default_timeout=not timeout,
+        trials=trials,
+        parallel=1 if trials is None else min(trials, int(message.get("parallelTrialCount", 1))),
+    )
+
+
+def _pool(index: int, pool: Mapping[str, Any], region: str, strategy: str) -> PoolCost:
+    spec = pool.get("machineSpec", {})
+    machine_type, accelerator = spec.get("machineType", ""), spec.get("acceleratorType", "")
+    if accelerator.endswith("_UNSPECIFIED"):
+        accelerator = ""
+    count = int(spec.get("acceleratorCount", 0))
+    hosts = _hosts(machines.machine_type(machine_type), spec.get("tpuTopology", ""))
+    return PoolCost(
+        index=index,
+        machine_type=machine_type,
+        accelerator=accelerator,
+        count=count,
+        machines=int(pool.get("replicaCount", 1)) * hosts,
+        rate=hourly(machine_type, accelerator, count, region, strategy),
+    )
+
+
+def _hosts(machine: MachineType | None, topology: str) -> int:
+    """Machines of one replica: a TPU slice of 4x4 chips is four machines with four chips each."""
+    if machine is None or not machine.chips or topology not in machine.topologies:
+        return 1
+    return max(1, math.prod(map(int, topology.split("x"))) // machine.chips)
+
+
+def _first_with(prices: Iterable[Price], strategy: str) -> list[tuple[Price, float]]:
+    """The first price that the strategy pays, with its amount; empty if there is none."""
+    found = ((each, each.spot if strategy in SPOT else each.on_demand) for each in prices)
+    return [(price, unit) for price, unit in found if unit is not None][:1]
+
+
+def _oldest(dates: Iterable[str]) -> str:
+    """The oldest of ISO dates; what has no date could be older than any."""
+    known = sorted(set(dates))
+    return "undated" if "undated" in known else known[0]

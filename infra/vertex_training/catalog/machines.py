@@ -1,0 +1,217 @@
+"""Machine types and accelerators that training jobs may use, typed; from ``machines.yaml``."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vertex_training import catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A list price in USD an hour, without Vertex AI's fee."""
+
+    on_demand: float
+    spot: float | None
+    region: str
+    """The region it was found for; prices elsewhere differ."""
+    source: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """A machine type, with the facts of its family. ``None`` means that no source states it."""
+
+    name: str
+    family: str
+    vcpus: int | None
+    memory_gb: float | None
+    accelerators: Mapping[str, tuple[int, ...]]
+    """Accelerators it may carry: type -> exact counts."""
+    accelerator_required: bool
+    """Whether acceleratorType and acceleratorCount must be given."""
+    regions: frozenset[str]
+    regions_without_shape: frozenset[str]
+    """Regions that offer the accelerator but did not list this machine type."""
+    flex_start: bool
+    reservation_required: bool
+    single_replica: bool
+    """Whether a job has one pool with one replica of it only (TPUs)."""
+    topologies: tuple[str, ...]
+    """Values of tpuTopology, of which one must be given."""
+    chips: int | None
+    """TPU chips of one machine."""
+    pod_regions: Mapping[str, frozenset[str]]
+    """TPU type -> regions that have pods of it."""
+    price: Price | None
+    source: str
+    date: str
+
+    @property
+    def tpu(self) -> bool:
+        """Whether its accelerators are TPUs."""
+        return self.single_replica
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A kind of GPU or TPU. ``regions`` is empty if it is not offered for training."""
+
+    name: str
+    memory_gb: int | None
+    regions: frozenset[str]
+    flex_start: bool
+    vpc_peering: bool
+    status: str
+    default_quota: str
+    price: Price | None
+    """Of one GPU, added to the machine's; None where the machine's price includes it."""
+    source: str
+    date: str
+
+
+@functools.cache
+def machine_types() -> Mapping[str, MachineType]:
+    """All machine types of training jobs, by name."""
+    raw = catalog.load("machines.yaml")
+    return {
+        name: _machine(name, raw["families"][row["family"]] | row)
+        for name, row in raw["types"].items()
+    }
+
+
+def machine_type(name: str) -> MachineType | None:
+    """One machine type, or None if training jobs cannot use it."""
+    return machine_types().get(name)
+
+
+@functools.cache
+def accelerators() -> Mapping[str, Accelerator]:
+    """All accelerators, by name."""
+    rows = catalog.load("accelerators.yaml")
+    return {name: _accelerator(name, row) for name, row in rows.items()}
+
+
+@functools.cache
+def regions() -> frozenset[str]:
+    """Regions that run training jobs."""
+    return frozenset(row["region"] for row in catalog.load("regions.yaml"))
+
+
+def machine_prices(machine: MachineType, region: str) -> list[Price]:
+    """Prices of a machine type, the best for ``region`` first; those that follow may fill gaps."""
+    return _best_first(machine.price, _regional_machine_price(machine, region), region)
+
+
+def accelerator_prices(name: str, region: str) -> list[Price]:
+    """Prices of one GPU that is added to a machine, the best for ``region`` first."""
+    found = accelerators().get(name)
+    row = catalog.load("regional_prices.yaml")["accelerators"].get(name, {})
+    pair = row.get("regions", {}).get(region)
+    regional = Price(pair[0], pair[1], region, row["source"], row["date"]) if pair else None
+    return _best_first(found.price if found else None, regional, region)
+
+
+def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:
+    """``own`` is newer and has its region; elsewhere a price of the region comes first."""
+    ordered = (own, regional) if own and own.region == region else (regional, own)
+    return [price for price in ordered if price]
+
+
+def _regional_machine_price(machine: MachineType, region: str) -> Price | None:
+    row = catalog.load("regional_prices.yaml")["machines"].get(machine.family, {})
+    units = row.get("regions", {}).get(region)
+    if not units:
+        return None
+    gpus = [count for counts in machine.accelerators.values() for count in counts]
+    have = {"vcpus": machine.vcpus, "memory_gb": machine.memory_gb, "gpus": max(gpus, default=0)}
+    on_demand, spot = (
+        [(prices[which], have[unit]) for unit, prices in units.items()] for which in (0, 1)
+    )
+    total = _total(on_demand)
+    return None if total is None else Price(total, _total(spot), region, row["source"], row["date"])
+
+
+def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
+    """Sum of price x number; None if one of them is not known."""
+    known = [price * number for price, number in parts if price is not None and number]
+    return round(math.fsum(known), 6) if len(known) == len(parts) else None
+
+
+def unavailable_reason(name: str) -> str:
+    """Why a machine type cannot be used; empty if the catalogue has no reason."""
+    refused = catalog.load("machines.yaml")["refused"]
+    family = name.split("-")[0]
+    row = refused.get(name) or refused.get(family)
+    return row["reason"] if row else ""
+
+
+def bandwidth(name: str) -> int | None:
+    """Network bandwidth of one machine in Gbps, if a source states it."""
+    row = catalog.load("bandwidth.yaml").get(name)
+    return row["gbps"] if row else None
+
+
+def boot_disk_types() -> tuple[str, ...]:
+    """What ``bootDiskType`` may be."""
+    return tuple(catalog.load("machines.yaml")["disks"]["types"])
+
+
+def boot_disk_sizes() -> range:
+    """What ``bootDiskSizeGb`` may be."""
+    size = catalog.load("machines.yaml")["disks"]["size_gb"]
+    return range(size["min"], size["max"] + 1)
+
+
+def fee_ratio() -> float:
+    """List price times this is what a job pays; known for one machine type, see the row's basis."""
+    return catalog.load("machines.yaml")["fee"]["ratio"]
+
+
+def _machine(name: str, row: Mapping[str, Any]) -> MachineType:
+    return MachineType(
+        name=name,
+        family=row["family"],
+        vcpus=row.get("vcpus"),
+        memory_gb=row.get("memory_gb"),
+        accelerators={kind: tuple(counts) for kind, counts in row.get("accelerators", {}).items()},
+        accelerator_required=row["accelerator_required"],
+        regions=frozenset(row.get("regions", ())),
+        regions_without_shape=frozenset(row.get("regions_without_shape", ())),
+        flex_start=row.get("flex_start", False),
+        reservation_required=row.get("reservation_required", False),
+        single_replica=row.get("single_replica", False),
+        topologies=tuple(row.get("topologies", ())),
+        chips=row.get("chips"),
+        pod_regions={kind: frozenset(where) for kind, where in row.get("pod_regions", {}).items()},
+        price=_price(row.get("price")),
+        source="+".join(row["source"]),
+        date=row["date"],
+    )
+
+
+def _accelerator(name: str, row: Mapping[str, Any]) -> Accelerator:
+    return Accelerator(
+        name=name,
+        memory_gb=row.get("memory_gb"),
+        regions=frozenset(row.get("regions", ())),
+        flex_start=row.get("flex_start", False),
+        vpc_peering=row.get("vpc_peering", True),
+        status=row.get("status", ""),
+        default_quota=row.get("default_quota", ""),
+        price=_price(row.get("price")),
+        source="+".join(row["source"]),
+        date=row["date"],
+    )
+
+
+def _price(row: Any) -> Price | None:
+    if not isinstance(row, dict) or "on_demand" not in row:
+        return None  # "no price", or a price by accelerator (cloud-tpu)
+    source = "+".join(row["source"])
+    return Price(row["on_demand"], row.get("spot"), row["region"], source, row["date"])

@@ -1,0 +1,107 @@
+"""VPC peering with Google's network, where jobs run: reserved ranges and the connection.
+
+Makes the connection if it makes one of the ranges. Ranges that all exist belong to an existing
+connection, and a network has only one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from vertex_training.plan.network import NetworkPlan
+from vertex_training.settings.network import IpRange, Network
+
+
+class Peering(pulumi.ComponentResource):
+    """The private connection of one network to Google's services."""
+
+    workers: list[pulumi.Input[str]]
+    """Addresses of the machines of jobs, as blocks; of existing ranges where they are known."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        plan: NetworkPlan,
+        settings: Network,
+        network: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("vertextraining:network:Peering", name, None, opts)
+        self._child = pulumi.ResourceOptions(parent=self)
+        made = {
+            key: self._range(f"{name}-{key}", plan.ranges[key], wanted, plan, network)
+            for key, wanted in settings.ranges.items()
+            if not wanted.existing
+        }
+        self.workers = [
+            *(_block(address, settings.ranges[key]) for key, address in made.items()),
+            *(f"{r.address}/{r.prefix_length}" for r in settings.ranges.values() if _known(r)),
+        ]
+        if made:
+            reserved = [made[key].name if key in made else plan.ranges[key] for key in plan.ranges]
+            self._connect(name, network, reserved, plan, settings)
+        self.register_outputs({})
+
+    def _range(
+        self,
+        name: str,
+        physical: str,
+        wanted: IpRange,
+        plan: NetworkPlan,
+        network: pulumi.Input[str],
+    ) -> gcp.compute.GlobalAddress:
+        return gcp.compute.GlobalAddress(
+            name,
+            project=plan.project,
+            name=physical,
+            address_type="INTERNAL",
+            purpose="VPC_PEERING",
+            address=wanted.address,
+            prefix_length=wanted.prefix_length,
+            network=network,
+            opts=self._child,
+        )
+
+    def _connect(
+        self,
+        name: str,
+        network: pulumi.Input[str],
+        ranges: Sequence[pulumi.Input[str]],
+        plan: NetworkPlan,
+        settings: Network,
+    ) -> None:
+        connection = gcp.servicenetworking.Connection(
+            f"{name}-connection",
+            network=network,
+            service="servicenetworking.googleapis.com",
+            reserved_peering_ranges=list(ranges),
+            # From pulumi-gcp 10.2 on this removes the peering itself where the service still holds
+            # it after the last job. 9.35.0 takes any word but ABANDON and PREVENT for DELETE.
+            deletion_policy="REMOVE_PEERING",
+            opts=self._child,
+        )
+        if settings.export_custom_routes or settings.import_custom_routes:
+            gcp.compute.NetworkPeeringRoutesConfig(
+                f"{name}-routes",
+                project=plan.project,
+                network=plan.name,
+                peering=connection.peering,
+                export_custom_routes=settings.export_custom_routes,
+                import_custom_routes=settings.import_custom_routes,
+                opts=self._child,
+            )
+
+
+def _block(address: gcp.compute.GlobalAddress, wanted: IpRange) -> pulumi.Input[str]:
+    """The range as a block; Google chooses where it begins unless the stack file sets it."""
+    if wanted.address:
+        return f"{wanted.address}/{wanted.prefix_length}"
+    return pulumi.Output.concat(address.address, f"/{wanted.prefix_length}")
+
+
+def _known(wanted: IpRange) -> bool:
+    return bool(wanted.existing and wanted.address and wanted.prefix_length)

@@ -1,0 +1,75 @@
+"""Containers of secrets in Secret Manager.
+
+Never holds a value: a value in a Pulumi program is a value in its state. Add one with
+``gcloud secrets versions add NAME --data-file=-``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pulumi
+import pulumi_gcp as gcp
+
+from vertex_training.naming import Names
+from vertex_training.settings.model import Secret
+
+
+class Secrets(pulumi.ComponentResource):
+    """All secrets of a stack, replicated in its region only."""
+
+    paths: dict[str, pulumi.Output[str]]
+    """``projects/P/secrets/S``, the id of each. Known before it exists, so that a preview shows
+    what a grant will be on."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        names: Names,
+        labels: Mapping[str | None, Mapping[str, str]],
+        secrets: Mapping[str, Secret],
+        key: str | None = None,
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """``labels`` are by team; None has those of what no team owns. ``key`` encrypts values."""
+        super().__init__("vertextraining:secrets:Secrets", name, None, opts)
+        replication = _replication(names.region, key)
+        made = {
+            key: gcp.secretmanager.Secret(
+                f"{name}-{key}",
+                project=names.project,
+                secret_id=names.secret_id(key),
+                replication=replication,
+                annotations={"description": secret.description} if secret.description else None,
+                labels=names.labels({**labels[secret.team], **secret.labels}),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=secret.protect),
+            )
+            for key, secret in secrets.items()
+            if not secret.existing
+        }
+        # `apply` keeps what uses a path after its secret.
+        self.paths = {
+            key: made[key].secret_id.apply(lambda _, key=key: names.secret(key))
+            if key in made
+            else pulumi.Output.from_input(names.secret(key))
+            for key in secrets
+        }
+        self.register_outputs({"secrets": self.paths})
+
+
+def _replication(region: str, key: str | None) -> gcp.secretmanager.SecretReplicationArgs:
+    """In the stack's region only, encrypted with ``key`` or with Google's."""
+    managed = gcp.secretmanager
+    encryption = (
+        managed.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs(kms_key_name=key)
+        if key
+        else None
+    )
+    replica = managed.SecretReplicationUserManagedReplicaArgs(
+        location=region, customer_managed_encryption=encryption
+    )
+    return managed.SecretReplicationArgs(
+        user_managed=managed.SecretReplicationUserManagedArgs(replicas=[replica])
+    )

@@ -1,0 +1,242 @@
+"""Intent and turn records as objects in the stack's control bucket.
+
+Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
+(docs.cloud.google.com/storage/docs/request-preconditions). No object is ever deleted here, so the
+identity that deploys needs no permission to.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.customjob.protocol.ports import (
+    IntentRecord,
+    IntentState,
+    StoredIntent,
+    TurnRecord,
+)
+from vertex_training.errors import OperatorError, PreconditionFailedError
+from vertex_training.naming import is_local
+
+if TYPE_CHECKING:
+    from google.cloud import storage
+
+#: Variable with the URL of a storage emulator. The official client reads it as well.
+EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+TIMEOUT: Final = 20
+#: Format of the records. Another number was written by another version of this program.
+FORMAT: Final = 1
+#: Where turn records are.
+TURNS: Final = "turns/"
+
+
+_connect_lock = threading.Lock()
+
+
+def connect(project: str, bucket: str, folder: str = "") -> BucketIntents:
+    """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
+
+    ``folder`` ends with ``/`` and keeps the records of one kind of jobs apart.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    return BucketIntents(storage_client(project), bucket, folder)
+
+
+def storage_client(project: str) -> storage.Client:
+    """The official client of Cloud Storage, or of the local cloud's for ``local-…``.
+
+    All threads share a client, which its documentation allows (docs/index.rst of
+    googleapis/python-storage). A client for each submission would connect and request a token.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    address = os.environ.get(EMULATOR)
+    if is_local(project) != bool(address):
+        place = "outside of" if address else "in"
+        raise OperatorError(f"project '{project}' is to be deployed {place} `vt local shell`.")
+    with _connect_lock:
+        return _client(project, address)
+
+
+@functools.lru_cache(maxsize=16)
+def _client(project: str, _address: str | None) -> storage.Client:
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
+    from vertex_training.customjob.google.impersonation import impersonated_credentials
+
+    account = None if _address else impersonated_credentials()
+    try:
+        return storage.Client(project=project, credentials=account)
+    except DefaultCredentialsError:
+        raise OperatorError(
+            "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+            "or let CI use workload identity."
+        ) from None
+
+
+class BucketIntents:
+    """``ports.IntentStore`` over the official client."""
+
+    def __init__(self, client: storage.Client, bucket: str, folder: str = "") -> None:
+        self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
+
+    def read(self, request_id: str) -> StoredIntent | None:
+        """The record of a request, or None."""
+        found = self._fetch(_object(request_id))
+        return None if found is None else _parse(request_id, *found)
+
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
+        """Write under the precondition that the record still has ``generation``."""
+        document = {
+            "format": FORMAT,
+            "requestId": record.request_id,
+            "state": record.state,
+            "owner": record.owner,
+            "jobName": record.job_name,
+        }
+        return _stored(record, self._put(_object(record.request_id), document, generation))
+
+    def read_turn(self, key: str) -> TurnRecord | None:
+        """The turn record at this key, or None."""
+        found = self._fetch(_turn(key))
+        return None if found is None else _parse_turn(*found)
+
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+        """Write under the precondition that the turn still has ``generation``."""
+        document = {"format": FORMAT, "requestId": request_id, "number": number}
+        self._put(_turn(key), document, generation)
+
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turn records; none if there is no bucket yet."""
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            prefix = self._folder + TURNS
+            names = [blob.name for blob in self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)]
+        except NotFound:
+            return frozenset()
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        return frozenset(name.removeprefix(prefix).removesuffix(".json") for name in names)
+
+    def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
+        """An object's content with the blob of the same generation, or None."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            path = self._folder + name
+            while (blob := self._bucket.get_blob(path, timeout=TIMEOUT)) is not None:
+                try:
+                    content = blob.download_as_bytes(
+                        if_generation_match=blob.generation, timeout=TIMEOUT
+                    )
+                except PreconditionFailed:
+                    continue  # written between the two calls
+                return content, blob
+            return None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+
+    def _put(self, name: str, document: Mapping[str, Any], generation: int) -> storage.Blob:
+        """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
+        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        blob = self._bucket.blob(self._folder + name)
+        try:
+            blob.upload_from_string(
+                json.dumps(document),
+                content_type="application/json",
+                if_generation_match=generation,
+                timeout=TIMEOUT,
+            )
+        except PreconditionFailed:
+            raise PreconditionFailedError from None
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        return blob
+
+    def now(self) -> float:
+        """Cloud Storage's time: the update time of an object that this call writes."""
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        blob = self._bucket.blob("clock")
+        try:
+            blob.upload_from_string(b"", timeout=TIMEOUT)
+        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+            raise _unreachable(self._name, error) from None
+        if blob.updated is None:
+            raise OperatorError(f"the control bucket {self._name} returned no update time.")
+        return blob.updated.timestamp()
+
+
+def _object(request_id: str) -> str:
+    return f"submissions/{request_id}.json"
+
+
+def _turn(key: str) -> str:
+    return f"{TURNS}{key}.json"
+
+
+def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT or document["requestId"] != request_id:
+            raise ValueError("another format or request")
+        record = IntentRecord(
+            request_id, IntentState(document["state"]), document["owner"], document["jobName"]
+        )
+    except (ValueError, KeyError, TypeError):
+        raise _foreign_object(blob, "record of a submission") from None
+    return _stored(record, blob)
+
+
+def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
+    try:
+        document = json.loads(text)
+        number = document.get("number", 1)  # absent in records of the first versions
+        if document["format"] != FORMAT or not isinstance(document["requestId"], str):
+            raise ValueError("another format")
+        if not isinstance(number, int):
+            raise ValueError("no number of a turn")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _foreign_object(blob, "record of a job's turn") from None
+    return TurnRecord(document["requestId"], _generation(blob), number)
+
+
+def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:
+    return OperatorError(
+        f"gs://{blob.bucket.name}/{blob.name} is no {what}; nothing was sent. "
+        "Somebody else wrote it: restore an older generation of the object."
+    )
+
+
+def _stored(record: IntentRecord, blob: storage.Blob) -> StoredIntent:
+    if blob.updated is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no time of update.")
+    return StoredIntent(record, _generation(blob), blob.updated.timestamp())
+
+
+def _generation(blob: storage.Blob) -> int:
+    if blob.generation is None:
+        raise OperatorError(f"{blob.name}: Cloud Storage gave no generation.")
+    return int(blob.generation)
+
+
+def _unreachable(bucket: str, error: Exception) -> OperatorError:
+    return OperatorError(
+        f"the control bucket {bucket} could not be read or written; nothing was sent: "
+        f"{type(error).__name__}: {getattr(error, 'message', error)}"
+    )

@@ -1,0 +1,356 @@
+"""The Vertex AI calls, their retries and error messages.
+
+Reads and cancels are retried; a create never is. Functions import Google's libraries when called:
+that takes over a second, and most operations on a stack submit nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    FORMER_REQUEST_ID_LABEL,
+    REQUEST_ID_LABEL,
+    TURN_LABEL,
+    JobSnapshot,
+    own_labels,
+)
+from vertex_training.errors import (
+    InDoubtError,
+    NotSubmittedError,
+    OperatorError,
+    PermissionDeniedError,
+)
+from vertex_training.naming import is_local
+
+if TYPE_CHECKING:
+    import grpc
+
+    from vertex_training.customjob.google import vertex_api
+
+    AnyJob = vertex_api.CustomJob | vertex_api.HyperparameterTuningJob
+
+#: Variable with host:port of the local job service. Only projects named ``local-…`` use it.
+EMULATOR: Final = "VERTEX_EMULATOR_HOST"
+NO_CREDENTIALS: Final = (
+    "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
+    "or let CI use workload identity."
+)
+CREATE_TIMEOUT: Final = 60.0
+READ_TIMEOUT: Final = 20.0
+READ_DEADLINE: Final = 60.0
+#: Channel option. By default gRPC resends a request that it assumes was never processed.
+NO_RESEND: Final = ("grpc.enable_retries", 0)
+
+#: gRPC codes that prove that no job was created, with hints. Any other code leaves doubt: after
+#: UNAVAILABLE the request may have arrived (google.aip.dev/194, grpc/status codes).
+PROVES_NOT_CREATED: Final = {
+    "INVALID_ARGUMENT": "correct the job file",
+    "PERMISSION_DENIED": "grant what is missing; a new grant can take some minutes to have effect",
+    "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
+    "NOT_FOUND": "check project, region and the resources the job names",
+    "FAILED_PRECONDITION": "do what the message says, then run again",
+    "OUT_OF_RANGE": "correct the job file",
+    "UNIMPLEMENTED": "the service at this address does not offer such jobs",
+    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
+}
+
+#: Hints for refused calls that change nothing.
+READ_HINTS: Final = {
+    "PERMISSION_DENIED": "reading jobs takes roles/aiplatform.viewer in the project, "
+    "reading their logs roles/logging.viewer; the API must be enabled",
+    "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
+    "RefreshError": "sign in again: gcloud auth application-default login",
+}
+
+
+_connect_lock = threading.Lock()
+
+
+def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB) -> VertexJobs:
+    """The job service of a project's region, shared by all threads; see ``client``.
+
+    A client for each submission would open a connection and request a token each time.
+    """
+    with _connect_lock:
+        return _connected(project, region, kind, local_address(project))
+
+
+@functools.lru_cache(maxsize=32)
+def _connected(project: str, region: str, kind: JobKind, address: str | None) -> VertexJobs:
+    return VertexJobs(_client_of(project, region, address), kind)
+
+
+@functools.lru_cache(maxsize=16)
+def _client_of(project: str, region: str, _address: str | None) -> vertex_api.JobServiceClient:
+    return client(project, region)
+
+
+def local_address(project: str) -> str | None:
+    """Where the local cloud serves this project; None if it is one of Google's.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or the other way round.
+    """
+    address = os.environ.get(EMULATOR, "")
+    if is_local(project):
+        if not address:
+            raise OperatorError(
+                f"project '{project}' lives in the local cloud, and {EMULATOR} is not set. "
+                "Run this in `vt local shell`."
+            )
+        return address
+    if address:
+        # Without this, a forgotten `vt local shell` would receive the jobs of a real stack.
+        raise OperatorError(
+            f"{EMULATOR} is set, but project '{project}' is no local one (local-…). "
+            "Leave `vt local shell` to reach Google Cloud."
+        )
+    return None
+
+
+def client(project: str, region: str) -> vertex_api.JobServiceClient:
+    """The official client: of Google's service, or of the local cloud's for ``local-…``.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or no credentials.
+
+    Acts as the account that ``impersonation`` names, if there is one.
+    """
+    from google.api_core.client_options import ClientOptions
+    from google.auth.exceptions import DefaultCredentialsError
+
+    from vertex_training.customjob.google import vertex_api
+    from vertex_training.customjob.google.impersonation import impersonated_credentials
+
+    if address := local_address(project):
+        return _local_client(address)
+    account = impersonated_credentials()
+    options = ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
+    try:
+        return vertex_api.JobServiceClient(
+            credentials=account, client_options=options, transport=_transport
+        )
+    except DefaultCredentialsError:
+        raise OperatorError(NO_CREDENTIALS) from None
+
+
+def _local_client(address: str) -> vertex_api.JobServiceClient:
+    import grpc
+
+    from vertex_training.customjob.google import vertex_api
+
+    channel = grpc.insecure_channel(address, options=[NO_RESEND])
+    return vertex_api.JobServiceClient(
+        transport=vertex_api.JobServiceGrpcTransport(channel=channel)
+    )
+
+
+def _transport(**arguments: Any) -> vertex_api.JobServiceGrpcTransport:
+    """The client's default transport, on a channel with gRPC's own retries off."""
+    from vertex_training.customjob.google import vertex_api
+
+    def channel(host: str, **settings: Any) -> grpc.Channel:
+        settings["options"] = [*settings.get("options", ()), NO_RESEND]
+        return vertex_api.JobServiceGrpcTransport.create_channel(host, **settings)
+
+    return vertex_api.JobServiceGrpcTransport(channel=channel, **arguments)
+
+
+class VertexJobs:
+    """``ports.JobService`` over the official client, for jobs of one kind."""
+
+    def __init__(self, client: vertex_api.JobServiceClient, kind: JobKind = CUSTOM_JOB) -> None:
+        self._client, self._kind = client, kind
+
+    def _method(self, verb: str) -> Callable[..., Any]:
+        """The client's method, like ``create_custom_job``."""
+        plural = "s" if verb == "list" else ""
+        return getattr(self._client, f"{verb}_{self._kind.argument}{plural}")
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+        """Send once.
+
+        Raises:
+            NotSubmittedError: the service refused; no job was created.
+            InDoubtError: there was no certain answer.
+        """
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            job = self._method("create")(
+                parent=parent,
+                retry=None,
+                timeout=CREATE_TIMEOUT,
+                **{self._kind.argument: _to_proto(body, labels, self._kind)},
+            )
+        except GoogleAPICallError as error:
+            code = _code(error)
+            if code in PROVES_NOT_CREATED:
+                refused = (
+                    PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
+                )
+                raise refused(
+                    f"Vertex AI refused the job, nothing was submitted: {code}: {error.message} "
+                    f"Hint: {PROVES_NOT_CREATED[code]}."
+                ) from None
+            raise InDoubtError(
+                f"no certain answer from Vertex AI: {code}: {error.message}"
+            ) from None
+        except (GoogleAuthError, RetryError) as error:
+            raise NotSubmittedError(
+                f"no credentials for Vertex AI, nothing was sent: {error}"
+            ) from None
+        if not job.name:
+            raise InDoubtError("Vertex AI answered without a job's name")
+        return _snapshot(job, self._kind)
+
+    def get(self, name: str) -> JobSnapshot | None:
+        """The job, or None if its record is gone."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            return _snapshot(read(self._method("get"), name=name), self._kind)
+        except NotFound:
+            return None
+
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+        """All jobs labelled with the request id, also as the first releases labelled CustomJobs.
+
+        The service documents no filter for either of two labels, so it is asked twice.
+        """
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        def list_jobs(**arguments: Any) -> list[AnyJob]:
+            return list(self._method("list")(**arguments))  # reading a later page may fail as well
+
+        def labelled(label: str) -> list[AnyJob]:
+            request = {"parent": parent, "filter": f"labels.{label}={request_id}"}
+            return read(list_jobs, request=request)
+
+        try:
+            own = labelled(self._kind.sent_label(REQUEST_ID_LABEL))
+            if self._kind is CUSTOM_JOB:
+                former = labelled(FORMER_REQUEST_ID_LABEL)
+                # A label without the prefix may be a file's own, on a job of another request.
+                own += [job for job in former if REQUEST_ID_LABEL not in job.labels]
+            return [_snapshot(job, self._kind) for job in own]
+        except (NotFound, FailedPrecondition) as error:
+            raise OperatorError(
+                f"Vertex AI did not list jobs of {parent}: {_code(error)}: {error.message}"
+            ) from None
+
+    def log_ids(self, name: str) -> list[str]:
+        """Ids of the logs that say why the job failed: its own, or that of a failed trial."""
+        if self._kind is CUSTOM_JOB:
+            return [name.rpartition("/")[2]]
+        trials = read(self._method("get"), name=name).trials
+        failed = [each.custom_job for each in trials if each.state.name == "INFEASIBLE"]
+        return [each.rpartition("/")[2] for each in failed if each][-1:]
+
+    def cancel(self, name: str) -> None:
+        """Request cancellation. Ignores a job that has ended or does not exist."""
+        from google.api_core.exceptions import FailedPrecondition, NotFound
+
+        try:
+            read(self._method("cancel"), name=name)
+        except (FailedPrecondition, NotFound):
+            return  # it has ended, or was deleted
+
+    def delete(self, name: str) -> None:
+        """Delete the record and wait until it is gone. Raises OperatorError."""
+        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            operation = read(self._method("delete"), name=name)
+            operation.result(timeout=READ_DEADLINE)
+        except NotFound:
+            return
+        except (GoogleAPICallError, RetryError, GoogleAuthError, TimeoutError) as error:
+            raise OperatorError(
+                f"Vertex AI did not confirm that {name} was deleted: {_code(error)}: "
+                f"{getattr(error, 'message', error)}"
+            ) from None
+
+
+def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: Any) -> Any:
+    """Make a call that is safe to repeat, with bounded retries.
+
+    Raises:
+        NotFound, FailedPrecondition: as the client raised them.
+        OperatorError: any other failure, as a message with a hint.
+    """
+    from google.api_core.exceptions import (
+        DeadlineExceeded,
+        FailedPrecondition,
+        GoogleAPICallError,
+        NotFound,
+        RetryError,
+    )
+    from google.api_core.retry import Retry, if_transient_error
+    from google.auth.exceptions import GoogleAuthError
+
+    def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
+        return if_transient_error(error) or isinstance(error, DeadlineExceeded)
+
+    retry = Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
+    try:
+        return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
+    except (NotFound, FailedPrecondition):
+        raise
+    except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
+        error = getattr(raised, "cause", None) or raised  # RetryError itself has only the duration
+        code = _code(error)
+        hint = f" Hint: {READ_HINTS[code]}." if code in READ_HINTS else ""
+        raise OperatorError(
+            f"{service} did not answer {call.__name__}: {code}: "
+            f"{getattr(error, 'message', error)}{hint}"
+        ) from None
+
+
+def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
+    from google.protobuf.json_format import ParseDict, ParseError
+
+    from vertex_training.customjob.google import vertex_api
+
+    message = json.loads(body)
+    message["labels"] = {**message.get("labels", {}), **kind.sent_labels(labels)}
+    job = getattr(vertex_api, kind.message)()
+    try:
+        ParseDict(message, type(job).pb(job))
+    except ParseError as error:
+        raise NotSubmittedError(
+            f"the request is no {kind.message}, nothing was sent: {error}"
+        ) from None
+    return job
+
+
+def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
+    message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
+    return JobSnapshot(
+        name=job.name,
+        state=job.state.name,
+        created=message.create_time.ToNanoseconds(),
+        digest=labels.get(DIGEST_LABEL, ""),
+        error=job.error.message if job.error else "",
+        turn=_turn(labels.get(TURN_LABEL, "")),
+    )
+
+
+def _turn(label: str) -> int:
+    """The number of a job's turn; jobs of the first versions have none, which is the first."""
+    return int(label) if label.isascii() and label.isdecimal() else 1
+
+
+def _code(error: Exception) -> str:
+    status = getattr(error, "grpc_status_code", None)
+    return status.name if status is not None else type(error).__name__

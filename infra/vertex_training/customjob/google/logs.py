@@ -1,0 +1,162 @@
+"""Log lines of a job's replicas, from Cloud Logging or the local cloud, by the official client.
+
+Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
+``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` asks
+for them with the same filter. Reading them takes ``roles/logging.viewer`` in the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address, read
+from vertex_training.errors import OperatorError
+
+if TYPE_CHECKING:
+    from google.cloud.logging_v2 import types
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+
+PAGE: Final = 1000
+#: How far back ``follow`` reads again: entries of several replicas arrive out of order.
+OVERLAP: Final = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a log. ``time`` is RFC 3339."""
+
+    time: str
+    replica: str
+    severity: str
+    text: str
+
+
+def connect(project: str) -> JobLogs:
+    """The logs of a project's jobs. Raises OperatorError, as ``job_service.connect`` does."""
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+
+    if address := local_address(project):
+        return JobLogs(_local_client(address), project)
+    try:
+        return JobLogs(LoggingServiceV2Client(credentials=impersonated_credentials()), project)
+    except DefaultCredentialsError:
+        raise OperatorError(NO_CREDENTIALS) from None
+
+
+def _local_client(address: str) -> LoggingServiceV2Client:
+    import grpc
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.logging_v2.services.logging_service_v2.transports import (
+        LoggingServiceV2GrpcTransport,
+    )
+
+    channel = grpc.insecure_channel(address)
+    return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
+
+
+class JobLogs:
+    """Reads entries of one project. Every method raises OperatorError if the service refuses."""
+
+    def __init__(self, client: LoggingServiceV2Client, project: str) -> None:
+        self._client, self._project = client, project
+
+    def lines(self, job_id: str, replica: str | None = None) -> Iterator[Line]:
+        """All lines, oldest first, of one replica or of all."""
+        for entry in self._entries(_filter(job_id, replica), "timestamp asc"):
+            yield from _lines(entry)
+
+    def tail(self, job_id: str, count: int, replica: str | None = None) -> list[Line]:
+        """The last ``count`` lines, oldest first."""
+        newest = self._entries(_filter(job_id, replica), "timestamp desc", min(count, PAGE))
+        found = [line for entry in islice(newest, count) for line in reversed(_lines(entry))]
+        return found[count - 1 :: -1] if len(found) > count else found[::-1]
+
+    def follow(
+        self,
+        job_id: str,
+        replica: str | None,
+        *,
+        ended: Callable[[], bool],
+        pause: Callable[[], None],
+    ) -> Iterator[Line]:
+        """Lines as they arrive, until ``ended()`` and two further polls returned no new line.
+
+        Entries reach Cloud Logging some seconds after they were written, so the last ones arrive
+        after the job has ended.
+        """
+        seen: dict[str, datetime] = {}
+        quiet = 0
+        while True:
+            over = ended()
+            before = len(seen)
+            since = max(seen.values()) - OVERLAP if seen else None
+            for entry in self._entries(_filter(job_id, replica, since), "timestamp asc"):
+                if entry.insert_id not in seen:
+                    seen[entry.insert_id] = _time(entry)
+                    yield from _lines(entry)
+            quiet = quiet + 1 if over and len(seen) == before else 0
+            if quiet >= 2:
+                return
+            if since:
+                seen = {key: time for key, time in seen.items() if time >= since}
+            pause()
+
+    def _entries(self, filter_: str, order: str, page_size: int = PAGE) -> Iterator[types.LogEntry]:
+        from google.api_core.exceptions import NotFound
+
+        request = {
+            "resource_names": [f"projects/{self._project}"],
+            "filter": filter_,
+            "order_by": order,
+            "page_size": page_size,
+        }
+        try:
+            pages = read(self._client.list_log_entries, service="Cloud Logging", request=request)
+            yield from _paged(pages)
+        except NotFound as error:
+            raise OperatorError(f"Cloud Logging: {error.message}") from None
+
+
+def _paged(pages: Any) -> Iterator[types.LogEntry]:
+    """Entries of all pages. Raises OperatorError if a later page is refused."""
+    from google.api_core.exceptions import GoogleAPICallError, RetryError
+
+    try:
+        yield from pages
+    except (GoogleAPICallError, RetryError) as error:
+        raise OperatorError(f"Cloud Logging ended in the middle of a log: {error}") from None
+
+
+def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> str:
+    parts = ['resource.type="ml_job"', f'resource.labels.job_id="{job_id}"']
+    if replica:
+        parts.append(f'resource.labels.task_name="{replica}"')
+    if since:
+        parts.append(f'timestamp>="{since.isoformat()}"')
+    return " AND ".join(parts)
+
+
+def _lines(entry: types.LogEntry) -> list[Line]:
+    """An entry's text is its textPayload, or ``message`` of its jsonPayload."""
+    from google.logging.type.log_severity_pb2 import LogSeverity
+
+    text = entry.text_payload
+    if not text and entry.json_payload:
+        text = str(dict(entry.json_payload).get("message", ""))  # pyright: ignore
+    time = _time(entry).isoformat()
+    replica = dict(entry.resource.labels).get("task_name", "")
+    # A progress bar rewrites its line: keep what a terminal would show in the end.
+    return [
+        Line(time, replica, LogSeverity.Name(entry.severity), part.rpartition("\r")[2])
+        for part in text.rstrip("\n").split("\n")
+    ]
+
+
+def _time(entry: types.LogEntry) -> datetime:
+    return entry.timestamp  # pyright: ignore[reportReturnType] (proto-plus gives a datetime)

@@ -1,0 +1,135 @@
+"""The two kinds of jobs that a stack submits, and how Vertex AI spells each.
+
+A tuning job runs trials, and each trial is a CustomJob that the service makes of ``trialJobSpec``.
+What holds for a CustomJob holds for a trial; :meth:`JobKind.trial_of` makes one of either message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.errors import Path
+from vertex_training.naming import JOB_LABEL_PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A resource of Vertex AI that a file of a stack describes."""
+
+    message: str
+    """Name of the API's message."""
+    spec: str
+    """The field that has the CustomJobSpec."""
+    section: str
+    """The section of the stack file that names such files."""
+    collection: str
+    """Where its resource names have it: ``projects/P/locations/R/COLLECTION/ID``."""
+    argument: str
+    """What methods of the official client are called after, and their argument."""
+    label_prefix: str
+    """How the labels begin that the program sets on it."""
+    records: str
+    """Folder of its records in the control bucket, with a ``/``; empty for the bucket itself."""
+
+    def trial_of(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The CustomJob message that runs: the message itself, or that of one trial."""
+        if self.spec == CUSTOM_JOB.spec:
+            return dict(message)
+        shared = {key: message[key] for key in SHARED if key in message}
+        trial = {CUSTOM_JOB.spec: message[self.spec]} if self.spec in message else {}
+        return shared | trial
+
+    def path_in_trial(self, path: Path) -> Path:
+        """A path of the message as one of :meth:`trial_of` it."""
+        return (CUSTOM_JOB.spec, *path[1:]) if path[:1] == (self.spec,) else path
+
+    def path_in_message(self, path: Path) -> Path:
+        """The reverse of :meth:`path_in_trial`."""
+        return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
+
+    def in_words(self, text: str) -> str:
+        """A hint about a job file, as it reads for a file of this kind.
+
+        >>> TUNING_JOB.in_words("write it in jobSpec")
+        'write it in trialJobSpec'
+        """
+        if self is CUSTOM_JOB:
+            return text
+        text = re.sub(rf"\b{CUSTOM_JOB.spec}\b", self.spec, text)
+        return text.replace(
+            f"vertex-training:{CUSTOM_JOB.section}:", f"vertex-training:{self.section}:"
+        )
+
+    def sent_label(self, label: str) -> str:
+        """A label of the program (``vt-…``) as this kind has it; other labels stay.
+
+        Tuning jobs have keys of their own: should the service copy a tuning job's labels to its
+        trials, no search for CustomJobs finds them.
+
+        >>> TUNING_JOB.sent_label("vt-request-id"), TUNING_JOB.sent_label("team")
+        ('vt-tuning-request-id', 'team')
+        """
+        own = label.startswith(CUSTOM_JOB.label_prefix)
+        return self.label_prefix + label.removeprefix(CUSTOM_JOB.label_prefix) if own else label
+
+    def sent_labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Labels by the keys that this kind has."""
+        return {self.sent_label(key): value for key, value in labels.items()}
+
+    def labels_of(self, sent: Mapping[str, str]) -> dict[str, str]:
+        """The reverse of :meth:`sent_labels`; without the program's labels of other kinds.
+
+        >>> TUNING_JOB.labels_of({"vt-tuning-run": "2", "vt-run": "3", "team": "ml"})
+        {'vt-run': '2', 'team': 'ml'}
+        """
+        if self is CUSTOM_JOB:
+            return dict(sent)
+        prefix, found = CUSTOM_JOB.label_prefix, dict[str, str]()
+        for key, value in sent.items():
+            if key.startswith(self.label_prefix):
+                found[prefix + key.removeprefix(self.label_prefix)] = value
+            elif not key.startswith(prefix):
+                found[key] = value
+        return found
+
+
+#: Fields that both messages have.
+SHARED: Final = ("displayName", "labels", "encryptionSpec")
+CUSTOM_JOB: Final = JobKind(
+    "CustomJob", "jobSpec", "jobs", "customJobs", "custom_job", JOB_LABEL_PREFIX, ""
+)
+TUNING_JOB: Final = JobKind(
+    "HyperparameterTuningJob",
+    "trialJobSpec",
+    "tuning",
+    "hyperparameterTuningJobs",
+    "hyperparameter_tuning_job",
+    f"{JOB_LABEL_PREFIX}tuning-",
+    "tuning/",
+)
+KINDS: Final = (CUSTOM_JOB, TUNING_JOB)
+#: Fields that only a tuning job has at its top.
+OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
+
+
+def kind_in_section(section: str) -> JobKind:
+    """The kind of the files that this section of a stack file names."""
+    return next(kind for kind in KINDS if kind.section == section)
+
+
+def kind_of_fields(fields: Iterable[str]) -> JobKind:
+    """The kind of a file with these fields (camelCase) at its top."""
+    return CUSTOM_JOB if OF_TUNING.isdisjoint(fields) else TUNING_JOB
+
+
+def kind_of_name(name: str) -> JobKind | None:
+    """The kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``; None of another.
+
+    >>> kind_of_name("projects/1/locations/r/customJobs/2").section
+    'jobs'
+    """
+    parts = name.split("/")
+    return next((kind for kind in KINDS if kind.collection in parts[4:5]), None)

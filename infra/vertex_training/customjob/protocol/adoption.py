@@ -1,0 +1,60 @@
+"""Which of the jobs that carry a request id to adopt, or why none can be adopted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vertex_training.customjob.protocol.ports import (
+    CANCELLING,
+    DIGEST_LABEL_LENGTH,
+    FAILED,
+    JobSnapshot,
+    SubmissionRequest,
+)
+from vertex_training.errors import JobRefusedError
+
+
+def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> JobSnapshot:
+    """The job to adopt among those that carry the request id.
+
+    Live and succeeded jobs can be adopted. A job that failed or was cancelled cannot: running it
+    again costs money, so a person has to ask for it by raising ``run``.
+
+    Raises:
+        JobRefusedError: a job carries the request id of another request, or all have failed.
+    """
+    other = [job for job in found if job.digest and job.digest != _digest_label(request.digest)]
+    if other:
+        raise JobRefusedError(
+            f"{other[0].name} carries request id {request.request_id} but is another request. "
+            f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit a new "
+            "one."
+        )
+    usable = [job for job in found if job.state not in FAILED and job.state != CANCELLING]
+    if not usable:
+        ended = earliest(found)
+        reason = f": {ended.error}" if ended.error else ""
+        raise JobRefusedError(
+            f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
+            f"{reason}. Nothing was submitted. "
+            f"Set run: {request.run + 1} on it in the stack file to submit it once more."
+        )
+    return earliest(usable)
+
+
+def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
+    """The error about a job that was submitted, and whose record Vertex AI no longer has."""
+    return JobRefusedError(
+        f"run {request.run} of job '{request.job}' was submitted as {name}, and that record was "
+        f"deleted since. Nothing was submitted. Set run: {request.run + 1} on it in the stack file "
+        "to submit it once more."
+    )
+
+
+def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
+    """The oldest job. Two processes that see the same jobs choose the same one."""
+    return min(found, key=lambda job: (job.created, job.name))
+
+
+def _digest_label(digest: str) -> str:
+    return digest[:DIGEST_LABEL_LENGTH]

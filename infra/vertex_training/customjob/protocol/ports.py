@@ -1,0 +1,214 @@
+"""Ports of the submission protocol: a job service, an intent store, a process, and their values.
+
+``google.job_service`` and ``google.intent_store`` implement the first two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from vertex_training.naming import JOB_LABEL_PREFIX
+
+#: How the labels begin that the program sets on a job; all others are the job file's own.
+LABEL_PREFIX: Final = JOB_LABEL_PREFIX
+#: Labels with the stack of a job, its name in the stack, and its run.
+STACK_LABEL: Final = "vt-stack"
+JOB_LABEL: Final = "vt-job"
+RUN_LABEL: Final = "vt-run"
+#: Label with the request id of a job.
+REQUEST_ID_LABEL: Final = "vt-request-id"
+#: Label with the first ``DIGEST_LABEL_LENGTH`` digits of the request's digest.
+DIGEST_LABEL: Final = "vt-request-digest"
+#: Label with the number of the turn in which a job was sent; 1 where it is missing.
+TURN_LABEL: Final = "vt-request-turn"
+#: All of them.
+JOB_LABELS: Final = (
+    STACK_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
+)  # fmt: skip
+#: What the request id and the stack were called before there was a prefix.
+FORMER_REQUEST_ID_LABEL: Final = "request-id"
+FORMER_STACK_LABEL: Final = "stack"
+#: Label values have at most 63 characters, and 80 bits distinguish requests.
+DIGEST_LABEL_LENGTH: Final = 20
+
+#: States of a job: https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/JobState
+SUCCEEDED: Final = frozenset({"JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED"})
+FAILED: Final = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED"})
+TERMINAL: Final = SUCCEEDED | FAILED
+#: Not terminal, but cannot run on: it becomes SUCCEEDED, FAILED or CANCELLED.
+CANCELLING: Final = "JOB_STATE_CANCELLING"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSnapshot:
+    """One job as Vertex AI returned it."""
+
+    name: str
+    state: str
+    created: int
+    """Nanoseconds since 1970."""
+    digest: str
+    error: str = ""
+    turn: int = 1
+    """Number of the turn in which it was sent (``TurnRecord.number``)."""
+
+    @property
+    def short_state(self) -> str:
+        """The state without its prefix, like ``RUNNING``."""
+        return self.state.removeprefix("JOB_STATE_")
+
+
+def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """What the program said of a job, by the names of today; empty for the jobs of others.
+
+    Jobs of the first releases have these labels without the prefix.
+
+    >>> own_labels({"request-id": "x", "run": "2", "team": "ml"})
+    {'vt-run': '2', 'vt-request-id': 'x'}
+    >>> own_labels({"vt-request-id": "x", "vt-run": "2", "run": "mine"})
+    {'vt-run': '2', 'vt-request-id': 'x'}
+    """
+    if REQUEST_ID_LABEL in labels:
+        return {key: labels[key] for key in JOB_LABELS if key in labels}
+    if FORMER_REQUEST_ID_LABEL in labels:
+        former = {key: key.removeprefix(LABEL_PREFIX) for key in JOB_LABELS}
+        return {key: labels[old] for key, old in former.items() if old in labels}
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRequest:
+    """One submission: a checked job file, as ``request.job_file.JobRequest`` describes it."""
+
+    parent: str
+    stack: str
+    job: str
+    run: int
+    request_id: str
+    body: str
+    digest: str
+    labels: Mapping[str, str]
+
+    @property
+    def turn_key(self) -> str:
+        """Key of the turn record of this job: ``REGION/JOB``."""
+        return f"{self.parent.rpartition('/')[2]}/{self.job}"
+
+
+class JobService(Protocol):
+    """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""
+
+    def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
+        """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
+        ...
+
+    def get(self, name: str) -> JobSnapshot | None:
+        """The job, or None if its record does not exist."""
+        ...
+
+    def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
+        """All jobs that carry the request id, on every page and in every state."""
+        ...
+
+    def cancel(self, name: str) -> None:
+        """Request cancellation. Does nothing to a job that has ended."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete the record of a job that has ended. Does nothing if it does not exist."""
+        ...
+
+
+class IntentState(StrEnum):
+    """State of a submission, as its intent record stores it."""
+
+    INTENT = "INTENT"
+    """Claimed; nothing was sent."""
+    SENDING = "SENDING"
+    """A request may be in flight until the lease expires."""
+    DONE = "DONE"
+    """The job exists; ``job_name`` is its name."""
+    RELEASED = "RELEASED"
+    """The request was refused, or its job was withdrawn: any process may claim it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntentRecord:
+    """One submission in the control bucket. ``owner`` identifies one attempt."""
+
+    request_id: str
+    state: IntentState
+    owner: str
+    job_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIntent:
+    """An intent record as read. Its generation is the precondition of the next write.
+
+    ``updated`` is the store's time in seconds; clocks of two machines are never compared.
+    """
+
+    record: IntentRecord
+    generation: int
+    updated: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """Which request of a job may be sent, or was sent last: its turn."""
+
+    request_id: str
+    generation: int
+    number: int = 1
+    """How often the turn has passed to another request, plus one."""
+
+
+class IntentStore(Protocol):
+    """Intent and turn records, written by compare-and-swap."""
+
+    def read(self, request_id: str) -> StoredIntent | None:
+        """The intent record, or None. Strongly consistent."""
+        ...
+
+    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
+        """Write the record if it still has ``generation`` (0: it does not exist).
+
+        Raises:
+            PreconditionFailedError: it has another generation.
+        """
+        ...
+
+    def read_turn(self, key: str) -> TurnRecord | None:
+        """The turn record at a ``turn_key``, or None. Strongly consistent."""
+        ...
+
+    def turn_keys(self) -> frozenset[str]:
+        """Keys of all turn records; none if the store does not exist yet."""
+        ...
+
+    def write_turn(self, key: str, request_id: str, number: int, generation: int) -> None:
+        """Write the turn record if it still has ``generation`` (0: it does not exist).
+
+        Raises:
+            PreconditionFailedError: it has another generation.
+        """
+        ...
+
+    def now(self) -> float:
+        """The store's time, comparable with ``StoredIntent.updated``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnvironment:
+    """Clock and engine liveness of the process that submits. Tests replace them."""
+
+    sleep: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    engine_is_alive: Callable[[], bool] = lambda: True
+    """False once the Pulumi engine is gone: its orphaned provider must not begin to send."""

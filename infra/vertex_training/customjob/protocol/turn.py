@@ -1,0 +1,134 @@
+"""At most one live request of a job at a time: the turn of a job's requests.
+
+An edited job is another request. A job that an earlier ``up`` submitted and, being killed, never
+wrote to the state is not found under the new request id: it would run on beside the new job. So
+each job has a turn record, which names the request that may be sent.
+
+A process claims its request, then acquires the turn, then writes the fence, in this order. To
+acquire the turn, it reads the turn, reads the record of the request that holds it, then writes the
+turn with ``ifGenerationMatch``. The write fails if another process acquired it in between. After
+it, no process of the previous request can send: if one acquired the turn before, its claim is older
+than the record that was read. The acquiring process releases a claim, so that its owner loses the
+fence; waits for a request that may be in flight; and refuses to submit beside a live job.
+
+Turns are numbered, and a job carries the number of its turn as a label. So a request that is asked
+for again, after another one had the turn, is told from a repeated one: jobs that failed or were
+cancelled in an earlier turn no longer count, and it is sent once more, in a turn of its own.
+
+Imports neither Pulumi nor Google.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+
+from vertex_training.customjob.protocol.ports import (
+    CANCELLING,
+    FAILED,
+    TERMINAL,
+    IntentState,
+    IntentStore,
+    JobService,
+    JobSnapshot,
+    ProcessEnvironment,
+    StoredIntent,
+    SubmissionRequest,
+    TurnRecord,
+)
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.errors import JobRefusedError, PreconditionFailedError
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionTurn:
+    """The turn of a request's job, as one process sees it."""
+
+    request: SubmissionRequest
+    jobs: JobService
+    intents: IntentStore
+    timing: Timing
+    environment: ProcessEnvironment
+
+    def acquire(self) -> int:
+        """Give this request the turn; returns its number. Always writes: other processes notice.
+
+        Raises:
+            JobRefusedError: a job of the previous request is live.
+            PreconditionFailedError: another process writes the same records; claim again.
+        """
+        turn = self.wait_out_previous_request()
+        number, generation = (1, 0) if turn is None else (turn.number, turn.generation)
+        if turn is not None and turn.request_id != self.request.request_id:
+            number += 1
+        self.intents.write_turn(self.request.turn_key, self.request.request_id, number, generation)
+        return number
+
+    def wait_out_previous_request(self) -> TurnRecord | None:
+        """Wait until no previous request can act, and return the turn as it is (None: no turn).
+
+        Writes no turn. Raises the errors of ``acquire``.
+        """
+        turn = self.intents.read_turn(self.request.turn_key)
+        if turn is not None and turn.request_id != self.request.request_id:
+            self._wait_until_inactive(turn.request_id)
+        return turn
+
+    def has_passed(self, job: JobSnapshot | None) -> bool:
+        """Whether this job of the request has failed and another request had the turn since.
+
+        None is a job whose record was deleted. Such a job does not keep the request from being sent
+        once more. A job that succeeded does: there is nothing to repeat.
+        """
+        if job is not None and job.state not in FAILED:
+            return False
+        turn = self.intents.read_turn(self.request.turn_key)  # after the intent record was read
+        if turn is None:
+            return False
+        if turn.request_id != self.request.request_id:
+            return True
+        return job is not None and job.turn < turn.number
+
+    def _wait_until_inactive(self, previous: str) -> None:
+        """Return when no job of request ``previous`` is live or can still be created."""
+        stored = self.intents.read(previous)
+        while True:
+            settled = stored is not None and self._is_settled(stored)
+            self.refuse_if_live(previous, stored)  # must follow the check of the lease
+            if settled or stored is None:
+                break
+            self.environment.sleep(self.timing.interval)
+            current = self.intents.read(previous)
+            if current is None or current.generation != stored.generation:
+                raise PreconditionFailedError
+        if stored is not None and stored.record.state in (IntentState.INTENT, IntentState.SENDING):
+            released = replace(stored.record, state=IntentState.RELEASED, owner=uuid.uuid4().hex)
+            self.intents.write(released, stored.generation)
+
+    def _is_settled(self, stored: StoredIntent) -> bool:
+        """Whether no request in flight can take effect, and a list would show one that did."""
+        if stored.record.state is not IntentState.SENDING:
+            return True
+        return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
+
+    def refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
+        """Raise if a job of the previous request is live. One being cancelled does not count."""
+        for job in self._jobs_of(previous, stored):
+            if job.state not in TERMINAL and job.state != CANCELLING:
+                raise JobRefusedError(self._live_job_message(job))
+
+    def _jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
+        """The listed jobs and the one that the record names, each read by its name."""
+        names = {job.name for job in self.jobs.find(self.request.parent, previous)}
+        if stored is not None and stored.record.job_name:
+            names.add(stored.record.job_name)
+        return [job for name in sorted(names) if (job := self.jobs.get(name)) is not None]
+
+    def _live_job_message(self, job: JobSnapshot) -> str:
+        number = job.name.rpartition("/")[2]
+        return (
+            f"job '{self.request.job}' has an earlier submission that this state does not know: "
+            f"{job.name} is {job.short_state}. Nothing was submitted. Cancel it (`vt jobs cancel "
+            f"{number} --stack {self.request.stack}`) and run `pulumi up` again, or put the job "
+            "back as it was when that was submitted: then `pulumi up` takes it over."
+        )

@@ -1,0 +1,154 @@
+"""Wait for a job, in the program: opt-in, bounded, and never a part of its submission.
+
+A wait begins once the job's resource is in the state. It occupies neither a thread of the provider
+nor a step of the engine. It only reads: if it is killed, interrupted or past its deadline, the job
+and its record stay as they are. The next ``pulumi up`` waits again, or reports at once how the job
+ended. Imports neither Pulumi nor Google.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from vertex_training.customjob.protocol.ports import FAILED, SUCCEEDED, JobSnapshot
+from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
+
+Goal = Literal["running", "succeeded"]
+
+#: States that fulfil a goal. A job may succeed between two polls, never seen running.
+FULFILLED_BY: Final[Mapping[Goal, frozenset[str]]] = {
+    "running": SUCCEEDED | {"JOB_STATE_RUNNING"},
+    "succeeded": SUCCEEDED,
+}
+#: How many lines of a failed job's log to show.
+TAIL_LINES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The job to wait for, the goal, and how long to wait."""
+
+    job: str
+    run: int
+    goal: Goal
+    deadline: float
+    """Seconds from the start of the wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class PollBackoff:
+    """Pauses between two polls, in seconds. They grow by half from ``initial`` to ``maximum``."""
+
+    initial: float = 0.5
+    maximum: float = 10.0
+    heartbeat: float = 300.0
+    """Longest silence between two reports: CI systems end jobs that print nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPorts:
+    """I/O of a wait. ``get_job`` and ``read_log_tail`` block; they run in threads."""
+
+    get_job: Callable[[str], JobSnapshot | None]
+    """The job of this name, or None if its record is gone. Raises OperatorError."""
+    read_log_tail: Callable[[str, int], Sequence[str]]
+    """The last lines of the job's log. Raises OperatorError."""
+    report: Callable[[str], None]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    monotonic: Callable[[], float] = time.monotonic
+
+
+async def wait_for_job(
+    wait: Wait, name: str, ports: WaitPorts, backoff: PollBackoff = PollBackoff()
+) -> JobSnapshot:
+    """Return when job ``name`` fulfils the goal. Never changes the job.
+
+    Raises:
+        WaitError: the job ended otherwise (with the end of its log), or its record is gone.
+        WaitDeadlineError: the deadline has passed.
+        OperatorError: the service did not answer.
+    """
+    began = ports.monotonic()
+    reported_at, reported_state = began, ""
+    pause = backoff.initial
+    while True:
+        job = await _get_job(wait, name, ports)
+        now = ports.monotonic()
+        if job.state != reported_state or now - reported_at >= backoff.heartbeat:
+            ports.report(_progress(wait, job, now - began))
+            reported_at, reported_state = now, job.state
+        if job.state in FULFILLED_BY[wait.goal]:
+            return job
+        if job.state in FAILED:
+            raise WaitError(await _failure_message(wait, job, ports))
+        left = wait.deadline - (now - began)
+        if left <= 0:
+            raise WaitDeadlineError(_deadline_message(wait, job))
+        await ports.sleep(min(pause, left))
+        pause = min(pause * 1.5, backoff.maximum)
+
+
+async def _get_job(wait: Wait, name: str, ports: WaitPorts) -> JobSnapshot:
+    """The job. Raises an OperatorError that names it, or WaitError if its record is gone."""
+    try:
+        job = await asyncio.to_thread(ports.get_job, name)
+    except OperatorError as error:
+        raise OperatorError(
+            f"job '{wait.job}' ({name}) cannot be looked at, and goes on; to wait for it again "
+            f"is safe. {error}"
+        ) from None
+    if job is None:
+        raise WaitError(
+            f"the record of job '{wait.job}' ({name}) was deleted, so nobody can tell how "
+            f"it ended. Set run: {wait.run + 1} in the stack file to submit it once more, or "
+            "remove wait."
+        )
+    return job
+
+
+def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
+    line = f"job {wait.job}: {job.short_state}"
+    return f"{line} after {format_duration(waited)}" if waited >= 1 else line
+
+
+async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> str:
+    reason = f": {job.error.rstrip('.')}" if job.error else ""
+    message = (
+        f"job '{wait.job}' is {job.short_state} ({job.name}){reason}. "
+        f"Mend it, or set run: {wait.run + 1} in the stack file to submit it once more."
+    )
+    try:
+        lines = await asyncio.to_thread(ports.read_log_tail, job.name, TAIL_LINES)
+    except OperatorError as error:
+        return f"{message}\nIts log could not be read: {error}"
+    if not lines:
+        return f"{message}\nIts log is empty."
+    heading = f"The last {len(lines)} lines of its log:"
+    return "\n".join([message, heading, *(f"  {line}" for line in lines)])
+
+
+def _deadline_message(wait: Wait, job: JobSnapshot) -> str:
+    goal = {"running": "to run", "succeeded": "to succeed"}[wait.goal]
+    return (
+        f"job '{wait.job}' is {job.short_state}, and had {format_duration(wait.deadline)} "
+        f"{goal} (deadline). It goes on ({job.name}); to wait for it again is safe."
+    )
+
+
+def format_duration(seconds: float) -> str:
+    """A duration for people: ``45s``, ``2m 5s``, ``3h 0m``.
+
+    >>> format_duration(125)
+    '2m 5s'
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m {rest}s" if rest else f"{minutes}m"
+    return f"{minutes // 60}h {minutes % 60}m"

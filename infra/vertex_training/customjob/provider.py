@@ -1,0 +1,262 @@
+"""The dynamic provider of ``CustomJob`` and ``HyperparameterTuningJob``.
+
+The state refers to this module and class by name: neither may be renamed or moved. The instance has
+no attributes, because the SDK would pickle them into the state as well. One instance serves four
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pulumi import dynamic
+from pulumi.output import Unknown
+
+from vertex_training.customjob.engine_liveness import is_engine_alive
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
+from vertex_training.customjob.plain_errors import print_operator_errors_plainly
+from vertex_training.customjob.protocol.ports import (
+    DIGEST_LABEL,
+    DIGEST_LABEL_LENGTH,
+    JOB_LABEL,
+    REQUEST_ID_LABEL,
+    RUN_LABEL,
+    STACK_LABEL,
+    TERMINAL,
+    IntentStore,
+    JobService,
+    JobSnapshot,
+    ProcessEnvironment,
+    SubmissionRequest,
+)
+from vertex_training.customjob.protocol.submission import submit
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.withdrawal import release, withdraw
+from vertex_training.customjob.refusal_lookup import RefusalLookup
+from vertex_training.customjob.request.job_file import digest_of
+from vertex_training.errors import JobRefusedError, OperatorError
+
+#: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
+#: ``pulumi up`` would submit the job once more.
+RECORD_DELETED: Final = "RECORD_DELETED"
+#: Keys of ``submission``: with the request, the identity of a job.
+SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
+#: Key of ``submission``: the section of a job that is no CustomJob.
+SECTION: Final = "section"
+#: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
+KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
+DEFERRED: Final = "deferredRequestId"
+#: Key of the pickled provider in the inputs of a dynamic resource.
+PROVIDER_KEY: Final = "__provider"
+
+
+class CustomJobProvider(dynamic.ResourceProvider):
+    """check, diff, create, read, update and delete of one job of either kind."""
+
+    # The provider captures nothing secret. As a secret it would cost a key operation for each job.
+    serialize_as_secret_always = False
+
+    timing: ClassVar[Timing] = Timing()
+    """Bounds of the protocol. Tests that need shorter ones subclass the provider: no setting and no
+    environment variable shortens them for a real stack."""
+
+    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
+        """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
+        print_operator_errors_plainly()
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
+        """Re-check inputs that the program validated. Accept unknown values.
+
+        A new job whose submission would be refused fails here, in the preview. The engine checks
+        the inputs of a replacement once more as if they were new, so ``olds`` are empty then, too.
+        """
+        reasons = [] if _has_unknown(news) else _input_problems(news)
+        if not (reasons or olds or _has_unknown(news)) and (reason := _refusal(news, None)):
+            reasons = [reason]
+        # Name no property: the engine would print its value.
+        return dynamic.CheckResult(news, [dynamic.CheckFailure("", text) for text in reasons])
+
+    def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
+        """Replace the job if its request changed: Vertex AI cannot update jobs. Ignore labels.
+
+        With ``onChange: finish``, a job that has not ended is updated instead, and goes on.
+
+        Raises:
+            JobRefusedError: the new request would be refused after the old job was cancelled.
+        """
+        replaces = []
+        deferred = _is_deferred(id_, olds, news)
+        if not deferred and _has_another_request(olds, news):
+            # The state keeps no copy of the request: it changed if the submission did not.
+            replaces = ["submission" if _changed(olds, news, "submission") else "request"]
+            if not _has_unknown(news) and (reason := _refusal(news, olds["requestId"])):
+                raise JobRefusedError(f"{reason} Nothing was cancelled.")
+        changes = (
+            bool(replaces)
+            or olds.get(DEFERRED) != (news["requestId"] if deferred else None)
+            or _changed(olds, news, PROVIDER_KEY)
+            or olds["options"] != _kept(news["options"])
+        )
+        return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
+
+    def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
+        """Submit the job, or adopt the one that exists. Never waits for the job to run."""
+        request = _request(props)
+        environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
+        job, adopted = submit(request, _service(props), _intents(props), self.timing, environment)
+        if adopted:
+            _adopted.add(job.name)
+        return dynamic.CreateResult(job.name, _outputs(props, job))
+
+    def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
+        """Refresh the job's state. Returns no inputs: a difference would submit the job again."""
+        job = _service(props).get(id_)
+        state = RECORD_DELETED if job is None else job.state
+        return dynamic.ReadResult(id_, {**_without_provider(props), "state": state})
+
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
+        """Update the options that the state keeps, and the request that waits for the job's end.
+
+        Does not touch the job.
+        """
+        outs = {**_without_provider(olds), "options": _kept(news["options"])}
+        outs.pop(DEFERRED, None)
+        if _has_another_request(olds, news):
+            outs[DEFERRED] = news["requestId"]
+        return dynamic.UpdateResult(outs)
+
+    def delete(self, id_: str, props: dict[str, Any]) -> None:
+        """Cancel the job and wait until it has ended. ``onDelete: delete`` deletes its record.
+
+        A job that another resource has adopted in the same update goes on: the resource has a new
+        place in the program, without an alias, and the engine makes the new before it deletes the
+        old.
+        """
+        if id_ in _adopted:
+            return
+        delete_record = props["options"]["onDelete"] == "delete"
+        withdraw(_service(props), id_, delete_record=delete_record)
+        release(_intents(props), props["requestId"], id_)
+
+
+def _has_another_request(olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    return isinstance(news.get("requestId"), Unknown) or olds["requestId"] != news["requestId"]
+
+
+def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
+    """Whether the new request is submitted later, because the job may end by itself and has not.
+
+    Where the job cannot be read, its last known state counts: a job that may run is left alone.
+    """
+    if news["options"].get("onChange") != "finish" or not _has_another_request(olds, news):
+        return False
+    if olds.get("state") in TERMINAL:
+        return False
+    try:
+        job = _service(olds).get(id_)
+    except OperatorError:
+        return True
+    return job is not None and job.state not in TERMINAL
+
+
+def _refusal(news: dict[str, Any], replaced: str | None) -> str:
+    """Why the submission would be refused, as far as it can be looked up; empty otherwise."""
+
+    def connect() -> tuple[JobService, IntentStore]:
+        return _service(news), _intents(news)
+
+    records = f"{news['options']['controlBucket']}/{_kind(news).records}"
+    return _lookup.reason(_request(news), replaced, records, connect)
+
+
+#: Of this process. In the module: the provider's attributes would be pickled into the state.
+_lookup: Final = RefusalLookup()
+#: Names of jobs that were there when a resource was created. The engine starts a process for each
+#: update.
+_adopted: Final[set[str]] = set()
+
+
+def _request(props: Mapping[str, Any]) -> SubmissionRequest:
+    """The submission that a job's inputs describe."""
+    submission = props["submission"]
+    return SubmissionRequest(
+        parent=f"projects/{submission['project']}/locations/{submission['region']}",
+        stack=submission["stack"],
+        job=submission["job"],
+        run=int(submission["run"]),
+        request_id=props["requestId"],
+        body=props["request"],
+        digest=digest_of(props["request"]),
+        labels=_labels(props),
+    )
+
+
+def _kind(props: Mapping[str, Any]) -> JobKind:
+    """The kind of the job; it stands in the inputs, and so in the state."""
+    return kind_in_section((props.get("submission") or {}).get(SECTION, CUSTOM_JOB.section))
+
+
+def _service(props: dict[str, Any]) -> JobService:
+    from vertex_training.customjob.google.job_service import connect  # loads Google's client
+
+    return connect(props["submission"]["project"], props["submission"]["region"], _kind(props))
+
+
+def _intents(props: dict[str, Any]) -> IntentStore:
+    from vertex_training.customjob.google.intent_store import connect  # loads Google's client
+
+    bucket = props["options"]["controlBucket"]
+    return connect(props["submission"]["project"], bucket, _kind(props).records)
+
+
+def _labels(props: Mapping[str, Any]) -> dict[str, str]:
+    submission = props["submission"]
+    return {
+        **props["options"]["labels"],  # first: no stack file may override the labels below
+        STACK_LABEL: submission["stack"],
+        REQUEST_ID_LABEL: props["requestId"],
+        DIGEST_LABEL: digest_of(props["request"])[:DIGEST_LABEL_LENGTH],
+        JOB_LABEL: submission["job"],
+        RUN_LABEL: str(int(submission["run"])),
+    }
+
+
+def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
+    """What the state keeps of a job: what finds, refreshes and ends it, each value once."""
+    return {
+        "state": job.state,
+        "submission": props["submission"],
+        "requestId": props["requestId"],
+        "options": _kept(props["options"]),
+    }
+
+
+def _kept(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in KEPT_OPTIONS}
+
+
+def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
+    return olds.get(key) != news.get(key)
+
+
+def _without_provider(props: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in props.items() if key != PROVIDER_KEY}
+
+
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_unknown(item) for item in value.values())
+    return isinstance(value, Unknown)
+
+
+def _input_problems(news: dict[str, Any]) -> list[str]:
+    """Empty inputs. The program never passes them; another program could."""
+    submission, options = news.get("submission") or {}, news.get("options") or {}
+    missing = [
+        *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),
+        *(key for key in ("request", "requestId") if not news.get(key)),
+        *(f"options.{key}" for key in KEPT_OPTIONS if not options.get(key)),
+    ]
+    return [f"{_kind(news).message}: {', '.join(missing)} must not be empty"] if missing else []

@@ -1,0 +1,79 @@
+"""Looks up, within a bound of time, what a submission would be refused for.
+
+A preview calls it for each job that is created or replaced, with or without credentials. So it
+never fails one: what cannot be read is not read again by this process, and the submission itself
+refuses later. It reads the names of all turns once, and the records of jobs only that were
+submitted before.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from vertex_training.customjob.protocol.ports import (
+    IntentStore,
+    JobService,
+    SubmissionRequest,
+)
+from vertex_training.customjob.protocol.refusal import refusal_reason
+from vertex_training.errors import OperatorError
+from vertex_training.naming import is_local
+
+#: Seconds that a lookup may take. Credentials alone are searched for longer where there are none.
+BOUND: Final = 15.0
+
+Connect = Callable[[], tuple[JobService, IntentStore]]
+
+
+class RefusalLookup:
+    """The lookups of one process, by control bucket."""
+
+    def __init__(self, bound: float = BOUND) -> None:
+        self._bound = bound
+        self._turns: dict[str, frozenset[str]] = {}
+        self._unreadable: set[str] = set()
+        self._lock = threading.Lock()
+
+    def reason(
+        self, request: SubmissionRequest, replaced: str | None, bucket: str, connect: Connect
+    ) -> str:
+        """Why the request would be refused; empty if no reason was found, or nothing was read."""
+        if bucket in self._unreadable or is_offline(request.parent.split("/")[1]):
+            return ""
+        found: list[str] = []
+        reader = threading.Thread(
+            target=lambda: found.append(self._read(request, replaced, bucket, connect)), daemon=True
+        )
+        reader.start()
+        reader.join(self._bound)
+        if not found:
+            self._unreadable.add(bucket)
+        return found[0] if found else ""
+
+    def _read(
+        self, request: SubmissionRequest, replaced: str | None, bucket: str, connect: Connect
+    ) -> str:
+        try:
+            jobs, intents = connect()
+            with self._lock:
+                if bucket not in self._turns:
+                    self._turns[bucket] = intents.turn_keys()
+            if request.turn_key not in self._turns[bucket]:
+                return ""
+            return refusal_reason(request, replaced, jobs, intents)
+        except OperatorError:
+            self._unreadable.add(bucket)
+            return ""
+
+
+def is_offline(project: str) -> bool:
+    """Whether this is a preview of a project of Google's against the stand-in plugin.
+
+    Its state is in the local cloud's folder, and it must need neither network nor credentials.
+    """
+    home = os.environ.get("VT_LOCAL_HOME", "")
+    backend = os.environ.get("PULUMI_BACKEND_URL", "")
+    return bool(home) and not is_local(project) and backend.startswith(f"file://{home}")

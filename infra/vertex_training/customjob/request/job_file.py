@@ -1,0 +1,265 @@
+"""From a job file and references to the request, with all mistakes at once. Pure.
+
+A file is a CustomJob or a HyperparameterTuningJob (``vertex_training.customjob.kinds``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
+from vertex_training.customjob.request import checking, defaults, ignoring, references
+from vertex_training.customjob.request.message import MessageBuilder
+from vertex_training.customjob.rules.context import FILE_ONLY, Context, JobFacts
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
+from vertex_training.errors import ConfigError, Level, Problem
+from vertex_training.located_yaml import document
+
+#: Placeholder of the request id, which is a digest of the request that contains it.
+REQUEST_ID: Final = "job.requestId"
+#: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
+ID_LENGTH: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The identity of a job, together with its request."""
+
+    project: str
+    region: str
+    stack: str
+    job: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """A checked request, ready to be sent."""
+
+    submission: Submission
+    request_id: str
+    body: str
+    """The message as canonical JSON: REST's names, sorted keys, no spaces."""
+    used: frozenset[str]
+    """References the file uses, like ``buckets.data``."""
+    warnings: tuple[Problem, ...]
+    filled_in: Mapping[str, str] = field(default_factory=dict)
+    """What the stack's ``jobDefaults`` gave: field -> the text of the stack file."""
+    kind: JobKind = CUSTOM_JOB
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The message."""
+        return json.loads(self.body)
+
+    @property
+    def trial(self) -> dict[str, Any]:
+        """The CustomJob message that runs: the message itself, or that of one trial."""
+        return self.kind.trial_of(self.message)
+
+    @property
+    def account(self) -> str:
+        """The address of the account that it runs as; empty if it names none."""
+        return str(self.trial["jobSpec"].get("serviceAccount", ""))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the message, in hex."""
+        return digest_of(self.body)
+
+    @property
+    def output_directory(self) -> str:
+        """``baseOutputDirectory`` of the job, a gs:// URI; empty if it has none."""
+        directory = self.trial["jobSpec"].get("baseOutputDirectory", {})
+        return directory.get("outputUriPrefix", "")
+
+
+def digest_of(body: str) -> str:
+    """Request digest: SHA-256 of a message's canonical JSON, in hex."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def canonical(message: Mapping[str, Any]) -> str:
+    """Canonical JSON: key order, spacing and comments of the file do not matter."""
+    return json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JobFileResult:
+    """Result of checking one job file. ``request`` is None if there are errors."""
+
+    request: JobRequest | None
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    facts: JobFacts = field(default_factory=JobFacts)
+    """Facts that rules about the stack's other jobs need."""
+    notes: tuple[Problem, ...] = ()
+    """Advice for who asks for it."""
+    ignored: tuple[Problem, ...] = ()
+    """Those notes that a comment of the file made of a mistake or a warning."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Errors, warnings and notes."""
+        return (*self.errors, *self.warnings, *self.notes)
+
+
+def load(
+    data: bytes,
+    file: str,
+    submission: Submission,
+    table: references.Table,
+    context: Context = FILE_ONLY,
+    kind: JobKind | None = CUSTOM_JOB,
+) -> JobRequest:
+    """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
+
+    Raises:
+        ConfigError: with every mistake in the file.
+    """
+    result = check_job_file(data, file, submission, table, context, kind)
+    if result.request is None:
+        raise ConfigError(result.errors)
+    return result.request
+
+
+def check_job_file(
+    data: bytes,
+    file: str,
+    submission: Submission,
+    table: references.Table,
+    context: Context = FILE_ONLY,
+    kind: JobKind | None = None,
+) -> JobFileResult:
+    """Like ``load``, but returns mistakes and warnings together. Raises nothing.
+
+    ``kind`` is the wanted one; None takes what the file is.
+    """
+    try:
+        parsed = document.read(data, file)
+    except ConfigError as unreadable:
+        return JobFileResult(None, unreadable.problems, ())
+    known = {
+        **table,
+        "job.name": submission.job,
+        "job.run": str(submission.run),
+        REQUEST_ID: "${" + REQUEST_ID + "}",
+    }
+    builder = MessageBuilder(parsed, known, kind)
+    message, filled = builder.build_message(), dict[str, str]()
+    if message is not None:
+        filled = _fill_in(message, submission, known, context, builder)
+    job = None if message is None else _job(message, context, builder)
+    found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
+    found, ignored = ignoring.apply(found, data.decode("utf-8-sig", errors="replace"), file)
+    facts = JobFacts() if job is None else job_facts_of(job)
+    errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
+    notes = _of_level(found, "note")
+    if errors or message is None:
+        return JobFileResult(None, errors, warnings, facts, notes, ignored)
+    draft = canonical(message)
+    request_id = request_id_of(submission, draft)
+    body = draft.replace("${" + REQUEST_ID + "}", request_id)
+    used, kind = frozenset(builder.used), builder.kind
+    request = JobRequest(submission, request_id, body, used, warnings, filled, kind)
+    return JobFileResult(request, (), warnings, facts, notes, ignored)
+
+
+def _fill_in(
+    message: dict[str, Any],
+    submission: Submission,
+    known: references.Table,
+    context: Context,
+    builder: MessageBuilder,
+) -> dict[str, str]:
+    """Add what the file leaves out; what came of ``jobDefaults``."""
+    message.setdefault("displayName", f"{submission.stack}-{submission.job}")
+    if context.encryption_key:
+        message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
+    filled = defaults.fill_in(message, context.defaults, known, builder.kind)
+    builder.used.update(name for text in filled.values() for name in references.names_in(text))
+    return filled
+
+
+def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
+    """The message as the rules read it: a CustomJob, which a trial is as well."""
+    kind = builder.kind
+    unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
+    tuning = None if kind is CUSTOM_JOB else message
+    return Job(kind.trial_of(message), context, unreadable, tuning)
+
+
+def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
+    """The problems at the levels that the stack sets; an error stays one."""
+    return [
+        dataclasses.replace(problem, level=levels[problem.rule])
+        if problem.level != "error" and problem.rule in levels
+        else problem
+        for problem in problems
+    ]
+
+
+def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
+    """What the builder and the rules found."""
+    if job is None:
+        return [*builder.problems, *builder.remarks]
+    broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
+    # A field that a rule misses is one finding, also if it is there without a value.
+    missing = {problem.path for problem in broken} & builder.left_out
+    remarks = [remark for remark in builder.remarks if remark.path not in missing]
+    return [*builder.problems, *broken, *remarks]
+
+
+def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
+    """Problems of one level, in the order of their places."""
+    return tuple(sorted((p for p in problems if p.level == level), key=lambda p: p.location))
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A job file of a stack: its bytes, its path as messages show it, and its submission."""
+
+    data: bytes
+    file: str
+    submission: Submission
+    kind: JobKind = CUSTOM_JOB
+
+
+def check_job_files(
+    files: Sequence[JobFile], table: references.Table, context: Context = FILE_ONLY
+) -> dict[str, JobFileResult]:
+    """Check all jobs of a stack, each also against the others. Results are by the job's name."""
+
+    def check(one: JobFile, others: Mapping[str, JobFacts]) -> JobFileResult:
+        in_stack = dataclasses.replace(context, others=others)
+        return check_job_file(one.data, one.file, one.submission, table, in_stack, one.kind)
+
+    results = {one.submission.job: check(one, {}) for one in files}
+    facts = {job: result.facts for job, result in results.items()}
+    for one in files:
+        job = one.submission.job
+        others = {other: facts[other] for other in facts if other != job}
+        # The facts of all jobs take a first pass. Few jobs need a second one.
+        if concerns(facts[job], others):
+            results[job] = check(one, others)
+    return results
+
+
+def request_id_of(submission: Submission, draft: str) -> str:
+    """Request id: equal for two submissions of the same request, and only for them."""
+    parts = [
+        submission.project,
+        submission.region,
+        submission.stack,
+        submission.job,
+        str(submission.run),
+        draft,
+    ]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    return digest.hexdigest()[:ID_LENGTH]

@@ -1,0 +1,379 @@
+"""Build a job's message from a document: fields, types and oneofs of the official client.
+
+The fields come from ``catalog/custom_job.json`` and ``catalog/tuning_job.json``, generated from the
+client's types. Keys may be camelCase, as in REST and gcloud, or snake_case, as in the Python
+client. The message is camelCase.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_of_fields
+from vertex_training.customjob.request import hints, references
+from vertex_training.customjob.request.hints import messages
+from vertex_training.customjob.rules import documented
+from vertex_training.customjob.secret_patterns import redacted
+from vertex_training.errors import Mend, Path, Problem, UnknownReferenceError
+from vertex_training.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
+
+#: A duration as JSON writes it.
+DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
+#: A point in time as JSON writes it (RFC 3339).
+TIMESTAMP: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})\Z"
+)
+#: No problem shows a value from below this field: it may be a secret.
+IN_ENV: Final = "env"
+#: Optional text fields: empty text is what protobuf sends for a field that is not set.
+UNSET_IF_EMPTY: Final = frozenset(
+    {
+        "bootDiskType", "experiment", "experimentRun", "gpuPartitionSize", "kmsKeyName", "network",
+        "outputUriPrefix", "persistentResourceId", "protectedArtifactLocationId", "serviceAccount",
+        "tensorboard", "tpuTopology",
+    }
+)  # fmt: skip
+#: Messages of a single field of these: without it nothing is left of them.
+UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
+#: Integer types and the first value that is out of range.
+LIMITS: Final = {"int32": 2**31, "int64": 2**63}
+
+
+def to_camel_case(key: str) -> str:
+    """``boot_disk_size_gb`` -> ``bootDiskSizeGb``; camelCase stays as it is."""
+    if "_" not in key or key != key.lower():
+        return key  # a mix of both, like bootDiskSize_gb, is no field and must not become one
+    head, *rest = key.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+class MessageBuilder:
+    """Builds the message from a document and collects every problem on the way."""
+
+    def __init__(
+        self, document: Document, table: references.Table, kind: JobKind | None = None
+    ) -> None:
+        """``kind`` is the wanted one; None takes what the file is."""
+        self.document = document
+        self.table = table
+        self.problems: list[Problem] = []
+        self.remarks: list[Problem] = []
+        """Warnings and notes."""
+        self.left_out: set[Path] = set()
+        """Paths in the file of fields without a value."""
+        self.unreadable: list[Path] = []
+        """Paths of the request (REST form) that could not be read."""
+        self.used: set[str] = set()
+        """Names of all references in the document."""
+        keys = {to_camel_case(key) for key in document.root.content}
+        wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
+        self.wanted = kind
+        self.kind = kind_of_fields(keys)
+        """What the file is, by its fields."""
+        self._rest_form = self.kind is not CUSTOM_JOB or bool(keys & wrapper)
+        self._within: list[tuple[str, Path]] = []
+        """Messages around the field that is read, with their paths in the file."""
+        self._lone: set[Path] = set()
+        """Paths in the file of single values that stand for a list."""
+
+    def build_message(self) -> dict[str, Any] | None:
+        """The message in REST's form, from REST's form or gcloud's (a job's jobSpec alone)."""
+        wanted = self.wanted or self.kind
+        other = hints.other_resource(map(to_camel_case, self.document.root.content))
+        if other or wanted is not self.kind:
+            other = other or self.kind.message
+            what, hint = f"is a {other}, not a {wanted.message}", hints.OTHER_HINTS[other]
+            return self._add("other-resource", (), what, "", hint)
+        if self._rest_form:
+            return self._message(self.document.root, self.kind.message, ())
+        spec = self._message(self.document.root, "CustomJobSpec", ())
+        return None if spec is None else {"jobSpec": spec}
+
+    def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
+        """``value`` as message ``name``, or None with a problem if it is something else."""
+        if isinstance(value.content, str):
+            found = references.message_of(value.content, self.table)
+            if isinstance(found, dict):
+                self.used.update(references.names_in(value.content))
+                return dict(found)
+            if found is None and references.REFERENCE.fullmatch(value.content.strip()):
+                self._text(value, path)  # reports the unknown reference
+                return None
+        if not isinstance(value.content, dict):
+            example = next(iter(messages()[name]))
+            self._add_wrong_type(path, "must be a mapping", value, f"like {example}: …")
+            return None
+        fields, result = messages()[name], dict[str, Any]()
+        self._within.append((name, path))
+        for key, item in value.content.items():
+            if len(self.problems) >= MAX_PROBLEMS:
+                break
+            field = to_camel_case(key)
+            if field not in fields:
+                self._add_unknown_field(key, field, name, (*path, key), value.content)
+            elif field in result:
+                self._add(
+                    "duplicate-field", (*path, key), "the same field twice", key,
+                    "it is there in camelCase and in snake_case",
+                )  # fmt: skip
+            elif (converted := self._field(item, fields[field], (*path, key))) is not None:
+                result[field] = converted
+        self._within.pop()
+        self._check_oneofs(fields, result, list(value.content), path)
+        return result
+
+    def _field(self, value: Value, row: dict[str, Any], path: Path) -> Any:
+        if value.content is UNREADABLE:
+            return self._mark_unreadable(path)
+        if _is_unset(value.content, path[-1]):
+            what = "has no value, so it is left out"
+            hint = "write one, or remove the key"
+            self._remark("no-value", path, what, hint, Mend("remove"))
+            self.left_out.add(path)
+            return None
+        if row["type"] == "output":
+            what = "is filled in by the service, so it is left out"
+            return self._remark("output-field", path, what, "remove it", Mend("remove"))
+        if not row.get("repeated"):
+            return self._single(value, row, path)
+        if not isinstance(value.content, list):
+            return self._lone_value(value, row, path)
+        items = [
+            self._field(item, {**row, "repeated": False}, (*path, index))
+            for index, item in enumerate(value.content)
+        ]
+        return items if all(item is not None for item in items) else None
+
+    def _lone_value(self, value: Value, row: dict[str, Any], path: Path) -> list[Any] | None:
+        """A list of the one item that stands where a list is wanted, as gcloud reads it."""
+        message = row.get("message", "")
+        if message == "WorkerPoolSpec" and isinstance(value.content, dict):
+            # Google's own pages show a pool so.
+            what, hint = "one worker pool without a list", "REST takes a list: start it with '- '"
+            self._remark("pool-list", path, what, hint)
+        elif _may_be_item(value.content, message):
+            what, hint = "one value where a list is wanted", "start it with '- '"
+            self._remark("lone-value", path, what, hint)
+        else:
+            return self._add_wrong_type(path, "must be a list", value, "start each item with '- '")
+        self._lone.add(path)
+        item = self._single(value, {**row, "repeated": False}, path)
+        return None if item is None else [item]
+
+    def _single(self, value: Value, row: dict[str, Any], path: Path) -> Any:
+        kind = row["type"]
+        if kind == "message":
+            built = self._message(value, row["message"], path)
+            hollow = built == {} and value.content and row["message"] in UNSET_IF_HOLLOW
+            return None if hollow else built
+        if kind == "map":
+            return self._map(value, path)
+        convert = {
+            "bool": self._bool,
+            "duration": self._duration,
+            "timestamp": self._timestamp,
+            "double": self._double,
+            "enum": self._enum,
+        }
+        if kind in LIMITS:
+            return self._integer(value, LIMITS[kind], path)
+        if kind == "string":
+            return self._text(value, path)
+        return convert[kind](value, row, path)
+
+    def _text(self, value: Value, path: Path) -> str | None:
+        if value.content is UNREADABLE:
+            return self._mark_unreadable(path)
+        if not isinstance(value.content, str):
+            if isinstance(value.content, dict | list):
+                return self._add_wrong_type(path, "must be text", value, "write one value")
+            hint = hints.not_text(value.content, value.text)
+            if IN_ENV in path and not isinstance(value.content, bool):
+                hint = "put it in quotes"
+            quoted = Mend("value", value.text) if value.text else None
+            return self._add("not-text-value", path, "must be text", value.text, hint, mend=quoted)
+        try:
+            text = references.resolve(value.content, self.table)
+        except UnknownReferenceError as unknown:
+            shown = "${" + unknown.name + "}"
+            return self._add(
+                "unknown-reference",
+                path,
+                "names what this stack does not have",
+                shown,
+                unknown.hint,
+            )
+        self.used.update(references.names_in(value.content))
+        return text
+
+    def _map(self, value: Value, path: Path) -> dict[str, str] | None:
+        if not isinstance(value.content, dict):
+            return self._add_wrong_type(
+                path, "must be a mapping of text to text", value, "name: value"
+            )
+        texts = {key: self._text(item, (*path, key)) for key, item in value.content.items()}
+        return {key: text for key, text in texts.items() if text is not None}
+
+    def _bool(self, value: Value, _row: dict[str, Any], path: Path) -> bool | None:
+        if isinstance(value.content, bool):
+            return value.content
+        word = value.content.lower() if isinstance(value.content, str) else ""
+        mend = Mend("value", word == "true") if word in ("true", "false") else None
+        return self._add_wrong_type(path, "must be true or false", value, "without quotes", mend)
+
+    def _integer(self, value: Value, limit: int, path: Path) -> int | None:
+        number = value.content
+        if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,19}", number):
+            number = int(number)  # JSON writes int64 as text
+        if isinstance(number, bool) or not isinstance(number, int):
+            whole = hints.whole_number(value.text)
+            mend = None if whole is None else Mend("value", whole)
+            what, hint = "must be a whole number", hints.not_whole(value.text)
+            return self._add_wrong_type(path, what, value, hint, mend)
+        if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
+            what = f"is read by YAML as {number}"
+            return self._add("yaml-number", path, what, value.text, "write it plainly")
+        if not -limit <= number < limit:
+            hint = f"the API takes {-limit:,} to {limit - 1:,} here"
+            return self._add("number-range", path, "is out of range", value.text, hint)
+        return number
+
+    def _double(self, value: Value, _row: dict[str, Any], path: Path) -> float | int | None:
+        number = value.content
+        if isinstance(number, str) and hints.NUMBER.fullmatch(number):
+            # YAML 1.1 takes 1e-4 for text: it wants 1.0e-4. Every other reader has a number.
+            number = float(number)
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            return self._add_wrong_type(path, "must be a number", value, "like 0.1 or 1.0e-4")
+        if isinstance(number, int) and not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
+            what = f"is read by YAML as {number}"
+            return self._add("yaml-number", path, what, value.text, "write it plainly")
+        if not math.isfinite(number):
+            return self._add("number-range", path, "is not finite", value.text, "write a number")
+        whole = isinstance(number, int) or not number.is_integer() or abs(number) >= 2**53
+        return number if whole else int(number)  # 1 and 1.0 are the same double
+
+    def _timestamp(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
+        if isinstance(value.content, str) and TIMESTAMP.match(value.content):
+            return value.content
+        got, hint = value.text or "a mapping or list", 'RFC 3339, like "2027-01-31T12:00:00Z"'
+        return self._add("timestamp-format", path, "is not a point in time", got, hint)
+
+    def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
+        if isinstance(value.content, str) and DURATION.match(value.content):
+            return value.content
+        got = value.text or "a mapping or list"
+        hint, meant = hints.not_a_duration(value.text), hints.seconds(value.text)
+        mend = Mend("value", meant) if meant else None
+        return self._add("duration-format", path, "is not a duration", got, hint, mend=mend)
+
+    def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:
+        if value.content in row["values"]:
+            return value.content
+        if not isinstance(value.content, str):
+            return self._add_wrong_type(path, "must be one of the API's names", value, "a name")
+        what = "is not one of the API's values"
+        hint = hints.not_a_value(value.text, row["values"])
+        mend = hints.mend_of_value(value.text, row["values"])
+        return self._add("enum-value", path, what, value.text, hint, mend=mend)
+
+    def _check_oneofs(
+        self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
+    ) -> None:
+        """Report fields that exclude one another, at the last one in the file."""
+        groups: dict[str, list[str]] = {}
+        for field in result:
+            if group := fields[field].get("oneof"):
+                groups.setdefault(group, []).append(field)
+        for chosen in groups.values():
+            if len(chosen) > 1:
+                both = " and ".join(chosen)
+                self._mark_unreadable(path)
+                key = next(k for k in reversed(keys) if to_camel_case(k) in chosen)
+                location = self.document.location((*path, key), key=True)
+                hint = "give only one of them"
+                self.problems.append(Problem(f"has {both}", "", hint, path, location, "one-of"))
+
+    def _add_unknown_field(
+        self, key: str, field: str, name: str, path: Path, others: Mapping[str, Value]
+    ) -> None:
+        rule, hint = hints.not_a_field(key, field, name, self.kind)
+        meant = hints.certain_field(key, name, self.kind) if rule == "unknown-field" else None
+        there = {to_camel_case(other) for other in others}
+        mend = Mend("rename", meant) if meant and meant not in there else None
+        if rule == "misplaced-field":
+            mend = self._move(field, name, others)
+        self._mark_unreadable(path)
+        location = self.document.location(path, key=True)
+        what = f"is no field of {name.rpartition('.')[2]}"
+        self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
+
+    def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
+        """How ``field`` gets to its place, if that is certain: next to here, and the only one."""
+        here, rows = self._within[-1][1], messages()[name]
+        near = self._within[-2:-1] + [
+            (rows[to_camel_case(key)]["message"], (*here, key))
+            for key, item in others.items()
+            if isinstance(item.content, dict) and "message" in rows.get(to_camel_case(key), {})
+        ]
+        targets = [path for message, path in near if field in messages()[message]]
+        return Mend("move", target=targets[0]) if len(targets) == 1 else None
+
+    def _add_wrong_type(
+        self, path: Path, what: str, value: Value, hint: str = "", mend: Mend | None = None
+    ) -> None:
+        kinds = {dict: "a mapping", list: "a list"}
+        got = kinds.get(type(value.content), value.text)
+        self._add("wrong-type", path, what, got, hint, mend=mend)
+
+    def _add(
+        self,
+        rule: str,
+        path: Path,
+        what: str,
+        value: str = "",
+        hint: str = "",
+        mend: Mend | None = None,
+    ) -> None:
+        self._mark_unreadable(path)
+        location = self.document.location(path)
+        what = what if path else f"the file {what}"
+        if IN_ENV in path:
+            value = ""  # it may be a secret at the wrong place
+        if len(self.problems) < MAX_PROBLEMS:
+            shown = redacted(value)
+            self.problems.append(Problem(what, shown, hint, path, location, rule, mend=mend))
+
+    def _remark(
+        self, rule: str, path: Path, what: str, hint: str, mend: Mend | None = None
+    ) -> None:
+        """Add a warning or a note, whichever the rule is."""
+        location = self.document.location(path, key=True)
+        level = documented.LEVELS[rule]
+        self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
+
+    def _mark_unreadable(self, path: Path) -> None:
+        place: list[str | int] = [] if self._rest_form else ["jobSpec"]
+        for end, part in enumerate(path, start=1):
+            place.append(to_camel_case(part) if isinstance(part, str) else part)
+            if path[:end] in self._lone:
+                place.append(0)
+        self.unreadable.append(tuple(place))
+
+
+def _is_unset(content: Any, key: str | int) -> bool:
+    """Whether the field at ``key`` has no value, to protobuf or to gcloud."""
+    if isinstance(key, int):
+        return False
+    return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
+
+
+def _may_be_item(content: Any, message: str) -> bool:
+    """Whether ``content`` is the only item of a list of messages, or of plain values."""
+    if isinstance(content, dict):
+        fields = messages().get(message, {})
+        return bool(content) and all(to_camel_case(key) in fields for key in content)
+    return not message and content is not None

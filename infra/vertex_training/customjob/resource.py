@@ -1,0 +1,108 @@
+"""``CustomJob`` and ``HyperparameterTuningJob``: what the program declares for a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+import pulumi
+from pulumi import dynamic
+
+from vertex_training.customjob.google import console
+from vertex_training.customjob.kinds import CUSTOM_JOB
+from vertex_training.customjob.provider import SECTION, CustomJobProvider
+from vertex_training.customjob.request.job_file import JobRequest
+
+
+class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
+    """One submission of a training job on Vertex AI.
+
+    A changed request replaces it: the old job is deleted before the new one is created, or when it
+    has ended (``finishes``). The
+    resource sets ``delete_before_replace`` because ``--replace`` and taint skip the provider's
+    ``diff``: they would adopt the running job and then cancel it.
+    """
+
+    # Not annotated: the SDK makes an output of each annotation. Tests override it.
+    PROVIDER = CustomJobProvider
+
+    state: pulumi.Output[str]
+    """State as last read. ``pulumi refresh`` reads it again."""
+    requestId: pulumi.Output[str]
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        request: JobRequest,
+        labels: Mapping[str, str],
+        control_bucket: pulumi.Input[str],
+        on_delete: str,
+        finishes: bool = False,
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare the job.
+
+        ``labels`` are the stack's; a change of them does not replace the job.
+        ``control_bucket`` holds the intent record, by which the request is submitted only once.
+        ``on_delete``, ``keep`` or ``delete``, applies to the record of the job once it has ended.
+        ``finishes``: when the request changes, a job that runs ends by itself. The next ``pulumi
+        up`` after that submits the new request.
+        """
+        # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
+        # resource is registered, and the engine lists the dependencies of each (docs/adr/0014).
+        inputs = {
+            "submission": _submission(request),
+            "requestId": request.request_id,
+            "request": request.body,
+            "options": {
+                **({"filledIn": dict(request.filled_in)} if request.filled_in else {}),
+                "labels": dict(labels),
+                "controlBucket": control_bucket,
+                "onDelete": on_delete,
+                **({"onChange": "finish"} if finishes else {}),
+            },
+        }
+        opts = pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(delete_before_replace=True)
+        )
+        super().__init__(self.PROVIDER(), resource_name, {**inputs, "state": None}, opts)
+        self._place = (request.submission.project, request.submission.region)
+        self._kind = request.kind
+
+    # Computed from the id and the inputs, so the state need not keep them as outputs.
+
+    @property
+    def name(self) -> pulumi.Output[str]:
+        """Resource name: ``projects/NUMBER/locations/REGION/COLLECTION/ID``."""
+        return self.id
+
+    @property
+    def console_url(self) -> pulumi.Output[str]:
+        """URL of the job in the console, or the command that shows a local job."""
+        return self.id.apply(lambda name: self._urls(name)[0])
+
+    @property
+    def log_url(self) -> pulumi.Output[str]:
+        """URL of the job's log in the console, or the command that shows a local one."""
+        return self.id.apply(lambda name: self._urls(name)[1])
+
+    def _urls(self, name: str) -> tuple[str, str]:
+        return console.of_job(*self._place, _number(name), self._kind)
+
+
+class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTuningJob"):
+    """One submission of a tuning job on Vertex AI, under the same rules.
+
+    The service makes a CustomJob of each trial; none of them is a resource of the stack.
+    """
+
+
+def _submission(request: JobRequest) -> dict[str, object]:
+    """The submission as the state has it; of a CustomJob without its section."""
+    section = {} if request.kind is CUSTOM_JOB else {SECTION: request.kind.section}
+    return {**asdict(request.submission), **section}
+
+
+def _number(name: str) -> str:
+    return name.rpartition("/")[2]

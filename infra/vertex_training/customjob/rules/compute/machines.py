@@ -1,0 +1,208 @@
+"""Machine types, their accelerators, regions and boot disks, by the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from vertex_training.catalog import machines
+from vertex_training.customjob.rules.job import Job, Pool
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+from vertex_training.errors import nearest
+
+COMPUTE: Final = GUIDES + "training/configure-compute"
+LOCATIONS: Final = GUIDES + "general/locations#accelerators"
+#: End of support of P100, from the caution on the page above.
+RETIRED: Final = {"NVIDIA_TESLA_P100": "2026-09-15"}
+
+
+@rule("machine-type", COMPUTE)
+def machine_type(job: Job) -> Iterator[Finding]:
+    """The machine type is one that training jobs may use."""
+    for pool in job.pools:
+        name = pool.machine_type
+        if name and pool.shape is None:
+            near = nearest(name, machines.machine_types())
+            hint = f"did you mean '{near}'?" if near else "`vt catalogue` lists what there is"
+            what = machines.unavailable_reason(name) or "not a machine type of training jobs"
+            yield Finding((*pool.machine_path, "machineType"), what, name, hint)
+
+
+@rule("accelerator-pair", "https://github.com/prefect-archive/prefect-gcp/issues/175", "warning")
+def accelerator_pair(job: Job) -> Iterator[Finding]:
+    """acceleratorType and acceleratorCount are given together, or neither."""
+    for pool in job.pools:
+        if pool.required or ("acceleratorCount" in pool.machine and pool.count <= 0):
+            continue
+        if bool(pool.accelerator) != bool(pool.count):
+            missing = "acceleratorCount" if pool.accelerator else "acceleratorType"
+            what, hint = f"{missing} is missing", "give type and count, or neither"
+            yield Finding(pool.machine_path, what, "", hint, missing)
+
+
+@rule("accelerator-zero", COMPUTE, "note")
+def accelerator_zero(job: Job) -> Iterator[Finding]:
+    """acceleratorCount is left out rather than 0."""
+    for pool in job.pools:
+        if pool.machine.get("acceleratorCount") == 0 and not pool.accelerator:
+            path = (*pool.machine_path, "acceleratorCount")
+            yield Finding(path, "says the same as leaving it out", "0", "remove it")
+
+
+@rule("accelerator-required", COMPUTE)
+def accelerator_required(job: Job) -> Iterator[Finding]:
+    """Machine types made for an accelerator name it, with its count."""
+    for pool in job.pools:
+        if not pool.required or pool.shape is None:
+            continue
+        for field in ("acceleratorType", "acceleratorCount"):
+            given = pool.accelerator if field == "acceleratorType" else pool.count
+            if not given:
+                what = f"{field} is missing; {pool.machine_type} needs it"
+                yield Finding(pool.machine_path, what, "", _pairs(pool), field)
+
+
+@rule("accelerator-machine", COMPUTE)
+def accelerator_machine(job: Job) -> Iterator[Finding]:
+    """The accelerator is one that the machine type can have."""
+    for pool in job.pools:
+        if pool.shape is None or pool.shape.topologies or not pool.accelerator:
+            continue
+        if pool.accelerator not in pool.shape.accelerators:
+            carriers = [
+                name
+                for name, shape in machines.machine_types().items()
+                if pool.accelerator in shape.accelerators
+            ]
+            hint = (
+                f"it comes with {', '.join(carriers[:4])}" if carriers else "no machine type has it"
+            )
+            if len(carriers) > 4:
+                hint += " and others"
+            if pool.shape.accelerators:
+                hint += f"; this machine type has {_pairs(pool)}"
+            what = f"{pool.machine_type} cannot have this accelerator"
+            yield Finding((*pool.machine_path, "acceleratorType"), what, pool.accelerator, hint)
+
+
+@rule("accelerator-count", COMPUTE)
+def accelerator_count(job: Job) -> Iterator[Finding]:
+    """The accelerator count is one of those the machine type allows."""
+    for pool in job.pools:
+        path = (*pool.machine_path, "acceleratorCount")
+        if pool.count < 0:
+            yield Finding(path, "must be at least 1", str(pool.count), _pairs(pool) or "remove it")
+        elif pool.shape and not pool.shape.tpu and pool.count:
+            counts = pool.shape.accelerators.get(pool.accelerator, ())
+            if counts and pool.count not in counts:
+                allowed = ", ".join(str(count) for count in counts)
+                what = f"{pool.machine_type} takes {allowed} of {pool.accelerator}"
+                yield Finding(path, what, str(pool.count), _other_size(pool))
+
+
+@rule("accelerator-retired", COMPUTE)
+def accelerator_retired(job: Job) -> Iterator[Finding]:
+    """The accelerator is still supported."""
+    for pool in job.pools:
+        end = RETIRED.get(pool.accelerator)
+        if end and job.context.date.isoformat() >= end:
+            path = (*pool.machine_path, "acceleratorType")
+            hint = "NVIDIA_TESLA_T4 and NVIDIA_TESLA_V100 go on the same machines"
+            yield Finding(path, f"its support ended on {end}", pool.accelerator, hint)
+
+
+@rule("accelerator-region", LOCATIONS)
+def accelerator_region(job: Job) -> Iterator[Finding]:
+    """The region offers the accelerator for training."""
+    for pool in job.pools:
+        known = machines.accelerators().get(pool.accelerator)
+        offered = known.regions if known else frozenset[str]()
+        if pool.shape and pool.shape.topologies:  # TPUs that are chosen by machine type
+            offered = pool.shape.regions
+        if job.region and offered and job.region not in offered:
+            what = f"{job.region} does not offer this accelerator for training"
+            field = "acceleratorType" if pool.accelerator else "machineType"
+            got = pool.accelerator or pool.machine_type
+            hint = f"regions: {', '.join(sorted(offered))}"
+            yield Finding((*pool.machine_path, field), what, got, hint)
+
+
+@rule("machine-region", COMPUTE, "warning")
+def machine_region(job: Job) -> Iterator[Finding]:
+    """The region has the machine type."""
+    for pool in job.pools:
+        shape = pool.shape
+        if shape is None or job.region is None or shape.topologies:
+            continue
+        lacking = job.region in shape.regions_without_shape
+        if shape.regions and not shape.accelerator_required:
+            lacking = job.region not in shape.regions
+        if lacking:
+            what = f"{job.region} was not seen to have this machine type"
+            hint = f"regions: {', '.join(sorted(shape.regions - shape.regions_without_shape))}"
+            yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
+
+
+@rule("several-accelerators", LOCATIONS, "warning")
+def several_accelerators(job: Job) -> Iterator[Finding]:
+    """Different accelerators in one job are all to be had in one zone of the region."""
+    kinds = {pool.accelerator: pool for pool in reversed(job.pools) if pool.accelerator}
+    if len(kinds) > 1:
+        last = max(kinds.values(), key=lambda pool: pool.index)
+        what = "several accelerators in one job need one zone that has them all"
+        got = ", ".join(sorted(kinds))
+        yield Finding((*last.machine_path, "acceleratorType"), what, got, "prefer one kind")
+
+
+@rule("gpu-partition", TYPES + "machine_resources.py")
+def gpu_partition(job: Job) -> Iterator[Finding]:
+    """A part of a GPU is asked for with acceleratorCount 1."""
+    for pool in job.pools:
+        if pool.machine.get("gpuPartitionSize") and pool.count != 1:
+            path = (*pool.machine_path, "gpuPartitionSize")
+            hint = "acceleratorCount: 1, or no gpuPartitionSize"
+            yield Finding(path, "needs acceleratorCount 1", str(pool.count), hint)
+
+
+@rule("disk-type", COMPUTE)
+def disk_type(job: Job) -> Iterator[Finding]:
+    """The boot disk is of a type training jobs can have."""
+    for pool in job.pools:
+        kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
+        if kind is not None and kind not in machines.boot_disk_types():
+            path = (*pool.path, "diskSpec", "bootDiskType")
+            hint = f"one of {', '.join(machines.boot_disk_types())}"
+            yield Finding(path, "not a boot disk of training jobs", kind, hint)
+
+
+@rule("disk-size", COMPUTE)
+def disk_size(job: Job) -> Iterator[Finding]:
+    """The boot disk has 100 to 64,000 GB."""
+    sizes = machines.boot_disk_sizes()
+    for pool in job.pools:
+        size = pool.spec.get("diskSpec", {}).get("bootDiskSizeGb")
+        if size and size not in sizes:  # 0 is protobuf's unset
+            path = (*pool.path, "diskSpec", "bootDiskSizeGb")
+            hint = "leave it out for 100; data to keep belongs into baseOutputDirectory"
+            yield Finding(path, f"must be {sizes[0]} to {sizes[-1]:,} GB", str(size), hint)
+
+
+def _pairs(pool: Pool) -> str:
+    """What the machine type can have, in words."""
+    allowed = pool.shape.accelerators if pool.shape else {}
+    parts = [
+        f"{kind} with count {' or '.join(map(str, counts))}" for kind, counts in allowed.items()
+    ]
+    return ", ".join(parts)
+
+
+def _other_size(pool: Pool) -> str:
+    """Machine types of the same family that take this count."""
+    fits = [
+        name
+        for name, shape in machines.machine_types().items()
+        if pool.shape
+        and shape.family.split("-")[0] == pool.shape.family.split("-")[0]
+        and pool.count in shape.accelerators.get(pool.accelerator, ())
+    ]
+    return f"{pool.count} of them: {', '.join(fits[:4])}" if fits else _pairs(pool)

@@ -1,0 +1,51 @@
+"""Rules against secrets in requests: everyone who can read a job can read its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.registry import Finding, rule
+from vertex_training.customjob.secret_patterns import is_secret_variable, secret_words
+
+DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
+HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"
+
+
+@rule("secret-in-env", DISCOVERY)
+def secret_in_env(job: Job) -> Iterator[Finding]:
+    """No secret stands in an environment variable."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            name, value = variable.get("name", ""), variable.get("value", "")
+            if is_secret_variable(name, value):
+                path = (*pool.task_path, "env", index, "value")
+                what = f"{name} looks like a secret, and everybody who sees the job can read it"
+                yield Finding(path, what, "", HINT)
+
+
+@rule("secret-in-args", DISCOVERY)
+def secret_in_args(job: Job) -> Iterator[Finding]:
+    """No secret stands in a command or in its arguments."""
+    what = "holds what looks like a secret; everybody who sees the job can read it"
+    for pool in job.pools:
+        words = pool.words()
+        for index in secret_words([word for _, word in words]):
+            yield Finding(words[index][0], what, "", HINT)
+
+
+@rule(
+    "key-file",
+    "https://docs.cloud.google.com/docs/authentication/application-default-credentials",
+    "warning",
+)
+def key_file(job: Job) -> Iterator[Finding]:
+    """A job uses the account it runs as, not a key file."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            if variable.get("name") == "GOOGLE_APPLICATION_CREDENTIALS":
+                path = (*pool.task_path, "env", index, "name")
+                what = "the job's account needs no key file"
+                hint = "remove it; client libraries find the account that the job runs as"
+                yield Finding(path, what, variable["name"], hint)

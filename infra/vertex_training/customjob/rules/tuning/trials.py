@@ -1,0 +1,103 @@
+"""How many trials a tuning job has, and what their program receives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+from vertex_training.customjob.rules.job import SPEC, Job, Pool
+from vertex_training.customjob.rules.registry import Finding, rule
+from vertex_training.customjob.rules.tuning.study import (
+    TUNING_GUIDE,
+    TUNING_TYPES,
+    parameters_of,
+)
+
+#: Programs that take a script as the word after ``-c``, and give what follows to it as $0, $1, …
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
+ARGUMENTS: Final = re.compile(r"\$(?:[@*1-9]|\{[@*1-9])")
+COUNTS: Final = ("maxTrialCount", "parallelTrialCount")
+
+
+@rule("trial-count", TUNING_TYPES)
+def trial_count(job: Job) -> Iterator[Finding]:
+    """maxTrialCount and parallelTrialCount are given, and at least 1."""
+    if job.tuning is None:
+        return
+    for name in COUNTS:
+        count = job.tuning.get(name)
+        if count is None:
+            hint = f"{name}: {20 if name == COUNTS[0] else 3}; gcloud alone fills it in"
+            yield Finding((), f"{name} is missing", "", hint, missing=name)
+        elif count < 1:
+            yield Finding((name,), "must be at least 1", str(count), f"{name}: 1 or more")
+
+
+@rule("trial-parallel", TUNING_GUIDE, "warning")
+def trial_parallel(job: Job) -> Iterator[Finding]:
+    """No more trials run at once than there are."""
+    tuning = job.tuning or {}
+    most, parallel = tuning.get(COUNTS[0], 0), tuning.get(COUNTS[1], 0)
+    if parallel > most > 0:
+        what = f"is above maxTrialCount, {most}"
+        yield Finding((COUNTS[1],), what, str(parallel), f"at most {most}")
+
+
+@rule("trial-failures", TUNING_GUIDE)
+def trial_failures(job: Job) -> Iterator[Finding]:
+    """maxFailedTrialCount is 0 (the service decides) to maxTrialCount."""
+    tuning = job.tuning or {}
+    failed, most = tuning.get("maxFailedTrialCount", 0), tuning.get(COUNTS[0], 0)
+    path = ("maxFailedTrialCount",)
+    if failed < 0:
+        yield Finding(path, "must not be negative", str(failed), "0: the service decides")
+    elif failed > most > 0:
+        yield Finding(path, f"is above maxTrialCount, {most}", str(failed), f"at most {most}")
+
+
+@rule("trial-output", TUNING_GUIDE, "warning")
+def trial_output(job: Job) -> Iterator[Finding]:
+    """Trials have a baseOutputDirectory: each gets a folder in it, by its id."""
+    if job.tuning is not None and not job.output and job.spec:
+        hint = (
+            "baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/${job.name}/${job.requestId}}"
+        )
+        what = "has no baseOutputDirectory: no trial keeps its model"
+        yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
+
+
+@rule("trial-arguments", TUNING_GUIDE, "warning")
+def trial_arguments(job: Job) -> Iterator[Finding]:
+    """A trial's program receives the values: a shell with -c drops what its script does not use."""
+    for pool in job.pools if job.tuning else ():
+        words = pool.words()
+        texts = [text for _, text in words]
+        if len(texts) < 3 or PurePosixPath(texts[0]).name not in SHELLS:
+            continue
+        flags = [i for i, text in enumerate(texts) if re.fullmatch(r"-[a-z]*c[a-z]*", text)]
+        if not flags or flags[0] + 1 >= len(texts):
+            continue
+        script = flags[0] + 1
+        hint = 'run the program itself, or end the script with "$@" and add the word "--" after it'
+        if not ARGUMENTS.search(texts[script]):
+            yield Finding(words[script][0], "the values of a trial are lost", "", hint)
+        elif script + 1 == len(texts):
+            what = "the first argument of a trial becomes $0, and is lost"
+            yield Finding(words[script][0], what, "", hint)
+
+
+@rule("trial-argument-twice", TUNING_GUIDE, "warning")
+def trial_argument_twice(job: Job) -> Iterator[Finding]:
+    """No argument of the job has the name of a parameter: a trial would get it twice."""
+    names = {f"--{parameter.id}": parameter.id for parameter in parameters_of(job)}
+    for pool in job.pools if names else ():
+        yield from _twice(pool, names)
+
+
+def _twice(pool: Pool, names: dict[str, str]) -> Iterator[Finding]:
+    for path, text in pool.words():
+        if text.partition("=")[0] in names:
+            what, hint = "each trial gets this argument, too", "remove it, or tune another one"
+            yield Finding(path, what, text, hint)

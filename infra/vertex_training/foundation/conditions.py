@@ -1,0 +1,129 @@
+"""Roles of ``deploy``: for each kind of resource what it may change or grant, and where. Pure.
+
+A condition that asks for an attribute the service does not provide grants nothing. So permissions
+are split by service, and each part has the conditions that its service understands:
+
+================  ==========================================  =====================
+service           type and name of the resource               roles that are granted
+================  ==========================================  =====================
+Cloud Storage     yes: the stack's buckets only               limited
+Secret Manager    yes: the stack's secrets only               limited
+Cloud KMS         yes: no key of Pulumi's secrets             limited
+Resource Manager  type only                                   limited
+IAM (accounts)    no: ``foundation.denial`` guards CI's own   limited
+Artifact Registry no                                          not limited
+others            no                                          nothing is granted
+================  ==========================================  =====================
+
+https://docs.cloud.google.com/iam/docs/conditions-attribute-reference lists the services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from vertex_training.foundation import permissions
+from vertex_training.foundation.permissions import Need
+from vertex_training.foundation.settings import Settings
+from vertex_training.plan import grants
+
+#: Services that recognize ``modifiedGrantsByRole``, as their permissions begin. A request to any
+#: other service fails under that condition.
+LIMITED: Final = frozenset({"resourcemanager", "iam", "storage", "secretmanager", "cloudkms"})
+#: Most roles that one ``hasOnly`` may list. https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
+MAX_ROLES: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RolePart:
+    """A custom role of ``deploy``, and the condition under which it is granted."""
+
+    name: str
+    """Part of the role's id."""
+    permissions: tuple[str, ...]
+    condition: str = ""
+    """CEL; none if the services have no attributes that tell their resources apart."""
+
+
+def deploy_roles(settings: Settings, types: Iterable[str]) -> list[RolePart]:
+    """Every custom role of ``deploy``. No permission is in two of them."""
+    needs = [permissions.needs()[type_] for type_ in types]
+    wanted = permissions.of_deploy(need.type for need in needs)
+    parts = [_changes(settings, service, wanted) for service in ("", "storage", "secretmanager")]
+    granting = [need for need in needs if need.grant and need.where == "project"]
+    return [*filter(lambda part: part.permissions, parts), *_granting(settings, granting)]
+
+
+def _changes(settings: Settings, service: str, wanted: Iterable[str]) -> RolePart:
+    name = f"deploy_{service}" if service else "deploy"
+    mine = tuple(permission for permission in wanted if _service(permission) == service)
+    return RolePart(name, mine, _where(settings).get(service, ""))
+
+
+def _service(permission: str) -> str:
+    """The service whose condition holds for a permission; empty if none can.
+
+    Creating is asked of the project, which has no name, and hurts nothing: what exists cannot be
+    created. Settings of all buckets and secrets of the project may be read.
+    """
+    service, resource, verb = permission.split(".")
+    named = service in ("storage", "secretmanager")
+    changes = resource == "objects" or verb in ("update", "delete")
+    return service if named and changes else ""
+
+
+def _granting(settings: Settings, needs: Iterable[Need]) -> list[RolePart]:
+    by_permission: dict[str, set[str]] = {}
+    for need in needs:
+        roles = {row.role for row in grants.ALLOWED if row.type == need.type}
+        for permission in need.permissions("grant"):
+            by_permission.setdefault(permission, set()).update(roles)
+    return [
+        RolePart(f"grant_{permission.split('.')[1].lower()}", (permission,),
+                 _limits(settings, permission, sorted(roles)))
+        for permission, roles in sorted(by_permission.items())
+    ]  # fmt: skip
+
+
+def _limits(settings: Settings, permission: str, roles: list[str]) -> str:
+    service = permission.split(".")[0]
+    parts = [_where(settings).get(service, "")]
+    if service in LIMITED:
+        parts.append(only_these_roles(roles))
+    return " && ".join(f"({part})" if "||" in part else part for part in parts if part)
+
+
+def only_these_roles(roles: Iterable[str]) -> str:
+    """CEL condition: a request that sets a policy changes grants of these roles only."""
+    listed = ", ".join(f"'{role}'" for role in roles)
+    return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([{listed}])"
+
+
+def _where(settings: Settings) -> dict[str, str]:
+    """CEL condition on type and name of the resource, by service."""
+    end = f"-{settings.stack}"
+    buckets = f"resource.name.startsWith('projects/_/buckets/{settings.project}-')"
+    state = settings.state_bucket
+    bucket_of_object = "resource.name.extract('/buckets/{bucket}/objects/')"
+    return {
+        "storage": (
+            # An object's own name may end in anything, so buckets and objects are told apart.
+            f"{buckets} && ((resource.type == 'storage.googleapis.com/Bucket' && "
+            f"resource.name.endsWith('{end}') && "
+            f"resource.name != 'projects/_/buckets/{state}') || "
+            f"(resource.type == 'storage.googleapis.com/Object' && "
+            f"{bucket_of_object}.endsWith('{end}') && {bucket_of_object} != '{state}'))"
+        ),
+        "secretmanager": (
+            "resource.type == 'secretmanager.googleapis.com/Secret' && "
+            f"resource.name.startsWith('projects/{settings.project_number}/secrets/') && "
+            f"resource.name.endsWith('{end}')"
+        ),
+        "cloudkms": (
+            "resource.type == 'cloudkms.googleapis.com/CryptoKey' && "
+            f"resource.name.extract('/keyRings/{{ring}}/') != '{settings.key_ring}'"
+        ),
+        "resourcemanager": "resource.type == 'cloudresourcemanager.googleapis.com/Project'",
+    }

@@ -1,0 +1,110 @@
+"""The models of ``bootstrap/Pulumi.<environment>.yaml``. Nothing here reads a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pydantic
+from pydantic import Field
+
+from vertex_training import naming
+from vertex_training.naming import CONTROL, STAGING, Names
+from vertex_training.settings.section import ProjectId, ProjectNumber, Section, form
+
+#: https://docs.github.com/en/rest/repos: numeric ids of owners and repositories never change hands.
+Id = Annotated[str, form(r"[0-9]{1,19}", "a number in quotes, like '9919'")]
+Days = Annotated[int, Field(ge=1, le=3650)]
+#: https://docs.cloud.google.com/iam/docs/service-account-types
+Email = Annotated[
+    str,
+    form(
+        r"[a-z0-9][a-z0-9-]{0,62}@[a-z0-9.-]{1,120}\.gserviceaccount\.com",
+        "109876543210-compute@developer.gserviceaccount.com",
+    ),
+]
+
+
+class GitHub(Section):
+    """The one repository whose workflows may impersonate this environment's accounts."""
+
+    owner: Annotated[str, form(r"[A-Za-z0-9]([A-Za-z0-9-]{0,37}[A-Za-z0-9])?", "octo-org")]
+    owner_id: Id
+    repository: Annotated[str, form(r"[A-Za-z0-9._-]{1,100}", "octo-repo")]
+    repository_id: Id
+    branch: Annotated[str, form(r"[A-Za-z0-9._/-]{1,200}", "main")] = "main"
+    """The branch that is deployed, and whose nightly job checks for drift."""
+    environment: Annotated[str, form(r"[A-Za-z0-9._-]{0,100}", "prod")] = ""
+    """GitHub environment whose jobs deploy; the stack's name if empty."""
+
+
+class State(Section):
+    """The bucket that holds Pulumi's state."""
+
+    bucket: Annotated[str, form(naming.BUCKET.pattern, "acme-pulumi-state")] | None = None
+    """Its name; ``PROJECT-pulumi-state`` if absent."""
+    soft_delete_days: Annotated[int, Field(ge=7, le=90)] = 30
+    """Days a deleted checkpoint can be restored."""
+    keep_noncurrent_days: Days = 365
+    """Days an overwritten checkpoint is kept."""
+
+
+class Settings(Section):
+    """The settings of one environment."""
+
+    stack: Annotated[str, form(r"[a-z]([a-z0-9-]{0,18}[a-z0-9])?", "dev (at most 20)")]
+    """The environment's name: the same as that of the training stack it serves."""
+    project: ProjectId
+    region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
+    project_number: ProjectNumber
+    labels: dict[str, str] = {}
+    github: GitHub
+    state: State = State()
+    rotation_days: Annotated[int, Field(ge=2, le=365)] = 90
+    """Days between two versions of the key; CIS asks for at most 90."""
+    pull_requests: bool = False
+    """Whether workflows of pull requests, whose code nobody has reviewed, may read this
+    environment's state and settings as ``preview``."""
+    plan_reads: list[str] = []
+    """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks."""
+
+    deny_policy: bool = True
+    """Whether to attach a deny policy; making one takes ``roles/iam.denyAdmin`` of the
+    organization. Without it, ``deploy`` can act as CI's other accounts."""
+    protected_accounts: list[Email] = []
+    """Further service accounts of the project, such as Compute Engine's default one, that
+    ``deploy`` must never act as."""
+
+    @pydantic.field_validator("plan_reads")
+    @classmethod
+    def _only_other_buckets(cls, keys: list[str]) -> list[str]:
+        own = sorted({STAGING, CONTROL} & set(keys))
+        if own:
+            raise ValueError(
+                f"{' and '.join(own)} cannot be listed: staging always is, control never"
+            )
+        return keys
+
+    @property
+    def names(self) -> Names:
+        """Names of the training stack that this environment serves."""
+        return Names(self.project, self.project_number, self.region, self.stack)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is a rehearsal in the local cloud. Nothing in it is protected."""
+        return naming.is_local(self.project)
+
+    @property
+    def state_bucket(self) -> str:
+        """Name of the bucket with Pulumi's state."""
+        return self.state.bucket or f"{self.project}-pulumi-state"
+
+    @property
+    def key_ring(self) -> str:
+        """Name of the key ring with the key of Pulumi's secrets."""
+        return f"pulumi-{self.stack}"
+
+    @property
+    def environment(self) -> str:
+        """GitHub environment whose jobs deploy."""
+        return self.github.environment or self.stack

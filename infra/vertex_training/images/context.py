@@ -1,0 +1,267 @@
+"""A build context: a folder with a Dockerfile, as an archive that depends on its files alone.
+
+``.dockerignore`` is applied here, and left out of the archive: no engine applies it once more in
+its own way. As with BuildKit, ``NAME.dockerignore`` beside the Dockerfile ``NAME`` comes first:
+https://docs.docker.com/build/concepts/context/#dockerignore-files
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Final
+
+from vertex_training.errors import ConfigError, Location, Problem
+
+#: Never part of a context: what git, Python and the local cloud leave in a checkout.
+SKIPPED: Final = (".git", ".vt-local", "__pycache__")
+#: What google-github-actions/auth leaves in a workflow's checkout.
+CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
+IGNORE_FILE: Final = ".dockerignore"
+#: Bounds of a context: every preview reads all of it.
+MAX_BYTES: Final = 512 * 1024 * 1024
+MAX_FILES: Final = 20_000
+#: 1980-01-01, the earliest time that a zip file can hold: wheels are built inside of images.
+TIME: Final = 315_532_800
+
+#: Bytes that are written at once; the archive does not depend on it.
+_BLOCK: Final = 1024 * 1024
+#: Folders in folders. A path has at most 4,096 bytes on Linux.
+MAX_DEPTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """What an ignore file leaves out."""
+
+    matches: Callable[[str], bool]
+    """Whether a path inside of the context is left out."""
+    has_exceptions: bool
+    """Whether a line takes back another one, so that an ignored folder may have wanted files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, a folder or a symbolic link of a context."""
+
+    name: str
+    """Path inside of the context, with ``/``."""
+    path: str
+    kind: bytes
+    """Its type, as tar has it."""
+    mode: int = 0o755
+    size: int = 0
+    target: str = ""
+    """Of a link."""
+
+
+class _Counted:
+    """A stream that is only written to, and says how much was."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._size = stream, 0
+
+    def write(self, data: bytes) -> int:
+        self._size += len(data)
+        return self._stream.write(data)
+
+    def tell(self) -> int:
+        return self._size
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an engine is given: the entries of a folder in a fixed order."""
+
+    entries: tuple[Entry, ...]
+
+    def write(self, stream: IO[bytes]) -> None:
+        """Write the archive: a tar with one time, one owner, and one of two modes.
+
+        Raises:
+            OSError: a file cannot be read, or became shorter in between.
+        """
+        # Not as a stream ("w|"): that joins pieces to blocks, and takes as long as all the rest.
+        with tarfile.TarFile(
+            fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] it needs no more
+            mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8", copybufsize=_BLOCK,
+        ) as tar:  # fmt: skip
+            for entry in self.entries:
+                info = tarfile.TarInfo(entry.name)
+                info.type, info.mode, info.mtime = entry.kind, entry.mode, TIME
+                info.size, info.linkname = entry.size, entry.target
+                if entry.kind != tarfile.REGTYPE:
+                    tar.addfile(info)
+                    continue
+                with open(entry.path, "rb") as file:
+                    tar.addfile(info, file)
+
+
+def read_context(
+    folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
+) -> Context:
+    """The context in ``folder``. ``where`` stands in messages for the folder.
+
+    ``included`` are folders beside it, by how messages name them; each is in the context under its
+    last name.
+
+    Raises:
+        ConfigError: with every file that cannot be part of it, or if it is too large.
+    """
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for found in _all_entries(folder, dockerfile, where, included or {}):
+        if isinstance(found, Entry):
+            entries.append(found)
+        else:
+            problems.append(found)
+        if len(entries) > MAX_FILES:
+            raise _too_large(where, f"more than {MAX_FILES:,} files")
+    if problems:
+        raise ConfigError(problems)
+    if (size := sum(entry.size for entry in entries)) > MAX_BYTES:
+        raise _too_large(where, f"{size:,} bytes, and {MAX_BYTES:,} are the most")
+    return Context(tuple(sorted(_with_parents(entries), key=lambda entry: entry.name)))
+
+
+def _all_entries(
+    folder: Path, dockerfile: str, where: str, included: Mapping[str, Path]
+) -> Iterator[Entry | Problem]:
+    """Entries of the folder, then those of the included ones."""
+    names: set[str] = set()
+    for found in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
+        if isinstance(found, Entry):
+            names.add(found.name.partition("/")[0])
+        yield found
+    for shown, path in included.items():
+        inside = shown.rpartition("/")[2]
+        if inside in names:
+            what = f"is included as {inside}, which is there already"
+            yield Problem(what, hint="rename one of the two", location=Location(shown))
+            continue
+        names.add(inside)
+        for found in _entries_of(path, _ignore(path, ""), "", shown):
+            yield (
+                replace(found, name=f"{inside}/{found.name}") if isinstance(found, Entry) else found
+            )
+
+
+def _entries_of(
+    folder: Path, ignore: Ignore, dockerfile: str, where: str
+) -> Iterator[Entry | Problem]:
+    # Bytes, so that names do not depend on the locale.
+    for found in _walk(os.fsencode(folder), "", ignore, dockerfile):
+        if isinstance(found, Entry):
+            yield found
+        else:
+            name, what, hint = found
+            yield Problem(what, hint=hint, location=Location(f"{where}/{_printable(name)}"))
+
+
+def _printable(name: str) -> str:
+    """A name on one line: one with a line break could write a command of the workflow's log."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in name
+    )
+
+
+def _too_large(where: str, what: str) -> ConfigError:
+    hint = f"list what the image does not need in {IGNORE_FILE}; data belongs into a bucket"
+    return ConfigError([Problem(f"the context has {what}", hint=hint, location=Location(where))])
+
+
+def _with_parents(entries: list[Entry]) -> Iterator[Entry]:
+    """The entries and their folders. Empty folders are none: git does not keep them either."""
+    folders: set[str] = set()
+    for entry in entries:
+        yield entry
+        parts = entry.name.split("/")[:-1]
+        folders |= {"/".join(parts[: count + 1]) for count in range(len(parts))}
+    for name in folders:
+        yield Entry(name, "", tarfile.DIRTYPE)
+
+
+def _walk(
+    root: bytes, inside: str, ignore: Ignore, dockerfile: str
+) -> Iterator[Entry | tuple[str, str, str]]:
+    """Files and links below ``root``/``inside``; or (name, what is wrong, hint)."""
+    try:
+        children = list(os.scandir(os.path.join(root, inside.encode())))
+    except OSError as failed:
+        yield inside, f"cannot be read: {failed.strerror}", "make it readable, or ignore it"
+        return
+    for child in children:
+        try:
+            name = f"{inside}/{child.name.decode()}".removeprefix("/")
+        except UnicodeDecodeError:
+            shown = child.name.decode(errors="backslashreplace")
+            yield f"{inside}/{shown}".removeprefix("/"), "its name is not UTF-8", "rename it"
+            continue
+        last = name.rpartition("/")[2]
+        if last in SKIPPED or CREDENTIALS.match(last) or _is_ignore_file(name, dockerfile):
+            continue
+        ignored = name != dockerfile and ignore.matches(name)
+        if child.is_dir(follow_symlinks=False):
+            needed = ignore.has_exceptions or dockerfile.startswith(f"{name}/")
+            if name.count("/") > MAX_DEPTH:
+                yield name, f"is more than {MAX_DEPTH} folders deep", f"list it in {IGNORE_FILE}"
+            elif needed or not ignored:
+                yield from _walk(root, name, ignore, dockerfile)
+        elif not ignored:
+            yield _entry(root, name, child)
+
+
+def _is_ignore_file(name: str, dockerfile: str) -> bool:
+    return name in (IGNORE_FILE, f"{dockerfile}{IGNORE_FILE}")
+
+
+def _entry(root: bytes, name: str, child: os.DirEntry[bytes]) -> Entry | tuple[str, str, str]:
+    path = os.fsdecode(child.path)
+    if child.is_symlink():
+        target = os.readlink(child.path)
+        if _leaves(root, name, child.path, target):
+            return name, "is a link out of the context", "copy what it leads to"
+        try:
+            return Entry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
+        except UnicodeDecodeError:
+            return name, "is a link to a name that is not UTF-8", "rename what it leads to"
+    found = child.stat(follow_symlinks=False)
+    if not stat.S_ISREG(found.st_mode):
+        return name, "is neither a file nor a folder nor a link", f"list it in {IGNORE_FILE}"
+    if not os.access(child.path, os.R_OK):
+        return name, "cannot be read", f"make it readable, or list it in {IGNORE_FILE}"
+    mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
+    return Entry(name, path, tarfile.REGTYPE, mode, found.st_size)
+
+
+def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
+    """Whether a link leads out of the context, by its text or by the links on its way."""
+    if target.startswith(b"/"):
+        return True
+    text = os.path.normpath(os.path.join(os.path.dirname(name.encode()), target))
+    home = os.path.realpath(root)
+    real = os.path.realpath(path)
+    return text.split(b"/")[0] == b".." or os.path.commonpath([home, real]) != home
+
+
+def _ignore(folder: Path, dockerfile: str) -> Ignore:
+    """What ``.dockerignore`` leaves out. Without one, nothing is."""
+    for name in (f"{dockerfile}{IGNORE_FILE}", IGNORE_FILE):
+        try:
+            text = (folder / name).read_text("utf-8-sig", errors="surrogateescape")
+        except OSError:
+            continue
+        lines = [line.strip() for line in text.splitlines() if not line.startswith("#")]
+        # Docker's own client: the rules are not those of git. Loaded late: few contexts need it.
+        from docker.utils.build import PatternMatcher
+
+        patterns = [line for line in lines if line]
+        exceptions = any(line.startswith("!") for line in patterns)
+        matches: Any = PatternMatcher(patterns).matches  # takes text, whatever its stubs say
+        return Ignore(matches, exceptions)
+    return Ignore(lambda _: False, has_exceptions=False)

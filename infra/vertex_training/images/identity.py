@@ -1,0 +1,125 @@
+"""The identity of a build: a digest of the context's archive and of the build options.
+
+Two builds of one context differ in their digests (package installers write times and caches).
+So a build is recognised by what goes in, and what is pinned is the digest of the first one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from vertex_training.errors import ConfigError, Location, Problem
+from vertex_training.images.context import Context, read_context
+
+#: Machines of Vertex AI have x86-64 processors.
+PLATFORM: Final = "linux/amd64"
+#: Of what is digested; a change of it is a change of every identity.
+_FORM: Final = 1
+_TAG_DIGITS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What an image is built from; ``context`` is a folder of the checkout."""
+
+    context: str
+    dockerfile: str = "Dockerfile"
+    build_args: tuple[tuple[str, str], ...] = ()
+    target: str = ""
+    include: tuple[str, ...] = ()
+    """Folders of the checkout that the context has too, under their last names."""
+
+    @classmethod
+    def of(
+        cls,
+        context: str,
+        dockerfile: str,
+        build_args: Mapping[str, str],
+        target: str | None,
+        include: Sequence[str] = (),
+    ) -> Source:
+        """The source with its build arguments in a fixed order."""
+        args = tuple(sorted(build_args.items()))
+        return cls(context, dockerfile, args, target or "", tuple(include))
+
+    def read(self, root: Path) -> Context:
+        """The context in the checkout ``root``; see ``read_context``."""
+        folders = {name: root / name for name in self.include}
+        return read_context(root / self.context, self.dockerfile, self.context, folders)
+
+
+class _Digest:
+    """A stream of which the digest is taken; it is kept in ``copy``, if there is one."""
+
+    def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
+        self.sha256 = hashlib.sha256(head)
+        self._copy = copy
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        if self._copy:
+            self._copy.write(data)
+        return len(data)
+
+
+def identity(source: Source, context: Context) -> str:
+    """64 hex digits. The same files and options give the same, wherever and by whomever.
+
+    Raises:
+        ConfigError: a file cannot be read, or was changed in between.
+    """
+    stream = _Digest(_head(source))
+    try:
+        context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
+    except OSError as failed:
+        what = f"the context cannot be read: {failed.strerror or failed}"
+        raise ConfigError([Problem(what, location=Location(source.context))]) from None
+    return stream.sha256.hexdigest()
+
+
+def write_archive(source: Source, context: Context, file: Path) -> str:
+    """Write the archive of a context to a file; returns the identity of what was written.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    with file.open("wb") as stream:
+        digest = _Digest(_head(source), stream)
+        context.write(digest)  # pyright: ignore[reportArgumentType] a stream needs no more
+    return digest.sha256.hexdigest()
+
+
+def _head(source: Source) -> bytes:
+    """What stands before the archive in what is digested: the options."""
+    options = {
+        "form": _FORM,
+        "platform": PLATFORM,
+        "dockerfile": source.dockerfile,
+        "buildArgs": dict(source.build_args),
+        "target": source.target,
+    }
+    return json.dumps(options, sort_keys=True).encode() + b"\0"
+
+
+def short(text: str) -> str:
+    """A digest of ``text`` that names a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:_TAG_DIGITS]
+
+
+def tag(build: str) -> str:
+    """The tag of the image that is built for an identity: ``context-`` and 32 hex digits."""
+    return f"context-{build[:_TAG_DIGITS]}"
+
+
+def tag_of(source: Source, root: Path) -> str:
+    """The tag of what ``source`` gives in the checkout ``root``.
+
+    Raises:
+        ConfigError: see ``read_context`` and ``identity``.
+    """
+    return tag(identity(source, source.read(root)))

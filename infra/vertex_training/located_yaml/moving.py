@@ -1,0 +1,135 @@
+"""Moves an entry to another mapping, and makes two items of one with a count.
+
+The text is edited where the parser finds it;
+:mod:`vertex_training.located_yaml.mending` proves the edit.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import yaml
+
+from vertex_training.errors import Mend, Path
+from vertex_training.located_yaml.editing import end_of, end_of_value
+
+
+def expected(before: Any, path: Path, mend: Mend) -> Any:
+    """The document with the change.
+
+    Raises:
+        LookupError: there is no such place.
+        TypeError: it is of another kind.
+        ValueError: the change would lose something.
+    """
+    after = copy.deepcopy(before)
+    *outer, last = path
+    inner = _at(after, tuple(outer))
+    if mend.action == "split":
+        return _expected_split(after, path)
+    target = _at(after, mend.target)
+    if last in target or len(inner) == 1:
+        raise ValueError
+    target[last] = inner.pop(last)
+    return after
+
+
+def _expected_split(after: Any, path: Path) -> Any:
+    *outer, index, last = path
+    items = _at(after, tuple(outer))
+    count = int(items[index][last])
+    if count < 2 or not isinstance(items, list) or not isinstance(index, int):
+        raise ValueError
+    rest = copy.deepcopy(items[index])
+    items[index][last], rest[last] = 1, count - 1
+    items.insert(index + 1, rest)
+    return after
+
+
+def _at(inner: Any, path: Path) -> Any:
+    for part in path:
+        inner = inner[part]
+    return inner
+
+
+def moved(
+    text: str, without: str | None, parent: yaml.Node, index: int, target: Path
+) -> str | None:
+    """``without``, which is ``text`` without an entry, and that entry at the end of ``target``.
+
+    None where the entry or the target is written in one line, or where the edit cannot be made.
+    """
+    if without is None or not isinstance(parent, yaml.MappingNode) or parent.flow_style:
+        return None
+    key = parent.value[index][0]
+    entry = text[key.start_mark.index : end_of(parent.value[index]).index].rstrip()
+    node = _node(yaml.compose(without, Loader=yaml.SafeLoader), target)
+    if not isinstance(node, yaml.MappingNode) or node.flow_style or not node.value:
+        return None
+    column = node.value[0][0].start_mark.column
+    shifted = _shifted(entry, column - key.start_mark.column)
+    return None if shifted is None else _with_lines(without, node, " " * column + shifted)
+
+
+def _node(node: yaml.Node | None, path: Path) -> yaml.Node | None:
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if key.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+        else:
+            return None
+    return node
+
+
+def _shifted(entry: str, by: int) -> str | None:
+    """The lines of an entry but the first, farther in or out."""
+    first, *lines = entry.split("\n")
+    shifted = [first]
+    for line in lines:
+        blank = not line.strip()
+        if by < 0 and not blank and line[:-by].strip(" "):
+            return None
+        shifted.append(line if blank else " " * by + line if by > 0 else line[-by:])
+    return "\n".join(shifted)
+
+
+def _with_lines(text: str, node: yaml.MappingNode, lines: str) -> str:
+    """``lines`` behind the last entry of a mapping."""
+    mark = end_of(node.value[-1])
+    newline = "\r\n" if "\r\n" in text else "\n"
+    end = text.find("\n", max(mark.index - (mark.column == 0), 0))
+    if end < 0:
+        return f"{text}{newline}{lines}"
+    return f"{text[: end + 1]}{lines}{newline}{text[end + 1 :]}"
+
+
+def split(text: str, path: Path) -> str | None:
+    """The text with two items of the one whose count is at ``path``: one, and the others."""
+    *_, index, last = path
+    items = _node(yaml.compose(text, Loader=yaml.SafeLoader), path[:-2])
+    if not isinstance(items, yaml.SequenceNode) or not isinstance(index, int):
+        return None
+    item = items.value[index]
+    pair = next((pair for pair in item.value if pair[0].value == last), None)
+    if pair is None or not isinstance(pair[1], yaml.ScalarNode) or not pair[1].value.isdigit():
+        return None
+    start, end = item.start_mark.index, end_of_value(item).index
+    counts = 1, int(pair[1].value) - 1
+    one, rest = (_with_count(text[start:end], pair[1], start, count) for count in counts)
+    line = text.rfind("\n", 0, start) + 1
+    dash = re.fullmatch(r" *- +", text[line:start])
+    if items.flow_style:
+        joint = ", "
+    elif dash is None:
+        return None
+    else:
+        joint = ("" if one.endswith("\n") else "\r\n" if "\r\n" in text else "\n") + dash[0]
+    return f"{text[:start]}{one}{joint}{rest}{text[end:]}"
+
+
+def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
+    begin, end = count.start_mark.index - start, count.end_mark.index - start
+    return f"{item[:begin]}{number}{item[end:]}"

@@ -1,0 +1,202 @@
+"""Names and labels of everything the stack creates: one place, limits checked.
+
+Physical names are always explicit. A reviewer then reads the real name in the preview, a job's
+request is known in full before anything exists, and no name changes by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+#: Key in a stack file: what becomes part of names everywhere. Starts with a letter (RFC 1035).
+KEY: Final = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?\Z")
+KEY_RULE: Final = "lowercase letters, digits and '-', starting with a letter, not ending with '-'"
+
+#: https://docs.cloud.google.com/storage/docs/buckets#naming (no dots: those need a verified domain)
+BUCKET: Final = re.compile(r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])\Z")
+#: The same page: no bucket's name begins with the one or contains the other.
+BUCKET_GOOGLE: Final = re.compile(r"goog|.*(google|g00gle)")
+#: https://docs.cloud.google.com/iam/docs/service-accounts-create: 6 to 30 characters
+ACCOUNT_ID: Final = re.compile(r"[a-z]([a-z0-9-]{4,28}[a-z0-9])\Z")
+#: Networks, addresses, reservations and what belongs to them: 1 to 63 characters (RFC 1035).
+COMPUTE: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?\Z")
+COMPUTE_RULE: Final = (
+    "at most 63 lowercase letters, digits and '-': shorten the key or the stack's name"
+)
+#: Labels: at most 63 characters, and start keys with a letter; see ``CustomJob.labels``.
+LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}\Z")
+LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}\Z")
+
+#: Labels that the program sets on resources; no stack file may give them. Those of jobs begin with
+#: ``vt-`` (``vertex_training.customjob.protocol.ports``).
+OWN_LABELS: Final = frozenset({"managed-by", "stack"})
+#: How labels begin that the program sets on jobs.
+JOB_LABEL_PREFIX: Final = "vt-"
+#: https://docs.cloud.google.com/resource-manager/docs/labels-overview: at most 64 on a resource
+MOST_LABELS: Final = 64
+
+#: How IAM members begin that a stack file may name.
+MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
+
+#: How ids of projects begin that live in the local cloud; no other code may spell it.
+LOCAL_PREFIX: Final = "local-"
+
+#: Bucket for code packages on their way to a job. Jobs may read it.
+STAGING: Final = "staging"
+#: Bucket for the records that make a submission happen once. Jobs have no access to it.
+CONTROL: Final = "control"
+#: Key of the account that builds images.
+IMAGE_BUILD: Final = "image-build"
+#: Where the sources of images lie in the staging bucket.
+SOURCES: Final = "images/"
+
+
+def is_local(project: str) -> bool:
+    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    return project.startswith(LOCAL_PREFIX)
+
+
+def local_project_number(project: str) -> str:
+    """The 12-digit number that a project has in the local cloud, the same on every machine."""
+    digest = int(hashlib.sha256(project.encode()).hexdigest(), 16)
+    return str(10**11 + digest % (9 * 10**11))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of one stack's resources. ``project`` is the project id, ``number`` its number."""
+
+    project: str
+    number: str
+    region: str
+    stack: str
+    given: Mapping[tuple[str, str], str] = field(default_factory=dict, hash=False)
+    """Names that the stack file gives, by section and key; the others follow from the keys."""
+
+    def bucket(self, key: str) -> str:
+        """Bucket names are global, so they carry the project id; at most 63 characters."""
+        return self.given.get(("buckets", key)) or f"{self.project}-{key}-{self.stack}"
+
+    def account_id(self, key: str) -> str:
+        """Part of a service account's address before the ``@``; 6 to 30 characters."""
+        given = self.given.get(("serviceAccounts", key)) or f"{key}-{self.stack}"
+        return given.partition("@")[0]
+
+    def account_email(self, key: str) -> str:
+        """Address of a service account that the stack makes or is given."""
+        given = self.given.get(("serviceAccounts", key), "")
+        domain = given.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
+        return f"{self.account_id(key)}@{domain}"
+
+    def account(self, key: str) -> str:
+        """Resource name of that account, as IAM takes it."""
+        email = self.account_email(key)
+        return f"projects/{project_of_account(email)}/serviceAccounts/{email}"
+
+    def secret_id(self, key: str) -> str:
+        """Id of a Secret Manager secret."""
+        return (self.given.get(("secrets", key)) or f"{key}-{self.stack}").rpartition("/")[2]
+
+    def secret(self, key: str) -> str:
+        """Resource name of a secret, as client libraries take it."""
+        given = self.given.get(("secrets", key), "")
+        return given if "/" in given else f"projects/{self.project}/secrets/{self.secret_id(key)}"
+
+    def repository_id(self) -> str:
+        """Id of the stack's Docker repository."""
+        return self.repository_path().rpartition("/")[2]
+
+    def repository_path(self) -> str:
+        """Resource name of the stack's Docker repository."""
+        given = self.given.get(("registry", "")) or f"training-{self.stack}"
+        here = f"projects/{self.project}/locations/{self.region}/repositories"
+        return given if "/" in given else f"{here}/{given}"
+
+    def repository(self) -> str:
+        """Prefix of every image in the stack's Docker repository."""
+        _, project, _, location, _, repository = self.repository_path().split("/")
+        return f"{location}-docker.pkg.dev/{project}/{repository}"
+
+    def image(self, key: str) -> str:
+        """An image of that repository, without tag or digest."""
+        return f"{self.repository()}/{key}"
+
+    def network(self) -> str:
+        """Name of the stack's network, and of the one subnet, attachment, router and NAT in it."""
+        return f"training-{self.stack}"
+
+    def ip_range(self, key: str) -> str:
+        """Name of a range of addresses for the machines of jobs."""
+        return f"training-{key}-{self.stack}"
+
+    def firewall(self, key: str) -> str:
+        """Name of a firewall rule; networks of all stacks share one list of them."""
+        return f"training-{self.stack}-{key}"
+
+    def reservation(self, key: str) -> str:
+        """Name of a reservation."""
+        return f"{key}-{self.stack}"
+
+    def vertex_agent(self) -> str:
+        """Vertex AI Service Agent, Google's own account that pulls images and mounts networks.
+
+        https://docs.cloud.google.com/iam/docs/service-agents
+        """
+        return f"service-{self.number}@gcp-sa-aiplatform.iam.gserviceaccount.com"
+
+    def custom_code_agent(self) -> str:
+        """Vertex AI Custom Code Service Agent, as which containers run that name no account.
+
+        https://docs.cloud.google.com/iam/docs/service-agents
+        """
+        return f"service-{self.number}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
+
+    def service_agent(self, domain: str) -> str:
+        """The address of a service's own account, like ``gcp-sa-secretmanager``.
+
+        https://docs.cloud.google.com/iam/docs/service-agents
+        """
+        return f"service-{self.number}@{domain}.iam.gserviceaccount.com"
+
+    def labels(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """Labels of every resource that can carry some; entries of ``extra`` win."""
+        return {"managed-by": "pulumi", "stack": self.stack, **extra}
+
+
+def project_of_account(email: str) -> str:
+    """The project that has a service account of this address.
+
+    >>> project_of_account("trainer@acme-ml.iam.gserviceaccount.com")
+    'acme-ml'
+    """
+    return email.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
+
+
+def is_own_label(key: str) -> bool:
+    """Whether the program sets this label itself, on resources or on jobs."""
+    return key in OWN_LABELS or key.startswith(JOB_LABEL_PREFIX)
+
+
+def stack_of_repository(repository: str) -> str:
+    """The stack whose images are in the repository of this id; see ``Names.repository_id``.
+
+    >>> stack_of_repository("training-dev")
+    'dev'
+    """
+    return repository.removeprefix("training-")
+
+
+def label_problem(key: str, value: str) -> str | None:
+    """What is wrong with a label, or None."""
+    if not LABEL_KEY.match(key):
+        return (
+            f"label key '{key}' must be 1 to 63 characters: lowercase letters, digits, '_' and "
+            "'-', starting with a letter"
+        )
+    if not LABEL_VALUE.match(value):
+        return f"value of label '{key}' must be at most 63 lowercase letters, digits, '_' and '-'"
+    return None

@@ -1,0 +1,149 @@
+"""External grants: what other teams must do before jobs of this stack run. Pure.
+
+The report has a table and commands that can be pasted. External are the grants in a host project
+that the stack does not manage, in the project of an existing attachment, DNS zone or reservation,
+on keys, repositories, buckets, secrets and accounts of other projects, and on BigQuery datasets.
+Beside them stands what the organization must allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from vertex_training.plan.grants import (
+    ON_ACCOUNT,
+    ON_BUCKET,
+    ON_DATASET,
+    ON_KEY,
+    ON_SECRET,
+    GrantRequest,
+    reason,
+)
+from vertex_training.plan.network import NetworkPlan
+from vertex_training.settings.model import Settings
+
+HEAD: Final = ("PROJECT", "ON", "ROLE", "TO")
+#: Type of a grant -> the command that makes it, where the resource has no location.
+BY_NAME: Final = {
+    ON_BUCKET: "storage buckets add-iam-policy-binding gs://{name} --project={project}",
+    ON_SECRET: "secrets add-iam-policy-binding {name} --project={project}",
+    ON_ACCOUNT: "iam service-accounts add-iam-policy-binding {name} --project={project}",
+}
+#: Which projects may own shared reservations; none until an administrator lists them.
+SHARING_POLICY: Final = "compute.sharedReservationsOwnerProjects"
+KINDS: Final = {
+    ON_BUCKET: "bucket",
+    ON_SECRET: "secret",
+    ON_ACCOUNT: "account",
+    ON_KEY: "key",
+    ON_DATASET: "dataset",
+}
+
+
+def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
+    """Table, reasons and commands; empty if there is nothing that others must do.
+
+    ``grants`` are all that the stack needs.
+    """
+    external = [grant for grant in grants if not grant.ours]
+    steps = _steps(settings, network)
+    sharing = _sharing(settings)
+    if not external and not steps:
+        return sharing
+    projects = ", ".join(dict.fromkeys([*(g.project for g in external), *_host(settings)]))
+    lines = [f"The owners of {projects} must do this before jobs of this stack can run:", ""]
+    if external:
+        lines += [*_table(external), "", *_reasons(external), ""]
+    lines += [*steps, *(command(grant) for grant in external)]
+    return "\n".join([*lines, *(["", sharing] if sharing else [])])
+
+
+def command(grant: GrantRequest) -> str:
+    """The grant as a gcloud command."""
+    to = f"--member='{grant.member}' --role={grant.role}"
+    if grant.subnet:
+        _, _, _, region, _, subnet = grant.subnet.split("/")
+        return (
+            f"gcloud compute networks subnets add-iam-policy-binding {subnet} "
+            f"--project={grant.project} --region={region} {to}"
+        )
+    if grant.type in BY_NAME:
+        name = grant.resource.rpartition("/")[2]
+        command = BY_NAME[grant.type].format(name=name, project=grant.project)
+        return f"gcloud {command} {to}"
+    if grant.type == ON_DATASET:
+        dataset = grant.resource.rpartition("/")[2]
+        # https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/data-control-language
+        sql = f'GRANT `{grant.role}` ON SCHEMA `{grant.project}`.{dataset} TO "{grant.member}"'
+        return f"bq query --project_id={grant.project} --use_legacy_sql=false '{sql}'"
+    if grant.resource:
+        _, project, _, location, *rest = grant.resource.split("/")
+        place = f"--project={project} --location={location}"
+        if grant.type == ON_KEY:
+            return (
+                f"gcloud kms keys add-iam-policy-binding {rest[3]} --keyring={rest[1]} {place} {to}"
+            )
+        return f"gcloud artifacts repositories add-iam-policy-binding {rest[1]} {place} {to}"
+    return f"gcloud projects add-iam-policy-binding {grant.project} {to} --condition=None"
+
+
+def _host(settings: Settings) -> list[str]:
+    host = settings.shared_vpc
+    return [host.host_project] if host and not host.manage_host else []
+
+
+def _sharing(settings: Settings) -> str:
+    """What the organization must allow before a shared reservation can be made.
+
+    The list of projects that may is empty unless somebody fills it:
+    https://docs.cloud.google.com/compute/docs/instances/reservations-shared
+    """
+    owners = {
+        each.project or settings.project: None
+        for each in settings.reservations.values()
+        if each.share_with and not each.existing
+    }
+    if not owners:
+        return ""
+    allowed = ", ".join(f"projects/{owner}" for owner in owners)
+    return (
+        "An administrator of organization policies (roles/orgpolicy.policyAdmin) must let "
+        f"{', '.join(owners)} own shared reservations, or shareWith is refused:\n\n"
+        f"{SHARING_POLICY} must allow {allowed}\n"
+        f"gcloud org-policies describe {SHARING_POLICY} --organization=ORGANIZATION_ID --effective"
+    )
+
+
+def _steps(settings: Settings, network: NetworkPlan | None) -> list[str]:
+    """Commands for what is no grant: the host's APIs, and the service project's place in it."""
+    if network is None or not _host(settings):
+        return []
+    [host] = _host(settings)
+    apis = "compute.googleapis.com"
+    apis += " servicenetworking.googleapis.com" if network.mode == "peering" else ""
+    attach = f"gcloud compute shared-vpc associated-projects add {settings.project}"
+    return [f"gcloud services enable {apis} --project={host}", f"{attach} --host-project={host}"]
+
+
+def _table(grants: Sequence[GrantRequest]) -> list[str]:
+    rows = [HEAD, *((r.project, _on(r), r.role, r.member) for r in grants)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _on(grant: GrantRequest) -> str:
+    if grant.subnet:
+        return f"subnet {grant.subnet.rsplit('/', 1)[1]}"
+    if grant.resource:
+        kind = KINDS.get(grant.type, "repository")
+        return f"{kind} {grant.resource.rsplit('/', 1)[1]}"
+    return "the project"
+
+
+def _reasons(grants: Sequence[GrantRequest]) -> list[str]:
+    why = {g.role: reason(g.type, g.role) or "the stack file asks for it" for g in grants}
+    return [f"{role}: {text}" for role, text in why.items()]

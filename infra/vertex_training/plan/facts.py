@@ -1,0 +1,120 @@
+"""Facts about a stack for the rules of job files: accounts, access, network, reservations."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+
+from vertex_training import naming
+from vertex_training.customjob.rules.context import (
+    BucketFacts,
+    FileDefaults,
+    JobLimits,
+    NetworkFacts,
+    ReservationFacts,
+    StackFacts,
+)
+from vertex_training.plan.network import NetworkPlan
+from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.settings.limits import Limits
+from vertex_training.settings.model import Settings
+from vertex_training.settings.teams import TeamLimits
+
+
+def stack_facts(
+    settings: Settings,
+    network: NetworkPlan | None,
+    reservations: Mapping[str, ReservationPlan],
+) -> StackFacts:
+    """The stack as the rules see it. It depends on the config alone, as every grant does."""
+    names = settings.names
+    email = {key: names.account_email(key) for key in settings.service_accounts}
+    accounts = settings.service_accounts.items()
+    buckets = {
+        # Grants on these two are the stack's own: jobs fetch packages, and never see the records.
+        names.bucket(naming.STAGING): BucketFacts(readers=frozenset(email.values())),
+        names.bucket(naming.CONTROL): BucketFacts(),
+    }
+    for key in settings.buckets:
+        writers = frozenset(email[name] for name, account in accounts if key in account.writes)
+        readers = frozenset(email[name] for name, account in accounts if key in account.reads)
+        buckets[names.bucket(key)] = BucketFacts(readers=readers | writers, writers=writers)
+    return StackFacts(
+        project=settings.project,
+        project_number=settings.project_number,
+        region=settings.region,
+        accounts=frozenset(email.values()),
+        buckets=buckets,
+        secrets={
+            names.secret(key): frozenset(
+                email[name] for name, account in accounts if key in account.secrets
+            )
+            for key in settings.secrets
+        },
+        network=network and _network(settings, network),
+        reservations={plan.path: _reservation(plan) for plan in reservations.values()},
+    )
+
+
+def file_defaults(settings: Settings) -> FileDefaults:
+    """What the stack fills in where a job file says nothing."""
+    given = settings.job_defaults
+    fields = {
+        ("serviceAccount",): given.service_account,
+        ("scheduling", "timeout"): given.timeout,
+        ("baseOutputDirectory", "outputUriPrefix"): given.output_directory,
+    }
+    return FileDefaults({path: text for path, text in fields.items() if text}, given.labels)
+
+
+def _network(settings: Settings, plan: NetworkPlan) -> NetworkFacts:
+    given = settings.network
+    block = given.subnet.range if given.subnet else None
+    return NetworkFacts(
+        mode=plan.mode,
+        name=plan.path,
+        attachment=plan.attachment,
+        ranges={name: given.ranges[key].prefix_length for key, name in plan.ranges.items()},
+        subnet_prefix=ipaddress.IPv4Network(block).prefixlen if block else None,
+        parallel_jobs=given.parallel_jobs,
+    )
+
+
+def _reservation(plan: ReservationPlan) -> ReservationFacts:
+    return ReservationFacts(
+        key=plan.key,
+        machine_type=plan.machine_type,
+        accelerator_type=plan.accelerator_type,
+        accelerator_count=plan.accelerator_count,
+        count=plan.settings.count,
+        specific=plan.settings.specific_reservation_required,
+        local_ssds=plan.settings.local_ssds.count if plan.settings.local_ssds else 0,
+        parallel_jobs=plan.settings.parallel_jobs,
+    )
+
+
+def job_limits(settings: Settings) -> JobLimits:
+    """The stack's limits as the rules of single jobs take them."""
+    limits = settings.limits
+    return _job_limits(limits, limits.in_usd and not limits.allow_unpriced, "limits")
+
+
+def account_limits(settings: Settings) -> dict[str, JobLimits]:
+    """The limits of teams, by the address of each account that has a team."""
+    found: dict[str, JobLimits] = {}
+    for key, account in settings.service_accounts.items():
+        if team := settings.teams.get(account.team or ""):
+            priced = team.limits.in_usd and not settings.limits.allow_unpriced
+            address = settings.names.account_email(key)
+            found[address] = _job_limits(team.limits, priced, f"teams.{account.team}.limits")
+    return found
+
+
+def _job_limits(limits: Limits | TeamLimits, priced: bool, source: str) -> JobLimits:
+    return JobLimits(
+        usd=limits.max_usd_per_job,
+        priced=priced,
+        machine_types=None if limits.machine_types is None else tuple(limits.machine_types),
+        strategies=None if limits.strategies is None else tuple(limits.strategies),
+        source=source,
+    )

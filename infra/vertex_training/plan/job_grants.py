@@ -1,0 +1,89 @@
+"""Grants that single jobs need: to use their key, and to pull images of another project. Pure.
+
+Google's service agents encrypt the disks of a job and pull its image; the account that the job runs
+as does neither. The stack makes the grant on a key of its own project. Owners of other projects
+make theirs (``external_grants``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from vertex_training.customjob.rules.identity import KEY
+from vertex_training.customjob.rules.task.images import GOOGLES
+from vertex_training.plan import grants
+from vertex_training.plan.grants import GrantRequest
+from vertex_training.settings.model import Settings
+
+#: An image in Artifact Registry: location, project, repository.
+IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
+
+
+def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
+    """What the service agents need for these requests, each grant once.
+
+    ``messages`` are CustomJobs in REST's form with their references resolved.
+    """
+    found: dict[str, GrantRequest] = {}
+    for message in messages:
+        for grant in (*_key_grants(settings, message), *image_grants(settings, images(message))):
+            found.setdefault(grant.key, grant)
+    return list(found.values())
+
+
+def image_grants(settings: Settings, names: Iterable[str]) -> Iterator[GrantRequest]:
+    """Grants to pull these images, where another project has them.
+
+    An agent may read the repositories of its own project. "The default service account" pulls
+    images, says general/custom-service-account, whatever account the job runs as; that is the
+    custom code agent for the containers of training, and the service agent checks the image first.
+    """
+    own = (settings.project, settings.project_number)
+    for name in names:
+        image = IMAGE.match(name)
+        if not image or image[2] in own or GOOGLES.match(name):
+            continue
+        location, project, repository = image.groups()
+        path = f"projects/{project}/locations/{location}/repositories/{repository}"
+        for agent in (settings.names.vertex_agent(), settings.names.custom_code_agent()):
+            kind = agent.partition("@")[2].partition(".")[0]
+            yield GrantRequest(
+                f"pulls-{project}-{location}-{repository}-{kind}",
+                grants.ON_REPOSITORY,
+                grants.PULL_IMAGES,
+                f"serviceAccount:{agent}",
+                project,
+                ours=False,
+                resource=path,
+            )
+
+
+def images(message: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the images that a job runs."""
+    for pool in message.get("jobSpec", {}).get("workerPoolSpecs") or []:
+        for task, field in (
+            ("containerSpec", "imageUri"),
+            ("pythonPackageSpec", "executorImageUri"),
+        ):
+            if name := (pool.get(task) or {}).get(field):
+                yield name
+
+
+def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
+    """The grant on a job's key. Its region is judged by the rule ``encryption-region``."""
+    name = (message.get("encryptionSpec") or {}).get("kmsKeyName", "")
+    if not KEY.match(name):
+        return
+    _, project, _, location, _, ring, _, key = name.split("/")
+    own = project in (settings.project, settings.project_number)
+    yield GrantRequest(
+        f"encrypts-{project}-{location}-{ring}-{key}",
+        grants.ON_KEY,
+        grants.USE_KEY,
+        f"serviceAccount:{settings.names.vertex_agent()}",
+        settings.project if own else project,
+        ours=own,
+        resource=name,
+    )

@@ -1,0 +1,158 @@
+"""The network of a stack, derived from its settings: names, owners, grants. Pure.
+
+Components, references and rules all use this plan, so a preview, ``vt check`` and the cloud mean
+the same network. ``stack_rules.network`` reports contradictory settings; this module
+assumes that there are none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from vertex_training.naming import Names
+from vertex_training.plan import grants
+from vertex_training.plan.grants import GrantRequest
+from vertex_training.settings.model import Settings
+from vertex_training.settings.network import Network, SharedVpc
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """The network of a stack that has one."""
+
+    mode: Literal["peering", "psc"]
+    project: str
+    """Id of the project that owns the network."""
+    name: str
+    """The network's short name."""
+    path: str
+    """``projects/NUMBER/global/networks/NAME``, as jobs take it; empty if no number is known."""
+    subnet: str
+    """``projects/P/regions/R/subnetworks/NAME``; empty without one."""
+    attachment: str
+    """``projects/P/regions/R/networkAttachments/NAME``; empty in peering."""
+    ranges: Mapping[str, str]
+    """Names of the reserved ranges by their key."""
+    dns_peering: tuple[Mapping[str, str], ...]
+    """As ``pscInterfaceConfig.dnsPeeringConfigs`` takes them."""
+    host: SharedVpc | None
+
+    @property
+    def id(self) -> str:
+        """``projects/PROJECT/global/networks/NAME``, as resources take it."""
+        return f"projects/{self.project}/global/networks/{self.name}"
+
+    @property
+    def interface(self) -> dict[str, Any]:
+        """``pscInterfaceConfig`` of a job."""
+        found: dict[str, Any] = {"networkAttachment": self.attachment}
+        if self.dns_peering:
+            found["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
+        return found
+
+    @property
+    def references(self) -> dict[str, Any]:
+        """What job files may name, by the name."""
+        if self.mode == "psc":
+            return {"network.attachment": self.attachment, "network.interface": self.interface}
+        named = {f"network.ranges.{key}": name for key, name in self.ranges.items()}
+        return {"network.name": self.path, **named}
+
+
+def plan_network(settings: Settings) -> NetworkPlan | None:
+    """The network of the stack, or None if its jobs use none."""
+    network, names, host = settings.network, settings.names, settings.shared_vpc
+    if network.mode == "none":
+        return None
+    project, number = owner(settings)
+    name = network.existing.rsplit("/", 1)[1] if network.existing else names.network()
+    subnet = ""
+    if network.subnet:
+        here = f"projects/{project}/regions/{names.region}/subnetworks/{names.network()}"
+        subnet = network.subnet.existing or here
+    return NetworkPlan(
+        mode=network.mode,
+        project=project,
+        name=name,
+        path=f"projects/{number}/global/networks/{name}" if number else "",
+        subnet=subnet,
+        attachment=_attachment(network, names) if network.mode == "psc" else "",
+        ranges={
+            key: r.existing or r.name or names.ip_range(key) for key, r in network.ranges.items()
+        },
+        dns_peering=tuple(
+            {
+                "domain": peering.domain,
+                "targetProject": peering.target_project or project,
+                "targetNetwork": peering.target_network or name,
+            }
+            for peering in network.dns_peering.values()
+        ),
+        host=host,
+    )
+
+
+def owner(settings: Settings) -> tuple[str, str]:
+    """Id and number of the project that owns the network; an empty number is not known.
+
+    An existing network may be named with its project's id or number.
+    """
+    host = settings.shared_vpc
+    known = {settings.project: settings.project_number}
+    if host:
+        known[host.host_project] = host.host_project_number
+    if not settings.network.existing:
+        project = host.host_project if host else settings.project
+        return project, known[project]
+    given = settings.network.existing.split("/")[1]
+    by_number = {number: project for project, number in known.items()}
+    if given.isdecimal():
+        return by_number.get(given, given), given
+    return given, known.get(given, "")
+
+
+def _attachment(network: Network, names: Names) -> str:
+    made = f"projects/{names.project}/regions/{names.region}/networkAttachments/{names.network()}"
+    return network.attachment.existing or made
+
+
+def network_grants(settings: Settings, network: NetworkPlan | None) -> list[GrantRequest]:
+    """Every grant that the stack's network needs, the other team's among them."""
+    if network is None:
+        return []
+    host = settings.shared_vpc
+    managed = {settings.project, *([host.host_project] if host and host.manage_host else [])}
+    found = _of_psc(settings, network) if network.mode == "psc" else _of_peering(settings, network)
+    return [dataclasses.replace(grant, ours=grant.project in managed) for grant in found]
+
+
+def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
+    agent = f"serviceAccount:{settings.names.vertex_agent()}"
+    project = found.attachment.split("/")[1]
+    yield GrantRequest("attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
+    if found.host:
+        deployers = [] if settings.network.attachment.existing else found.host.deployers
+        yield from _users(found, agent, [*settings.all_submitters, *deployers])
+    targets = {config["targetProject"] for config in found.dns_peering}
+    for target in sorted({settings.project, *targets} if targets else ()):
+        key = f"looks-up-{target}"
+        yield GrantRequest(key, grants.ON_PROJECT, grants.DNS_PEER, agent, target)
+
+
+def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
+    if found.host:
+        agent = f"serviceAccount:{settings.names.vertex_agent()}"
+        yield from _users(found, agent, settings.all_submitters)
+
+
+def _users(found: NetworkPlan, agent: str, people: list[str]) -> Iterator[GrantRequest]:
+    """Users of the host's network: of the subnet, or of the project where there is none."""
+    type_ = grants.ON_SUBNET if found.subnet else grants.ON_PROJECT
+    project = found.subnet.split("/")[1] if found.subnet else found.project
+    role, subnet = grants.NETWORK_USER, found.subnet
+    yield GrantRequest("uses-agent", type_, role, agent, project, subnet)
+    for member in dict.fromkeys(people):
+        yield GrantRequest(f"uses-{member}", type_, role, member, project, subnet)

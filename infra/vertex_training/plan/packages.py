@@ -1,0 +1,215 @@
+"""Code below ``jobs/`` as a deterministic source distribution.
+
+The file's name carries a digest of the content, so new code is a new object in the bucket, a job
+file's ``${packages.x}`` changes with it, and a running job keeps the code it was started with.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from vertex_training.errors import ConfigError, Location, Problem
+
+#: Never part of a package: caches and what builds leave behind; hidden files are none either.
+SKIPPED: Final = ("__pycache__", "build", "dist")
+#: What google-github-actions/auth leaves in a workflow's checkout.
+CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
+#: What an image is built from beside the code: ``vt images build`` reads it, and no job.
+IMAGE_FILES: Final = re.compile(r"Dockerfile(\..*)?\Z|.*\.(lock|in)\Z")
+#: pip's own rule: a # begins a comment only at the start of a line or after a space.
+COMMENT: Final = re.compile(r"(?:^|\s)#.*")
+REQUIREMENTS: Final = "requirements.txt"
+HINT: Final = (
+    "list the requirements themselves, like numpy==1.26.4; what needs an index goes into an image"
+)
+#: setup.py and not pyproject.toml: the pip of the older prebuilt images takes both, but builds
+#: the latter in an isolated environment that it downloads first.
+SETUP: Final = """\
+from setuptools import setup
+
+setup(
+    name={name!r},
+    version="0.0.0",
+    packages={packages!r},
+    py_modules={modules!r},
+    package_data={{"": ["*", "*/*"]}},
+    install_requires={requires!r},
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A built source distribution. ``file`` is its name in the bucket, with the digest in it."""
+
+    name: str
+    file: str
+    content: bytes
+    modules: frozenset[str] = frozenset()
+    """What ``python -m`` can run of it, as ``pythonModule`` is written."""
+
+
+def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
+    """Packages by name from paths below ``root``.
+
+    Raises:
+        ConfigError: with every path that has no code or cannot be packaged.
+    """
+    packages: dict[str, Package] = {}
+    problems: list[Problem] = []
+    for name, path in paths.items():
+        try:
+            packages[name] = build(name, root / path, path)
+        except ConfigError as failed:
+            problems += failed.problems
+    if problems:
+        raise ConfigError(problems)
+    return packages
+
+
+def build(name: str, path: Path, where: str = "") -> Package:
+    """Package a folder with an ``__init__.py`` or a single script.
+
+    A folder ``jobs/titanic`` of package ``titanic`` is imported as ``titanic``, a script
+    ``train.py`` as ``train``. ``requirements.txt`` in the folder, or ``NAME.requirements.txt``
+    beside the script, becomes what pip installs with it.
+
+    ``where`` stands in messages for the path, which starts with the folder of the checkout.
+
+    Raises:
+        ConfigError: there is no code at ``path``, a link in it leads elsewhere, or a line of the
+            requirements is none.
+    """
+    if problems := list(_links_elsewhere(path, where or path.name)):
+        raise ConfigError(problems)
+    files = dict(_files(path))
+    if not any(member.endswith(".py") for member in files):
+        what = "has no Python files" if path.is_dir() else "is no Python file"
+        location = Location(where or path.name)
+        hint = "name a folder or a script"
+        raise ConfigError([Problem(what, hint=hint, location=location)])
+    listed = (path if path.is_dir() else path.parent) / (
+        REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
+    )
+    folder = where or path.name if path.is_dir() else PurePath(where or path.name).parent
+    at = (PurePath(folder) / listed.name).as_posix()
+    requires = _requirements(listed, at) if listed.is_file() else []
+    code = [member for member in files if member.endswith(".py")]
+    folders = sorted({m.rpartition("/")[0].replace("/", ".") for m in code if "/" in m})
+    modules = sorted(member.removesuffix(".py") for member in code if "/" not in member)
+    setup = SETUP.format(name=name, packages=folders, modules=modules, requires=requires)
+    info = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.0\n"
+    members = {**files, "setup.py": setup.encode(), "PKG-INFO": info.encode()}
+    archive = _archive(f"{name}-0.0.0", members)
+    # Of the archive before compression: zlib's output differs between its versions.
+    digest = hashlib.sha256(archive).hexdigest()[:16]
+    content = _compressed(archive)
+    return Package(name, f"{name}-{digest}.tar.gz", content, _runnable(code))
+
+
+def _runnable(code: list[str]) -> frozenset[str]:
+    """Modules that can be run, by their dotted names.
+
+    >>> sorted(_runnable(["a/__init__.py", "a/__main__.py", "a/task.py"]))
+    ['a', 'a.__main__', 'a.task']
+    """
+    dotted = [member.removesuffix(".py").replace("/", ".") for member in code]
+    modules = [name for name in dotted if not name.endswith("__init__")]
+    return frozenset(modules) | {name.removesuffix(".__main__") for name in modules}
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Members of the package: path inside it -> content."""
+    if path.is_file():
+        if path.suffix == ".py":
+            yield path.name, path.read_bytes()
+        return
+    for name, content in files_below(path):
+        yield f"{path.name}/{name}", content
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Files of a folder that are code: path inside it -> content, in a fixed order."""
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if file.is_file() and not _skipped(inside):
+            yield inside.as_posix(), file.read_bytes()
+
+
+def _skipped(inside: PurePath) -> bool:
+    hidden = any(part.startswith(".") or part in SKIPPED for part in inside.parts)
+    return hidden or any(kind.match(inside.name) for kind in (CREDENTIALS, IMAGE_FILES))
+
+
+def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:
+    """Links by which files from outside would be packed, or a folder's would be missing."""
+    home = folder.resolve()
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if (
+            file.is_symlink()
+            and not _skipped(inside)
+            and (file.is_dir() or not file.resolve().is_relative_to(home))
+        ):
+            what = "is a link to a folder" if file.is_dir() else "is a link out of the package"
+            location = Location(f"{where}/{inside.as_posix()}")
+            yield Problem(what, hint="copy what it leads to", location=location)
+
+
+def _requirements(file: Path, where: str) -> list[str]:
+    """What ``install_requires`` takes: requirements alone, none of pip's options."""
+    try:
+        text = file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        problem = Problem("is not UTF-8", hint="save it as UTF-8", location=Location(where))
+        raise ConfigError([problem]) from None
+    numbered = enumerate(text.splitlines(), start=1)
+    lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
+    found = {number: line for number, line in lines.items() if line}
+    problems = [
+        Problem(what, hint=HINT, location=Location(where, number))
+        for number, line in found.items()
+        for what in _requirement_problems(line)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return list(found.values())
+
+
+def _requirement_problems(line: str) -> Iterator[str]:
+    """What is wrong with a line of requirements. Never the line: it may hold a password."""
+    if line.startswith("-"):
+        yield f"a package takes no {re.split('[ =]', line)[0]} of pip's"
+        return
+    try:
+        Requirement(line)
+    except InvalidRequirement as invalid:
+        yield f"not a requirement: {str(invalid).splitlines()[0]}"
+
+
+def _archive(root: str, files: dict[str, bytes]) -> bytes:
+    """A tar without anything that depends on when, where or by whom it was made."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for member, content in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{root}/{member}")
+            entry.size, entry.mode = len(content), 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return plain.getvalue()
+
+
+def _compressed(archive: bytes) -> bytes:
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:
+        file.write(archive)
+    return packed.getvalue()

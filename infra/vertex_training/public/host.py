@@ -1,0 +1,112 @@
+"""The components for programs in other languages: Pulumi's component provider host.
+
+``pulumi-resource-vertex-training`` is the plugin that the engine starts. ``pulumi package add``
+reads its schema, which follows from the components' annotations. Arguments are passed on as they
+were given, so that the rules of a stack file judge them, with their paths, and no second set.
+"""
+
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final, Optional
+
+import vertex_training.public.shared_status  # noqa: F401 - before Pulumi's host: see there
+
+# isort: split
+import pulumi
+import pulumi.provider
+from pulumi.errors import InputPropertiesError
+from pulumi.provider.experimental.component import ComponentProvider
+
+from vertex_training.components.ordering.component_dependencies import inside
+from vertex_training.components.training import Training
+from vertex_training.engine import HOSTED
+from vertex_training.public.account import TrainingAccount
+from vertex_training.public.buckets import TrainingBuckets
+from vertex_training.public.environment import TrainingEnvironment
+from vertex_training.public.job import TrainingJob
+from vertex_training.public.network import TrainingNetwork
+from vertex_training.public.reading import ArgumentsError
+from vertex_training.public.reservation import GpuReservation
+
+NAME: Final = "vertex-training"
+COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
+    GpuReservation,
+    TrainingAccount,
+    TrainingBuckets,
+    TrainingEnvironment,
+    TrainingJob,
+    TrainingNetwork,
+]
+
+
+class Host(ComponentProvider):
+    """All components, with the schema of their annotations."""
+
+    def __init__(self) -> None:
+        super().__init__(COMPONENTS, NAME, version=version(NAME))
+        self.schema = json.dumps(_for_all_languages(json.loads(self.schema or "")))
+
+    def construct(
+        self,
+        name: str,
+        resource_type: str,
+        inputs: pulumi.Inputs,
+        options: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as the base class
+    ) -> pulumi.provider.ConstructResult:
+        """Make a component with ``inputs`` as they were given.
+
+        The base class would first judge required properties and nested types, by its own messages.
+        All mistakes go to the engine in one text, as in Python, each with the path of its property;
+        nothing was declared then.
+        """
+        self.validate_resource_type(NAME, resource_type)
+        kind = resource_type.rpartition(":")[2]
+        # Private names of the SDK (3.272.0); tests/unit/components/test_host.py fails if they go.
+        token = HOSTED.set(True)
+        try:
+            component = self._components[kind](name, inputs, options)  # type: ignore[call-arg]
+        except ArgumentsError as failed:
+            # Not as a list of properties: the engine shows the value of each, also what is secret.
+            raise InputPropertiesError(str(failed), []) from None
+        finally:
+            HOSTED.reset(token)
+        state = self.get_state(component, self._component_defs[kind])
+        reached = [each.reached for each in inside([component]) if isinstance(each, Training)]
+        urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
+        return pulumi.provider.ConstructResult(urn, state)
+
+
+def _urn_if_reached(found: Sequence[Any]) -> str:
+    """The URN of a component, for which the engine waits; an error if a job is not there."""
+    urn, *reached = found
+    if not all(reached):  # why not has been shown
+        raise InputPropertiesError("a job did not get where its `wait` says", [])
+    return urn
+
+
+def _for_all_languages(schema: Any) -> Any:
+    """The schema with descriptions in Markdown, and without their examples in Python."""
+    if isinstance(schema, list):
+        return [_for_all_languages(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _for_all_languages(value) for key, value in schema.items()}
+    if isinstance(description := found.get("description"), str):
+        text = inspect.cleandoc(description).partition("\n\nExample::")[0]
+        found["description"] = re.sub(r"(?::class:)?`+([^`]+)`+", r"`\1`", text)
+    return found
+
+
+def main() -> None:
+    """Serve the components to the engine that started this process."""
+    if len(sys.argv) < 2:
+        sys.exit(
+            f"{os.path.basename(sys.argv[0])} is a plugin, which pulumi starts: "
+            'pulumi package add "$(command -v pulumi-resource-vertex-training)"'
+        )
+    pulumi.provider.main(Host(), sys.argv[1:])

@@ -1,0 +1,307 @@
+"""Arguments of a component -> the config of a stack: awaited, spelled as in a file, checked.
+
+A component has the rules and the messages of a stack file. What differs is told here: an argument
+may be an output of another resource, and a problem is at the path of a property.
+
+An output is awaited, since a request, a name or a limit can only be judged when it is known. In a
+``pulumi up`` it always is. In a preview it is known if it does not depend on what is yet to be
+made: names that a program gives are, ids that the service gives are not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Awaitable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pulumi
+
+# A private name of the SDK (3.272.0), which its own ``invoke`` is made of; a program cannot await.
+# ``tests/unit/components/test_components.py`` fails if it goes.
+from pulumi.output import UNKNOWN, Unknown
+from pulumi.runtime.sync_await import _sync_await
+from pydantic.alias_generators import to_camel
+
+from vertex_training import naming
+from vertex_training import stack as stacks
+from vertex_training.engine import HOSTED
+from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
+from vertex_training.errors import Path as ProblemPath
+from vertex_training.settings import reader
+from vertex_training.settings.model import Settings
+from vertex_training.settings.partial import STAND_INS
+from vertex_training.settings.reader import AnySection, Schema, section_in
+from vertex_training.settings.section import Section
+from vertex_training.stack import Stack
+
+
+class ArgumentsError(pulumi.RunError):
+    """Arguments of a component that cannot be used; has every problem found.
+
+    A ``RunError``: the program ends with this text and without a traceback.
+    """
+
+    def __init__(self, component: str, problems: Iterable[Problem]) -> None:
+        """``component`` is its type and name. Paths of ``problems`` are as they were given."""
+        self.component, self.problems = component, tuple(problems)
+        count = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
+        lines = [f"{component}: {count}; nothing of it was declared.", *map(str, self.problems)]
+        super().__init__("\n".join(lines))
+
+
+class _Schema(Schema[AnySection]):
+    """The schema of a stack file for values that no file has."""
+
+    def full_path(self, path: ProblemPath) -> ProblemPath:
+        return path
+
+    def location(self, stack: str) -> Location:  # noqa: ARG002 - there is no file
+        return Location()
+
+    def missing_hint(self, path: ProblemPath, stack: str) -> str:  # noqa: ARG002
+        return f"give {_spelled(dotted(path[-1:]))}"
+
+
+T = TypeVar("T")
+
+_NOT_KNOWN: Final = "is not known before another resource was made"
+#: Of an environment's name, which ends names and is a label.
+_ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+#: How arguments are read.
+SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
+
+
+@dataclass
+class Arguments:
+    """The arguments of one component, while they are read.
+
+    ``component`` is its type and name, as messages show it.
+    """
+
+    component: str
+    problems: list[Problem] = field(default_factory=list)
+    dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
+    """Resources that the values come from, each once; what is declared waits for them."""
+    _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
+    """Path in the config -> path as it was given."""
+
+    def section(
+        self,
+        model: type[Section],
+        given: Mapping[str, Any],
+        only: Collection[str],
+        *,
+        at: ProblemPath = (),
+    ) -> dict[str, Any]:
+        """Those arguments that are fields ``only`` of a section, as its config.
+
+        ``given`` is by names in Python; ``at`` is the path of the section in the config.
+        """
+        wanted = {key: value for key, value in given.items() if key in only}
+        self._given[at] = ()
+        return self._mapping(model, self.plain(wanted, ()), at, ())
+
+    def named(self, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+        """The arguments that are given, by their names in Python; unknown ones are problems."""
+        if not isinstance(given, Mapping):
+            what = f"the arguments are a {type(given).__name__}"
+            self.problems.append(Problem(what, hint="give a dict by names of arguments"))
+            return {}
+        names = {_spelled(name): name for name in known}
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            name = key if key in known else names.get(key)
+            if name is None:
+                hint = did_you_mean(_spelled(str(key)), names)
+                self.problems.append(Problem("unknown argument", hint=hint, path=(str(key),)))
+            elif value is not None:
+                found[name] = value
+        return found
+
+    def mapping(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """The argument ``key``, entries by names; entries may be outputs, all of it may not."""
+        value = given.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            hint = "name each entry, like {data: …}"
+            self._problem(f"is a {type(value).__name__} and no map of names", hint, (key,))
+            return {}
+        return {str(name): each for name, each in value.items() if each is not None}
+
+    def plain(self, value: Any, path: ProblemPath) -> Any:
+        """``value`` without outputs; what cannot be plain is a problem at ``path``, and None."""
+        if isinstance(value, pulumi.Output) or inspect.isawaitable(value):
+            return self._awaited(pulumi.Output.from_input(value), path)
+        if isinstance(value, Mapping):
+            items = ((str(key), item) for key, item in value.items() if item is not None)
+            return {key: self.plain(item, (*path, key)) for key, item in items}
+        if isinstance(value, list | tuple):
+            return [self.plain(item, (*path, index)) for index, item in enumerate(value)]
+        if isinstance(value, Unknown):
+            hint = "give what is known in a preview, like a name that the program chooses"
+            self._problem(_NOT_KNOWN, hint, path)
+            return None
+        if isinstance(value, float) and value.is_integer() and HOSTED.get():
+            return int(value)  # the wire between languages has no integers
+        if value is None or isinstance(value, str | int | float | bool):
+            return value
+        self._problem(f"cannot be a {type(value).__name__}", "give its name, as text", path)
+        return None
+
+    def alias(self, given: ProblemPath, at: ProblemPath) -> None:
+        """Show problems at the path ``at`` of the config as those of the argument ``given``."""
+        self._given[at] = (_spelled(str(given[0])), *given[1:])
+
+    def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
+        """``value`` if it is known, else None, and no problem: for what is safe to be unknown."""
+        found = Arguments(self.component)
+        plain = found.plain(value, path)
+        self.dependencies |= found.dependencies
+        self.problems += [each for each in found.problems if each.what != _NOT_KNOWN]
+        return None if found.problems else plain
+
+    def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
+        """The config as a stack, with all rules of a stack file.
+
+        Raises:
+            ArgumentsError: with every problem, also those found before.
+        """
+        found = self.stack_or_none(raw, environment)
+        self.check()
+        assert found is not None  # a problem would have been raised
+        return found
+
+    def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
+        """The same, but problems are kept; None if there are some."""
+        whole = {"projectNumber": _stand_in_number(raw), **raw, "stack": environment}
+        try:
+            return stacks.from_raw(whole, Path.cwd(), SCHEMA)
+        except ConfigError as failed:
+            self.add(failed.problems)
+            return None
+
+    def parse(self, model: type[AnySection], raw: Mapping[str, Any]) -> AnySection | None:
+        """``raw`` as ``model``; None if there are problems, which are kept."""
+        try:
+            return reader.parse(_Schema(SCHEMA.namespace, model), raw)
+        except ConfigError as failed:
+            self.add(failed.problems)
+            return None
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """More problems; their paths are those of the config."""
+        # A value that could not be had is reported as such already, and not also as missing.
+        lost = {problem.path for problem in self.problems}
+        for problem in problems:
+            path = self.given_path(problem.path)
+            if path not in lost:
+                self.problems.append(dataclasses.replace(problem, path=path))
+
+    def given_path(self, path: ProblemPath) -> ProblemPath:
+        """A path in the config as it was given to the component, or would have been."""
+        ends = range(len(path), -1, -1)
+        end = next((end for end in ends if path[:end] in self._given), 0)
+        rest = (_spelled(part) if isinstance(part, str) else part for part in path[end:])
+        return (*self._given.get(path[:end], ()), *rest)
+
+    def check(self) -> None:
+        """Raises:
+        ArgumentsError: there are problems.
+        """
+        if self.problems:
+            raise ArgumentsError(self.component, self.problems)
+
+    def _mapping(
+        self, model: type[Section], given: Mapping[str, Any], at: ProblemPath, path: ProblemPath
+    ) -> dict[str, Any]:
+        """A section's fields, as a stack file spells them; what it does not have stays as it is."""
+        fields = {to_camel(name): info for name, info in model.model_fields.items()}
+        config: dict[str, Any] = {}
+        for key, value in given.items():
+            camel = to_camel(key) if key in model.model_fields else key
+            if camel in config:
+                self.problems.append(Problem("is given twice", hint=f"{camel}", path=(*path, key)))
+            here, there = (*path, _spelled(key) if camel != key else key), (*at, camel)
+            self._given[there] = here
+            inner, is_map = section_in(fields[camel].annotation if camel in fields else None)
+            if inner is Section or not isinstance(value, dict):
+                found = value
+            elif is_map:
+                found = self._entries(inner, value, there, here)
+            else:
+                found = self._mapping(inner, value, there, here)
+            if found is not None:
+                config[camel] = found
+        return config
+
+    def _entries(
+        self, model: type[Section], given: Mapping[str, Any], at: ProblemPath, path: ProblemPath
+    ) -> dict[str, Any]:
+        """Sections by their keys, which become names and keep their spelling."""
+        found: dict[str, Any] = {}
+        for key, entry in given.items():
+            self._given[(*at, key)] = here = (*path, key)
+            is_section = isinstance(entry, dict)
+            found[key] = self._mapping(model, entry, (*at, key), here) if is_section else entry
+        return found
+
+    def _awaited(self, output: pulumi.Output[Any], path: ProblemPath) -> Any:
+        value, known, secret, resources = awaited(_state(output))
+        self.dependencies |= dict.fromkeys(resources)
+        if secret:
+            # Not shown, nor is what it holds.
+            hint = "secrets belong in Secret Manager, which jobs read by name"
+            what = "is secret, and would stand in names, requests and the state in clear"
+            self._problem(what, hint, path)
+            return None
+        return self.plain(UNKNOWN if value is None and not known else value, path)
+
+    def _problem(self, what: str, hint: str, path: ProblemPath) -> None:
+        path = (_spelled(str(path[0])), *path[1:])
+        self.problems.append(Problem(what, hint=hint, path=path))
+
+
+def awaited(value: Awaitable[T]) -> T:
+    """What a program, which cannot await, gets of it."""
+    return _sync_await(value)
+
+
+async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulumi.Resource]]:
+    """The value, whether it is known as a whole, whether it is secret, and what it comes from."""
+    return (
+        await output.future(with_unknowns=True),
+        await output.is_known(),
+        await output.is_secret(),
+        await output.resources(),
+    )
+
+
+def _spelled(name: str) -> str:
+    """The name of a field as the caller's language spells it."""
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f"_{upper[1].lower()}", name)
+    return to_camel(snake) if HOSTED.get() else snake
+
+
+def _stand_in_number(raw: Mapping[str, Any]) -> str:
+    """A number where none is asked for: no name of what is made has it."""
+    project = str(raw.get("project", ""))
+    is_local = naming.is_local(project)
+    return naming.local_project_number(project) if is_local else str(STAND_INS["projectNumber"])
+
+
+def environment_name(given: Mapping[str, Any], arguments: Arguments) -> str:
+    """The argument ``environment``; the name of the Pulumi stack without it, or if it is wrong."""
+    name = arguments.plain(given.get("environment"), ("environment",))
+    if name is None:
+        return pulumi.get_stack()
+    if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
+        return name
+    hint = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
+    what = "must be a name like staging"
+    arguments.problems.append(Problem(what, str(name), hint, ("environment",)))
+    return pulumi.get_stack()

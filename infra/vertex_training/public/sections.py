@@ -1,0 +1,463 @@
+"""The sections of a stack file as typed dicts, for the arguments of components.
+
+Written by ``python -m tools.generate.component_args`` from ``vertex_training.settings``.
+Annotations are objects and no strings: Pulumi's component provider host reads them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NotRequired, TypedDict
+
+from pulumi import Input
+
+
+class TeamLimitsArgs(TypedDict):
+    """Bounds for the jobs of one team, beside those of the stack. What is absent is not limited."""
+
+    max_usd_per_job: NotRequired[Input[float]]
+    """The most a job of the team may cost if it runs until its timeout."""
+    max_usd_per_team: NotRequired[Input[float]]
+    """The most all jobs of the team may cost together, each once and until its timeout."""
+    machine_types: NotRequired[Input[Sequence[Input[str]]]]
+    """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    strategies: NotRequired[Input[Sequence[Input[str]]]]
+    """Strategies its jobs may be scheduled with."""
+
+
+class TeamArgs(TypedDict):
+    """People who share accounts, buckets and secrets of the stack, apart from other teams."""
+
+    submitters: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that may submit jobs as the team's accounts, and as no others."""
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels on what the team owns and on its jobs, beside ``team: NAME``."""
+    limits: NotRequired[Input[TeamLimitsArgs]]
+
+
+class RetentionArgs(TypedDict):
+    """How long nobody can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+
+    days: Input[int]
+    """Days from an object's creation; at most a hundred years."""
+    locked: NotRequired[Input[bool]]
+    """Whether it can never be shortened or removed again. A lock is never undone."""
+
+
+class BucketArgs(TypedDict):
+    """A bucket. Always regional, closed to the public, with uniform access."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    name: NotRequired[Input[str]]
+    """Its name in the cloud; ``PROJECT-KEY-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """A bucket that is there: only grants on it are the stack's."""
+    project: NotRequired[Input[str]]
+    """Project that owns an existing bucket; the stack's own without it."""
+    members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """IAM members that get a role on it, beside what follows from the accounts."""
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels of its own, beside the stack's and the team's."""
+    objects: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
+    versioning: NotRequired[Input[bool]]
+    keep_noncurrent_days: NotRequired[Input[int]]
+    """Days an overwritten or deleted version is kept (and paid for)."""
+    delete_after_days: NotRequired[Input[int]]
+    """Days after which objects are deleted; never if absent."""
+    storage_class: NotRequired[Input[str]]
+    """Of new objects. All but STANDARD cost money to read, and for a least time of storage."""
+    retention: NotRequired[Input[RetentionArgs]]
+    """Days within which nobody can delete or overwrite an object; none without it."""
+    soft_delete_days: NotRequired[Input[int]]
+    """Days a deleted object can be restored: 0 (off) or 7 to 90."""
+    force_destroy: NotRequired[Input[bool]]
+    """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
+    protect: NotRequired[Input[bool]]
+    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
+    team: NotRequired[Input[str]]
+    """The team whose accounts alone may name it; every account's without it."""
+
+
+class ServiceAccountArgs(TypedDict):
+    """An account that jobs run as, and its access; every grant is derived from this."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    name: NotRequired[Input[str]]
+    """The part of its address before the ``@``; ``KEY-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """The address of an account that is there: only its grants are the stack's."""
+    members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """IAM members that get a role on the account itself, beside the submitters."""
+    roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """Project -> roles of the account there. The owners of other projects grant theirs."""
+    datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
+    reads: NotRequired[Input[Sequence[Input[str]]]]
+    """Buckets whose objects it may read."""
+    writes: NotRequired[Input[Sequence[Input[str]]]]
+    """Buckets whose objects it may read, write and delete."""
+    secrets: NotRequired[Input[Sequence[Input[str]]]]
+    """Secrets whose value it may read."""
+    calls_vertex: NotRequired[Input[bool]]
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
+    description: NotRequired[Input[str]]
+    team: NotRequired[Input[str]]
+    """The team it belongs to."""
+    submitters: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that may submit jobs as it; the team's without it, or else the stack's."""
+
+
+class SecretArgs(TypedDict):
+    """A secret's container. The value is added outside of this stack and never read here."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    name: NotRequired[Input[str]]
+    """Its id in the cloud; ``KEY-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """A secret that is there: only grants on it are the stack's."""
+    members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """IAM members that get a role on it, beside what follows from the accounts."""
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels of its own, beside the stack's and the team's."""
+    description: NotRequired[Input[str]]
+    protect: NotRequired[Input[bool]]
+    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
+    team: NotRequired[Input[str]]
+    """The team whose accounts alone may name it; every account's without it."""
+
+
+class PackageArgs(TypedDict):
+    """Python code below ``jobs/``, turned into a source distribution."""
+
+    path: Input[str]
+
+
+class ImageArgs(TypedDict):
+    """An image, pinned by digest: one of the stack's repository, or one from outside.
+
+    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies it to
+    another stack."""
+
+    context: NotRequired[Input[str]]
+    """Folder with a Dockerfile, below the checkout."""
+    dockerfile: NotRequired[Input[str]]
+    include: NotRequired[Input[Sequence[Input[str]]]]
+    """Folders of the checkout that are put into the context, each under its own last name."""
+    build_args: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Values of the Dockerfile's ARGs. Everybody who can pull the image can read them."""
+    target: NotRequired[Input[str]]
+    """Stage to build; the last one without it."""
+    digest: NotRequired[Input[str]]
+    """The image that jobs run, in the stack's repository under the image's name."""
+    built_from: NotRequired[Input[str]]
+    """What ``digest`` was built from, as ``vt images build`` writes it."""
+    uri: NotRequired[Input[str]]
+    """An image of another repository, by digest."""
+
+
+class RegistryArgs(TypedDict):
+    """The stack's Docker repository."""
+
+    name: NotRequired[Input[str]]
+    """Its id in the cloud; ``training-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """A Docker repository that is there: only grants on it are the stack's."""
+    members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """IAM members that get a role on it, beside the builders."""
+    immutable_tags: NotRequired[Input[bool]]
+    """Whether a tag, once pushed, can never be moved."""
+    keep_versions: NotRequired[Input[int]]
+    """Newest versions of each image that are always kept."""
+    scanning: NotRequired[Input[bool]]
+    """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
+    delete_untagged_after_days: NotRequired[Input[int]]
+    protect: NotRequired[Input[bool]]
+    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
+
+
+class SubnetArgs(TypedDict):
+    """A subnet: the one a network attachment takes addresses from, or for machines of one's own."""
+
+    range: NotRequired[Input[str]]
+    """Its addresses. Of an existing subnet: what it has, for the checks."""
+    existing: NotRequired[Input[str]]
+    private_ip_google_access: NotRequired[Input[bool]]
+    """Whether machines without an external address reach Google's APIs."""
+
+
+class IpRangeArgs(TypedDict):
+    """Addresses that peering sets aside for the machines of jobs: a global address."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    prefix_length: NotRequired[Input[int]]
+    """16 has room for 63 parallel jobs with up to 8 nodes each."""
+    address: NotRequired[Input[str]]
+    """Where it begins; without it, Google chooses."""
+    name: NotRequired[Input[str]]
+    """Its name in the cloud; ``training-KEY-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """Name of a range that the network's service connection has already."""
+
+
+class AttachmentArgs(TypedDict):
+    """The network attachment that jobs of a Private Service Connect interface use."""
+
+    existing: NotRequired[Input[str]]
+    connection_preference: NotRequired[Input[str]]
+
+
+class DnsPeeringArgs(TypedDict):
+    """Private names that jobs look up in a network's private zones."""
+
+    domain: Input[str]
+    """Ends with a dot: ``corp.example.com.``"""
+    target_project: NotRequired[Input[str]]
+    """Project of the network with the zones; the stack's network without it."""
+    target_network: NotRequired[Input[str]]
+
+
+class AllowArgs(TypedDict):
+    """What the machines of jobs may reach in the network, beside one another."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    protocol: NotRequired[Input[str]]
+    ports: NotRequired[Input[Sequence[Input[str]]]]
+    """All of them if none is given."""
+    destination_ranges: Input[Sequence[Input[str]]]
+
+
+class NetworkArgs(TypedDict):
+    """How jobs reach a network, and the network itself unless it exists.
+
+    ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
+    ``psc``: each machine has an interface in it, by way of a network attachment."""
+
+    mode: NotRequired[Input[str]]
+    existing: NotRequired[Input[str]]
+    """A network that is there; without it the stack makes one."""
+    subnet: NotRequired[Input[SubnetArgs]]
+    ranges: NotRequired[Input[Mapping[str, Input[IpRangeArgs]]]]
+    export_custom_routes: NotRequired[Input[bool]]
+    """Peering: whether jobs see the network's own routes, for example to on-premises."""
+    import_custom_routes: NotRequired[Input[bool]]
+    attachment: NotRequired[Input[AttachmentArgs]]
+    dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
+    nat: NotRequired[Input[bool]]
+    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
+    allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
+    avoid: NotRequired[Input[Sequence[Input[str]]]]
+    """Addresses used elsewhere, like on-premises, that none of these may overlap."""
+    parallel_jobs: NotRequired[Input[int]]
+    """How many of the stack's jobs use the network at once; all of them without it."""
+
+
+class SharedVpcArgs(TypedDict):
+    """The project that owns the network, if that is another one than where jobs run."""
+
+    host_project: Input[str]
+    host_project_number: Input[str]
+    manage_host: NotRequired[Input[bool]]
+    """Whether the stack makes what the host project needs. If not, the preview lists it."""
+    enable_host: NotRequired[Input[bool]]
+    """Whether the stack also turns the project into a host; it mostly is one."""
+    deployers: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that run ``pulumi up`` and need the host's subnet for the attachment."""
+
+
+class LocalSsdsArgs(TypedDict):
+    """Local SSDs that are attached to every machine."""
+
+    count: Input[int]
+    interface: NotRequired[Input[str]]
+    disk_size_gb: NotRequired[Input[int]]
+
+
+class ReservationArgs(TypedDict):
+    """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    zone: Input[str]
+    machine_type: Input[str]
+    count: Input[int]
+    accelerator_type: NotRequired[Input[str]]
+    """For N1 machines. Other machine types have their GPUs in their name."""
+    accelerator_count: NotRequired[Input[int]]
+    local_ssds: NotRequired[Input[LocalSsdsArgs]]
+    specific_reservation_required: NotRequired[Input[bool]]
+    """Whether only jobs that name it use it; if not, any job that fits does."""
+    share_with: NotRequired[Input[Sequence[Input[str]]]]
+    """Other projects that may use it."""
+    project: NotRequired[Input[str]]
+    """Project that owns and pays for it; the stack's own without it."""
+    delete_at_time: NotRequired[Input[str]]
+    """When Google deletes it by itself."""
+    delete_after_duration: NotRequired[Input[str]]
+    """Seconds after its creation when Google deletes it by itself, like ``604800s``."""
+    name: NotRequired[Input[str]]
+    """Its name in the cloud; ``KEY-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
+    parallel_jobs: NotRequired[Input[int]]
+    """How many of the stack's jobs use it at once; all of them without it."""
+    protect: NotRequired[Input[bool]]
+    """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
+
+
+class EncryptionArgs(TypedDict):
+    """A key in Cloud KMS that exists; the stack makes none, for a key can never be deleted."""
+
+    key: Input[str]
+    covers: NotRequired[Input[Sequence[Input[str]]]]
+    """What is encrypted with it. On a repository or a secret that is there, it means a new one."""
+
+
+class LimitsArgs(TypedDict):
+    """Bounds that hold for every job of the stack. What is absent is not limited."""
+
+    max_usd_per_job: NotRequired[Input[float]]
+    """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
+    max_usd_per_environment: NotRequired[Input[float]]
+    """The most all jobs of the stack may cost together, each once and until its timeout."""
+    allow_unpriced: NotRequired[Input[bool]]
+    """Whether a job without a known price may run. Its cost cannot be compared with a limit in
+    USD, so such a job is refused where there is one."""
+    regions: NotRequired[Input[Sequence[Input[str]]]]
+    """Regions the stack may be in."""
+    machine_types: NotRequired[Input[Sequence[Input[str]]]]
+    """Machine types jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    strategies: NotRequired[Input[Sequence[Input[str]]]]
+    """Strategies jobs may be scheduled with."""
+
+
+class JobDefaultsArgs(TypedDict):
+    """Values for fields that a job file does not have. What a file says always wins."""
+
+    service_account: NotRequired[Input[str]]
+    """``serviceAccount``, like ``${serviceAccounts.trainer}``."""
+    timeout: NotRequired[Input[str]]
+    """``scheduling.timeout``."""
+    output_directory: NotRequired[Input[str]]
+    """``baseOutputDirectory.outputUriPrefix``, like ``${buckets.out}/${job.requestId}``."""
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels of the request; a label of the file wins over one of the same key."""
+
+
+class JobArgs(TypedDict):
+    """A file of a job or of a tuning job, and what the stack asks of it."""
+
+    formerly: NotRequired[Input[str]]
+    """The key it was created under, which its name and its place in the state keep."""
+    run: NotRequired[Input[int]]
+    """Raise it to submit an unchanged job once more."""
+    on_delete: NotRequired[Input[str]]
+    """Whether the record of an ended job is kept when it leaves the stack."""
+    on_change: NotRequired[Input[str]]
+    """What becomes of the running job when its request changes; the stack's if absent."""
+    wait: NotRequired[Input[str]]
+    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    deadline: NotRequired[Input[str]]
+    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+    file: Input[str]
+
+
+class ReservationFields(TypedDict):
+    """Arguments that are fields of ``Reservation``."""
+
+    zone: Input[str]
+    machine_type: Input[str]
+    count: Input[int]
+    accelerator_type: NotRequired[Input[str]]
+    """For N1 machines. Other machine types have their GPUs in their name."""
+    accelerator_count: NotRequired[Input[int]]
+    local_ssds: NotRequired[Input[LocalSsdsArgs]]
+    specific_reservation_required: NotRequired[Input[bool]]
+    """Whether only jobs that name it use it; if not, any job that fits does."""
+    share_with: NotRequired[Input[Sequence[Input[str]]]]
+    """Other projects that may use it."""
+    delete_at_time: NotRequired[Input[str]]
+    """When Google deletes it by itself."""
+    delete_after_duration: NotRequired[Input[str]]
+    """Seconds after its creation when Google deletes it by itself, like ``604800s``."""
+    name: NotRequired[Input[str]]
+    """Its name in the cloud; ``KEY-STACK`` without it."""
+    existing: NotRequired[Input[str]]
+    """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
+    parallel_jobs: NotRequired[Input[int]]
+    """How many of the stack's jobs use it at once; all of them without it."""
+    protect: NotRequired[Input[bool]]
+    """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
+
+
+class NetworkFields(TypedDict):
+    """Arguments that are fields of ``Network``."""
+
+    mode: NotRequired[Input[str]]
+    existing: NotRequired[Input[str]]
+    """A network that is there; without it the stack makes one."""
+    subnet: NotRequired[Input[SubnetArgs]]
+    ranges: NotRequired[Input[Mapping[str, Input[IpRangeArgs]]]]
+    export_custom_routes: NotRequired[Input[bool]]
+    """Peering: whether jobs see the network's own routes, for example to on-premises."""
+    import_custom_routes: NotRequired[Input[bool]]
+    attachment: NotRequired[Input[AttachmentArgs]]
+    dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
+    nat: NotRequired[Input[bool]]
+    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
+    allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
+    avoid: NotRequired[Input[Sequence[Input[str]]]]
+    """Addresses used elsewhere, like on-premises, that none of these may overlap."""
+    parallel_jobs: NotRequired[Input[int]]
+    """How many of the stack's jobs use the network at once; all of them without it."""
+
+
+class JobFields(TypedDict):
+    """Arguments that are fields of ``JobOptions``."""
+
+    run: NotRequired[Input[int]]
+    """Raise it to submit an unchanged job once more."""
+    on_delete: NotRequired[Input[str]]
+    """Whether the record of an ended job is kept when it leaves the stack."""
+    on_change: NotRequired[Input[str]]
+    """What becomes of the running job when its request changes; the stack's if absent."""
+    wait: NotRequired[Input[str]]
+    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    deadline: NotRequired[Input[str]]
+    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+
+
+class EnvironmentFields(TypedDict):
+    """Arguments that are fields of ``Settings``."""
+
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    submitters: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
+    of their own."""
+    teams: NotRequired[Input[Mapping[str, Input[TeamArgs]]]]
+    builders: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that may build the stack's images on Google's machines."""
+    buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
+    service_accounts: NotRequired[Input[Mapping[str, Input[ServiceAccountArgs]]]]
+    secrets: NotRequired[Input[Mapping[str, Input[SecretArgs]]]]
+    packages: NotRequired[Input[Mapping[str, Input[PackageArgs]]]]
+    images: NotRequired[Input[Mapping[str, Input[ImageArgs]]]]
+    registry: NotRequired[Input[RegistryArgs]]
+    network: NotRequired[Input[NetworkArgs]]
+    shared_vpc: NotRequired[Input[SharedVpcArgs]]
+    reservations: NotRequired[Input[Mapping[str, Input[ReservationArgs]]]]
+    encryption: NotRequired[Input[EncryptionArgs]]
+    """A key for what the stack stores; Google's keys encrypt it otherwise."""
+    limits: NotRequired[Input[LimitsArgs]]
+    job_defaults: NotRequired[Input[JobDefaultsArgs]]
+    rules: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Levels of rules of job files; an error stays one."""
+    on_change: NotRequired[Input[str]]
+    """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
+    next ``pulumi up`` submits the changed one."""
+    jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
+    tuning: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
+    """Tuning jobs: each runs many trials of one job."""

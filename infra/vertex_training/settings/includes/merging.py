@@ -1,0 +1,175 @@
+"""The config of a stack and of the files that it includes, as one. Pure.
+
+A mapping of names (``buckets``, ``jobs``, ``labels``, …) has the entries of all files; any other
+key stands in one of them. Nothing overrides anything: what stands in two places is a mistake
+(docs/adr/0037-stacks-share-files-by-include.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, get_origin
+
+from vertex_training.errors import ConfigError, Location, Problem
+from vertex_training.located_yaml import document
+from vertex_training.settings import reader
+from vertex_training.settings.includes.config import is_encrypted, read_config, with_text_keys
+from vertex_training.settings.includes.paths import INCLUDE, numbered_paths
+from vertex_training.settings.reader import RawConfig, Schema
+
+#: Keys of the project that stand in the file of one stack: why.
+OF_ONE_STACK: Final[Mapping[str, str]] = {
+    INCLUDE: "an included file includes nothing",
+    "images": "each stack pins digests of its own repository",
+    "projectNumber": "it stands beside gcp:project",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Included:
+    """One included file."""
+
+    name: str
+    config: Mapping[str, Any]
+    document: document.Document
+
+    def at(self, full: str, *entry: str) -> Location:
+        """Where a key stands, or an entry of it."""
+        return self.document.location(("config", full, *entry), key=True)
+
+
+def merge(
+    schema: Schema[Any],
+    stack: str,
+    root: pathlib.Path,
+    values: Mapping[str, Any],
+    given: Container[str],
+) -> RawConfig:
+    """``values`` and what the files add that they include; the problems of those files.
+
+    ``values`` are by full key; ``given`` has those that the stack's own file gives, and are no
+    defaults. Paths start at ``root``.
+
+    Raises:
+        ConfigError: an included file has an encrypted value.
+    """
+    merged = RawConfig(values)
+    if INCLUDE not in schema.fields:
+        return merged
+    problems: list[Problem] = []
+    places: dict[tuple[str, ...], str] = {}
+    seen = set[str]()
+    for index, path in numbered_paths(values, schema.namespace):
+        place = (f"{schema.namespace}:{INCLUDE}", index)
+        try:
+            if path in seen:
+                raise ConfigError([Problem("is included twice", path, "remove it")])
+            seen.add(path)
+            file = _read(root, path)
+        except ConfigError as failed:
+            problems += [_at_stack(problem, stack, place) for problem in failed.problems]
+            continue
+        _refuse_encrypted(file, stack)
+        problems += file.document.problems
+        for full, value in file.config.items():
+            problems += _add(schema, stack, merged, given, places, (file, full, value))
+    merged.problems = tuple(problems)
+    return merged
+
+
+def _add(
+    schema: Schema[Any],
+    stack: str,
+    merged: RawConfig,
+    given: Container[str],
+    places: dict[tuple[str, ...], str],
+    found: tuple[_Included, str, Any],
+) -> Iterator[Problem]:
+    """Add one key of a file, and report what cannot be added."""
+    file, full, value = found
+    if problem := _misplaced(schema, full):
+        yield problem.at(file.at(full))
+        return
+    key = full.partition(":")[2]
+    own, value = merged.get(full), with_text_keys(value)
+    if not (_is_mapping(schema, key) and isinstance(value, dict)):
+        if full in given or (full,) in places:
+            other = places.get((full,), reader.file_name(stack))
+            what = f"stands in {other}, too, and is no mapping of names"
+            yield Problem(what, "", "keep one of them", (full,)).at(file.at(full))
+        else:
+            merged[full], places[full,] = value, file.name
+        return
+    entries = dict(own) if isinstance(own, dict) else {}
+    for name, entry in value.items():
+        if name in entries:
+            other = places.get((full, name), reader.file_name(stack))
+            what = f"stands in {other}, too"
+            yield Problem(what, "", "keep one of them", (full, name)).at(file.at(full, name))
+        else:
+            entries[name], places[full, name] = entry, file.name
+    if own is None or isinstance(own, dict):
+        merged[full] = entries
+
+
+def _is_mapping(schema: Schema[Any], key: str) -> bool:
+    """Whether a key of the config has entries by name."""
+    field = schema.fields.get(key)
+    return field is not None and get_origin(field.annotation) is dict
+
+
+def _misplaced(schema: Schema[Any], full: str) -> Problem | None:
+    """Why a key may not stand in an included file."""
+    namespace, colon, key = full.partition(":")
+    if not colon:
+        return Problem("has no namespace", "", f"write {schema.namespace}:{full}", (full,))
+    if namespace in reader.OTHER_NAMESPACES:
+        what = "is of one stack: the engine reads it from the stack file"
+        return Problem(what, "", "move it there", (full,))
+    if namespace == schema.namespace and key in OF_ONE_STACK:
+        return Problem(f"is of one stack: {OF_ONE_STACK[key]}", "", "move it there", (full,))
+    return reader.key_problem(schema, full)
+
+
+def _read(root: pathlib.Path, path: str) -> _Included:
+    """The file at ``path``.
+
+    Raises:
+        ConfigError: it is not there, outside of the checkout, a link, or no file of config.
+    """
+    file = root / path
+    if file.resolve() != root.resolve() / path:
+        raise ConfigError([Problem("is a link, or has one on its way", path, "a file")])
+    if path.rpartition("/")[2].startswith("Pulumi."):
+        hint = "a file of another name, like stacks/shared.yaml"
+        raise ConfigError([Problem("is the file of a project or a stack", path, hint)])
+    try:
+        read = document.read(file.read_bytes(), path)
+        config = read_config(file, path)
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        raise ConfigError([Problem(what, path, "a path from the checkout's top")]) from None
+    problems = [dataclasses.replace(p, rule="") for p in read.problems if p.rule == "duplicate-key"]
+    content = read.root.content
+    for key in content if isinstance(content, dict) else ():
+        if key != "config":
+            place = read.location((key,), key=True)
+            what = "an included file has config, and nothing else"
+            problems.append(Problem(what, "", "remove it", (key,), place))
+    return _Included(path, config, document.Document(path, read.root, tuple(problems)))
+
+
+def _refuse_encrypted(file: _Included, stack: str) -> None:
+    found = [full for full, value in file.config.items() if is_encrypted(value)]
+    if found:
+        raise ConfigError(reader.encrypted_problem(full, stack).at(file.at(full)) for full in found)
+
+
+def _at_stack(problem: Problem, stack: str, place: tuple[str, int]) -> Problem:
+    """A problem of a whole file, at the line that includes it; one inside of it stays there."""
+    if problem.location.file:
+        return problem
+    return dataclasses.replace(problem, path=place, location=Location(reader.file_name(stack)))

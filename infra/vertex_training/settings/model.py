@@ -1,0 +1,412 @@
+"""The models of a stack file (``Pulumi.<stack>.yaml``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+import pydantic
+from pydantic import Field
+from pydantic.alias_generators import to_camel
+
+from vertex_training.naming import Names, is_local
+from vertex_training.settings.drift import DriftSettings
+from vertex_training.settings.encryption import Covered, Encryption
+from vertex_training.settings.includes.paths import IncludePath
+from vertex_training.settings.job_defaults import JobDefaults
+from vertex_training.settings.limits import Limits
+from vertex_training.settings.network import Network, SharedVpc
+from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.section import (
+    Key,
+    NamedSection,
+    ProjectId,
+    ProjectNumber,
+    Section,
+    form,
+)
+from vertex_training.settings.teams import Team
+
+#: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
+BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
+#: A folder below the checkout that has a name of its own, which is not hidden.
+INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
+#: An image in Artifact Registry by digest.
+OUTSIDE: Final = (
+    r"[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*){2,}"
+    r"@sha256:[0-9a-f]{64}"
+)
+BucketName = Annotated[
+    str,
+    form(
+        r"[a-z0-9]([a-z0-9_-]{1,61}[a-z0-9])",
+        "acme-datasets: 3 to 63 lowercase letters, digits, '-' and '_'",
+    ),
+]
+AccountId = Annotated[
+    str,
+    form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "trainer: 6 to 30 lowercase letters, digits and '-'"),
+]
+AccountEmail = Annotated[
+    str,
+    form(
+        r"[a-z][a-z0-9-]{4,28}[a-z0-9]@[a-z][a-z0-9-]{4,28}[a-z0-9]\.iam\.gserviceaccount\.com",
+        "ACCOUNT@PROJECT.iam.gserviceaccount.com",
+    ),
+]
+SecretId = Annotated[
+    str, form(r"[A-Za-z0-9_-]{1,255}", "wandb-api-key: letters, digits, '-' and '_'")
+]
+SecretPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/secrets/[A-Za-z0-9_-]{1,255}",
+        "projects/PROJECT/secrets/SECRET, with the project's id",
+    ),
+]
+RepositoryId = Annotated[
+    str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "training: lowercase letters, digits and '-'")
+]
+RepositoryPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/locations/[a-z0-9-]+/repositories/"
+        r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        "projects/PROJECT/locations/LOCATION/repositories/REPOSITORY",
+    ),
+]
+DatasetId = Annotated[
+    str,
+    form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]\.[A-Za-z0-9_]{1,1024}", "PROJECT.DATASET"),
+]
+Role = Annotated[
+    str,
+    form(
+        r"(?:(?:projects|organizations)/[a-z0-9-]+/)?roles/[A-Za-z0-9_.]+",
+        "roles/storage.objectViewer or projects/PROJECT/roles/NAME",
+    ),
+]
+BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
+
+
+class Retention(Section):
+    """How long nobody can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+
+    days: int = Field(ge=1, le=36_500)
+    """Days from an object's creation; at most a hundred years."""
+    locked: bool = False
+    """Whether it can never be shortened or removed again. A lock is never undone."""
+
+
+class Bucket(NamedSection):
+    """A bucket. Always regional, closed to the public, with uniform access."""
+
+    name: BucketName | None = None
+    """Its name in the cloud; ``PROJECT-KEY-STACK`` without it."""
+    existing: BucketName | None = None
+    """A bucket that is there: only grants on it are the stack's."""
+    project: ProjectId | None = None
+    """Project that owns an existing bucket; the stack's own without it."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on it, beside what follows from the accounts."""
+    labels: dict[str, str] = {}
+    """Labels of its own, beside the stack's and the team's."""
+    objects: dict[str, str] = {}
+    """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
+    versioning: bool = True
+    keep_noncurrent_days: int = Field(default=30, ge=1)
+    """Days an overwritten or deleted version is kept (and paid for)."""
+    delete_after_days: int | None = Field(default=None, ge=1)
+    """Days after which objects are deleted; never if absent."""
+    storage_class: Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"] = "STANDARD"
+    """Of new objects. All but STANDARD cost money to read, and for a least time of storage."""
+    retention: Retention | None = None
+    """Days within which nobody can delete or overwrite an object; none without it."""
+    soft_delete_days: int = 7
+    """Days a deleted object can be restored: 0 (off) or 7 to 90."""
+    force_destroy: bool = False
+    """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
+    team: str | None = None
+    """The team whose accounts alone may name it; every account's without it."""
+
+    @pydantic.field_validator("soft_delete_days")
+    @classmethod
+    def _check_soft_delete_days(cls, days: int) -> int:
+        # https://docs.cloud.google.com/storage/docs/soft-delete: 0, or 7 to 90 days
+        if days != 0 and not 7 <= days <= 90:
+            raise ValueError("must be 0 (off) or 7 to 90 days")
+        return days
+
+
+class ServiceAccount(NamedSection):
+    """An account that jobs run as, and its access; every grant is derived from this."""
+
+    name: AccountId | None = None
+    """The part of its address before the ``@``; ``KEY-STACK`` without it."""
+    existing: AccountEmail | None = None
+    """The address of an account that is there: only its grants are the stack's."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on the account itself, beside the submitters."""
+    roles: dict[ProjectId, list[Role]] = {}
+    """Project -> roles of the account there. The owners of other projects grant theirs."""
+    datasets: dict[DatasetId, list[Role]] = {}
+    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
+    reads: list[str] = []
+    """Buckets whose objects it may read."""
+    writes: list[str] = []
+    """Buckets whose objects it may read, write and delete."""
+    secrets: list[str] = []
+    """Secrets whose value it may read."""
+    calls_vertex: bool = False
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
+    description: str = ""
+    team: str | None = None
+    """The team it belongs to."""
+    submitters: list[str] | None = None
+    """IAM members that may submit jobs as it; the team's without it, or else the stack's."""
+
+
+class Secret(NamedSection):
+    """A secret's container. The value is added outside of this stack and never read here."""
+
+    name: SecretId | None = None
+    """Its id in the cloud; ``KEY-STACK`` without it."""
+    existing: SecretPath | None = None
+    """A secret that is there: only grants on it are the stack's."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on it, beside what follows from the accounts."""
+    labels: dict[str, str] = {}
+    """Labels of its own, beside the stack's and the team's."""
+    description: str = ""
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
+    team: str | None = None
+    """The team whose accounts alone may name it; every account's without it."""
+
+
+class Package(Section):
+    """Python code below ``jobs/``, turned into a source distribution."""
+
+    path: str
+
+
+class Image(Section):
+    """An image, pinned by digest: one of the stack's repository, or one from outside.
+
+    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies it to
+    another stack.
+    """
+
+    context: Annotated[str, form(BELOW, "jobs/titanic, a folder of the checkout")] | None = None
+    """Folder with a Dockerfile, below the checkout."""
+    dockerfile: Annotated[str, form(BELOW, "Dockerfile, a path inside of the context")] = (
+        "Dockerfile"
+    )
+    include: list[
+        Annotated[str, form(INCLUDED, "jobs/lib/vertex_job, a folder of the checkout")]
+    ] = []
+    """Folders of the checkout that are put into the context, each under its own last name."""
+    build_args: dict[BuildArg, str] = {}
+    """Values of the Dockerfile's ARGs. Everybody who can pull the image can read them."""
+    target: Annotated[str, form(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", "train")] | None = None
+    """Stage to build; the last one without it."""
+    digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
+    """The image that jobs run, in the stack's repository under the image's name."""
+    built_from: Annotated[str, form(r"context-[0-9a-f]{32}", "context-…")] | None = None
+    """What ``digest`` was built from, as ``vt images build`` writes it."""
+    uri: Annotated[str, form(OUTSIDE, "REGION-docker.pkg.dev/P/REPO/NAME@sha256:…")] | None = None
+    """An image of another repository, by digest."""
+
+    @pydantic.model_validator(mode="after")
+    def _check_origin(self) -> Image:
+        given = self.model_fields_set
+        if self.uri and (others := given - {"uri"}):
+            raise ValueError(f"uri is a whole image: remove {', '.join(map(to_camel, others))}")
+        if not (self.uri or self.digest or self.context):
+            raise ValueError("give context, digest or uri")
+        options = given & {"dockerfile", "include", "build_args", "target", "built_from"}
+        if options and not self.context:
+            raise ValueError(f"{to_camel(min(options))} is about a context: add context")
+        return self
+
+
+class Registry(Section):
+    """The stack's Docker repository."""
+
+    name: RepositoryId | None = None
+    """Its id in the cloud; ``training-STACK`` without it."""
+    existing: RepositoryPath | None = None
+    """A Docker repository that is there: only grants on it are the stack's."""
+    members: dict[Role, list[str]] = {}
+    """IAM members that get a role on it, beside the builders."""
+    immutable_tags: bool = False
+    """Whether a tag, once pushed, can never be moved."""
+    keep_versions: int = Field(default=10, ge=1)
+    """Newest versions of each image that are always kept."""
+    scanning: bool | None = None
+    """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
+    delete_untagged_after_days: int = Field(default=30, ge=1)
+    protect: bool = False
+    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
+
+
+class JobOptions(NamedSection):
+    """What is asked of a job, whatever it runs."""
+
+    run: int = Field(default=1, ge=1)
+    """Raise it to submit an unchanged job once more."""
+    on_delete: Literal["keep", "delete"] = "keep"
+    """Whether the record of an ended job is kept when it leaves the stack."""
+    on_change: Literal["cancel", "finish"] | None = None
+    """What becomes of the running job when its request changes; the stack's if absent."""
+    wait: Literal["running", "succeeded"] | None = None
+    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
+    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+
+    @property
+    def deadline_seconds(self) -> int:
+        """``deadline`` in seconds."""
+        text = self.deadline or "1h"
+        return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
+
+    @pydantic.model_validator(mode="after")
+    def _deadline_of_a_wait(self) -> JobOptions:
+        if self.deadline and not self.wait:
+            raise ValueError("deadline is how long to wait, and wait is not set: add wait")
+        return self
+
+
+class Job(JobOptions):
+    """A file of a job or of a tuning job, and what the stack asks of it."""
+
+    file: str
+
+
+class Settings(Section):
+    """A whole stack file, checked, and the names derived from it."""
+
+    stack: str
+    include: list[IncludePath] = []
+    """Files of the checkout whose ``config`` belongs to this stack's, from the checkout's top."""
+    project: ProjectId
+    region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
+    project_number: ProjectNumber
+    labels: dict[str, str] = {}
+    submitters: list[str] = []
+    """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
+    of their own."""
+    teams: dict[Key, Team] = {}
+    builders: list[str] = []
+    """IAM members that may build the stack's images on Google's machines."""
+    # Maps keyed by a stable name, never lists: reordering a file renames no resource.
+    buckets: dict[Key, Bucket] = {}
+    service_accounts: dict[Key, ServiceAccount] = {}
+    secrets: dict[Key, Secret] = {}
+    packages: dict[Key, Package] = {}
+    images: dict[Key, Image] = {}
+    registry: Registry = Registry()
+    network: Network = Network()
+    shared_vpc: SharedVpc | None = None
+    reservations: dict[Key, Reservation] = {}
+    encryption: Encryption | None = None
+    """A key for what the stack stores; Google's keys encrypt it otherwise."""
+    limits: Limits = Limits()
+    job_defaults: JobDefaults = JobDefaults()
+    rules: dict[str, Literal["error", "warning", "note"]] = {}
+    """Levels of rules of job files; an error stays one."""
+    drift: DriftSettings = DriftSettings()
+    policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
+    """Levels of policies in this stack; a policy that is not named is mandatory."""
+    on_change: Literal["cancel", "finish"] = "cancel"
+    """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
+    next ``pulumi up`` submits the changed one."""
+    jobs: dict[Key, Job] = {}
+    tuning: dict[Key, Job] = {}
+    """Tuning jobs: each runs many trials of one job."""
+
+    @pydantic.field_validator("shared_vpc", mode="before")
+    @classmethod
+    def _none_if_empty(cls, given: Any) -> Any:
+        return given or None  # a key with no value in a stack file has the default, an empty object
+
+    @property
+    def names(self) -> Names:
+        """Names of this stack's resources, by the keys that they were created under."""
+        sections: dict[str, Mapping[str, Bucket | ServiceAccount | Secret]] = {
+            "buckets": self.buckets,
+            "serviceAccounts": self.service_accounts,
+            "secrets": self.secrets,
+        }
+        given = {
+            (section, entry.formerly or key): name
+            for section, entries in sections.items()
+            for key, entry in entries.items()
+            if (name := entry.existing or entry.name)
+        }
+        if repository := self.registry.existing or self.registry.name:
+            given["registry", ""] = repository
+        return Names(self.project, self.project_number, self.region, self.stack, given)
+
+    def submitters_of(self, account: str) -> list[str]:
+        """IAM members that may submit jobs as the account with this key."""
+        given = self.service_accounts[account]
+        if given.submitters is not None:
+            return given.submitters
+        team = self.teams.get(given.team or "")
+        return team.submitters if team else self.submitters
+
+    @property
+    def all_submitters(self) -> list[str]:
+        """IAM members that may submit jobs as any account."""
+        found = [self.submitters_of(key) for key in self.service_accounts] or [self.submitters]
+        return list(dict.fromkeys(member for members in found for member in members))
+
+    def labels_of(self, team: str | None) -> dict[str, str]:
+        """Labels of what ``team`` owns, by the stack and by the team; the stack's without one."""
+        owner = self.teams.get(team or "")
+        return {**self.labels, "team": str(team), **owner.labels} if owner else self.labels
+
+    @property
+    def labels_by_team(self) -> dict[str | None, dict[str, str]]:
+        """:meth:`labels_of` each team; None has those of what no team owns."""
+        return {None: self.labels} | {team: self.labels_of(team) for team in self.teams}
+
+    def team_at(self, address: str) -> str | None:
+        """The team of the account with this address; None if it has none."""
+        accounts = self.service_accounts.items()
+        by_address = {self.names.account_email(key): account.team for key, account in accounts}
+        return by_address.get(address)
+
+    @property
+    def builds_images(self) -> bool:
+        """Whether an image of the stack is built from a folder of the checkout."""
+        return any(image.context for image in self.images.values())
+
+    def key_for(self, what: Covered) -> str | None:
+        """The key that encrypts this part of the stack; None if it is Google's."""
+        given = self.encryption
+        return given.key if given and what in given.covers else None
+
+    @property
+    def submitted(self) -> dict[str, Job]:
+        """Jobs and tuning jobs by key; no key is in both."""
+        return {**self.jobs, **self.tuning}
+
+    def finishes(self, job: str) -> bool:
+        """Whether a job that runs ends by itself when its request changes."""
+        return (self.submitted[job].on_change or self.on_change) == "finish"
+
+    @property
+    def protects(self) -> bool:
+        """Whether anything that the stack makes is protected; then all of it is, from a destroy."""
+        sections = (self.buckets, self.secrets, self.reservations)
+        made = [each for section in sections for each in section.values()]
+        return self.registry.protect or any(each.protect for each in made)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the stack lives in the local cloud."""
+        return is_local(self.project)

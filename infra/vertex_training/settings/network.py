@@ -1,0 +1,167 @@
+"""The models of the sections ``network`` and ``sharedVpc`` of a stack file.
+
+A resource given by ``existing`` is used, never made. ``vertex_training.stack_rules.network``
+has the rules across keys, ``vertex_training.plan.network`` the names and grants derived from
+them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Final, Literal
+
+import pydantic
+from pydantic import Field
+
+from vertex_training.settings.section import (
+    Key,
+    NamedSection,
+    ProjectId,
+    ProjectNumber,
+    Section,
+    form,
+)
+
+
+def _network(text: str) -> str:
+    """``text`` if it is a block of IPv4 addresses without host bits, like 10.0.0.0/24."""
+    try:
+        return str(ipaddress.IPv4Network(text))
+    except ValueError as wrong:
+        raise ValueError(f"must be a block of IPv4 addresses like 10.20.0.0/24: {wrong}") from None
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ValueError("must be an IPv4 address like 10.64.0.0") from None
+
+
+def _ports(text: str) -> str:
+    """``text`` if its ports exist, and the first of a range is not above its last."""
+    numbers = [int(number) for number in text.split("-")]
+    if not 0 <= numbers[0] <= numbers[-1] <= LAST_PORT:
+        raise ValueError(f"must be ports from 0 to {LAST_PORT}, the lower one first")
+    return text
+
+
+#: Ports are 16 bits wide: RFC 9293, section 3.1.
+LAST_PORT: Final = 65_535
+NAME: Final = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
+PROJECT: Final = r"projects/[a-z0-9-]+"
+REGION: Final = r"regions/[a-z]+-[a-z]+[0-9]+"
+Name = Annotated[str, form(NAME, "my-network: at most 63 lowercase letters, digits and '-'")]
+Cidr = Annotated[str, pydantic.AfterValidator(_network)]
+Address = Annotated[str, pydantic.AfterValidator(_address)]
+NetworkPath = Annotated[
+    str, form(rf"{PROJECT}/global/networks/{NAME}", "projects/PROJECT/global/networks/NAME")
+]
+SubnetPath = Annotated[
+    str,
+    form(
+        rf"{PROJECT}/{REGION}/subnetworks/{NAME}",
+        "projects/PROJECT/regions/REGION/subnetworks/NAME",
+    ),
+]
+AttachmentPath = Annotated[
+    str,
+    form(
+        rf"{PROJECT}/{REGION}/networkAttachments/{NAME}",
+        "projects/PROJECT/regions/REGION/networkAttachments/NAME",
+    ),
+]
+Domain = Annotated[str, form(r"([a-z0-9_-]+\.)+", "corp.example.com. with a dot at its end")]
+Ports = Annotated[
+    str,
+    form(r"[0-9]{1,5}(-[0-9]{1,5})?", '"2049" or "8000-8010"'),
+    pydantic.AfterValidator(_ports),
+]
+
+
+class Subnet(Section):
+    """A subnet: the one a network attachment takes addresses from, or for machines of one's own."""
+
+    range: Cidr | None = None
+    """Its addresses. Of an existing subnet: what it has, for the checks."""
+    existing: SubnetPath | None = None
+    private_ip_google_access: bool = True
+    """Whether machines without an external address reach Google's APIs."""
+
+
+class IpRange(NamedSection):
+    """Addresses that peering sets aside for the machines of jobs: a global address."""
+
+    prefix_length: int | None = Field(default=None, ge=8, le=29)
+    """16 has room for 63 parallel jobs with up to 8 nodes each."""
+    address: Address | None = None
+    """Where it begins; without it, Google chooses."""
+    name: Name | None = None
+    """Its name in the cloud; ``training-KEY-STACK`` without it."""
+    existing: Name | None = None
+    """Name of a range that the network's service connection has already."""
+
+
+class Attachment(Section):
+    """The network attachment that jobs of a Private Service Connect interface use."""
+
+    existing: AttachmentPath | None = None
+    connection_preference: Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"] = "ACCEPT_AUTOMATIC"
+
+
+class DnsPeering(Section):
+    """Private names that jobs look up in a network's private zones."""
+
+    domain: Domain
+    """Ends with a dot: ``corp.example.com.``"""
+    target_project: ProjectId | None = None
+    """Project of the network with the zones; the stack's network without it."""
+    target_network: Name | None = None
+
+
+class Allow(NamedSection):
+    """What the machines of jobs may reach in the network, beside one another."""
+
+    protocol: Literal["tcp", "udp", "icmp"] = "tcp"
+    ports: list[Ports] = []
+    """All of them if none is given."""
+    destination_ranges: list[Cidr] = Field(min_length=1)
+
+
+class Network(Section):
+    """How jobs reach a network, and the network itself unless it exists.
+
+    ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
+    ``psc``: each machine has an interface in it, by way of a network attachment.
+    """
+
+    mode: Literal["none", "peering", "psc"] = "none"
+    existing: NetworkPath | None = None
+    """A network that is there; without it the stack makes one."""
+    subnet: Subnet | None = None
+    ranges: dict[Key, IpRange] = {}
+    export_custom_routes: bool = False
+    """Peering: whether jobs see the network's own routes, for example to on-premises."""
+    import_custom_routes: bool = False
+    attachment: Attachment = Attachment()
+    dns_peering: dict[Key, DnsPeering] = {}
+    nat: bool = False
+    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
+    allow: dict[Key, Allow] = {}
+    avoid: list[Cidr] = []
+    """Addresses used elsewhere, like on-premises, that none of these may overlap."""
+    parallel_jobs: int | None = Field(default=None, ge=1)
+    """How many of the stack's jobs use the network at once; all of them without it."""
+
+
+class SharedVpc(Section):
+    """The project that owns the network, if that is another one than where jobs run."""
+
+    host_project: ProjectId
+    host_project_number: ProjectNumber
+    manage_host: bool = True
+    """Whether the stack makes what the host project needs. If not, the preview lists it."""
+    enable_host: bool = False
+    """Whether the stack also turns the project into a host; it mostly is one."""
+    deployers: list[str] = []
+    """IAM members that run ``pulumi up`` and need the host's subnet for the attachment."""

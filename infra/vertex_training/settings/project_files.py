@@ -1,0 +1,40 @@
+"""Which stacks a project has: the names of its files. Loads nothing, so commands may ask first."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from vertex_training.errors import UnknownStackError
+
+PROJECT_FILE: Final = "Pulumi.yaml"
+_NAME: Final = re.compile(r"^name\s*:\s*[\"']?([\w.-]+)", re.MULTILINE)
+
+
+def project_name(root: Path) -> str:
+    """Name of the Pulumi project in ``root``; empty if it has none, or its file cannot be read."""
+    try:
+        found = _NAME.search((root / PROJECT_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return found[1] if found else ""
+
+
+def names(root: Path) -> list[str]:
+    """Stacks that have a file in ``root``."""
+    files = (file.name for file in root.glob("Pulumi.*.yaml"))
+    return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
+
+
+def file_of(root: Path, stack: str) -> Path:
+    """The file of ``stack``. A name like ``../x`` names no file.
+
+    Raises:
+        UnknownStackError: ``root`` has no such file.
+    """
+    known = names(root)
+    if stack not in known:
+        listed = ", ".join(known) or "none"
+        raise UnknownStackError(f"no file Pulumi.{stack}.yaml in {root} (stacks here: {listed})")
+    return root / f"Pulumi.{stack}.yaml"

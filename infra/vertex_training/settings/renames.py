@@ -1,0 +1,105 @@
+"""Keys that changed (``formerly``), and the keys that names and the state keep. Pure.
+
+A renamed entry keeps the key that it was created under everywhere but in the stack file and in what
+names it: the name in the cloud, the place in the state, the identity of a job. So nothing is made
+anew, whatever is renamed at once, and a revert needs no trace of the rename
+(docs/adr/0029-a-renamed-entry-keeps-its-first-name.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from vertex_training.settings.model import Settings
+from vertex_training.settings.section import NamedSection
+
+#: Sections with entries that can be renamed: path in the stack file -> fields of the model.
+SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
+    ("buckets",): ("buckets",),
+    ("serviceAccounts",): ("service_accounts",),
+    ("secrets",): ("secrets",),
+    ("jobs",): ("jobs",),
+    ("tuning",): ("tuning",),
+    ("reservations",): ("reservations",),
+    ("network", "ranges"): ("network", "ranges"),
+    ("network", "allow"): ("network", "allow"),
+}
+
+
+def entries(settings: Settings, section: tuple[str, ...]) -> Mapping[str, NamedSection]:
+    """The entries of a section by their keys in the stack file."""
+    found: Any = settings
+    for field in SECTIONS[section]:
+        found = getattr(found, field)
+    return found
+
+
+def first_key(key: str, entry: NamedSection) -> str:
+    """The key that an entry was created under."""
+    return entry.formerly or key
+
+
+def first_keys(settings: Settings, section: tuple[str, ...]) -> dict[str, str]:
+    """Keys in the stack file -> keys that names keep."""
+    return {key: first_key(key, entry) for key, entry in entries(settings, section).items()}
+
+
+def with_first_keys(settings: Settings) -> Settings:
+    """The settings with every entry under the key that it was created under.
+
+    What names an entry follows. Two entries never have the same first key
+    (``vertex_training.stack_rules.renames``).
+    """
+    keys = {section: first_keys(settings, section) for section in SECTIONS}
+    if all(key == first for of_section in keys.values() for key, first in of_section.items()):
+        return settings
+    network = settings.network.model_copy(
+        update={
+            fields[-1]: _renamed(entries(settings, section), keys[section])
+            for section, fields in SECTIONS.items()
+            if fields[0] == "network"
+        }
+    )
+    changes: dict[str, Any] = {
+        fields[0]: _renamed(entries(settings, section), keys[section])
+        for section, fields in SECTIONS.items()
+        if len(fields) == 1
+    }
+    buckets, secrets = keys[("buckets",)], keys[("secrets",)]
+    changes["service_accounts"] = {
+        key: account.model_copy(
+            update={
+                "reads": [buckets.get(name, name) for name in account.reads],
+                "writes": [buckets.get(name, name) for name in account.writes],
+                "secrets": [secrets.get(name, name) for name in account.secrets],
+            }
+        )
+        for key, account in changes["service_accounts"].items()
+    }
+    return settings.model_copy(update={**changes, "network": network})
+
+
+def with_new_keys(settings: Settings, references: Mapping[str, Any]) -> dict[str, Any]:
+    """References by first keys, by the keys of the stack file, which job files name.
+
+    ``settings`` are the stack file's.
+    """
+    new: dict[tuple[str, ...], str] = {
+        (*section, first): key
+        for section in SECTIONS
+        for key, first in first_keys(settings, section).items()
+    }
+    found: dict[str, Any] = {}
+    for name, value in references.items():
+        parts = name.split(".")
+        for length in (2, 3):
+            if (key := new.get(tuple(parts[:length]))) is not None and len(parts) >= length:
+                parts[length - 1] = key
+                break
+        found[".".join(parts)] = value
+    return found
+
+
+def _renamed(entries: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
+    return {keys[key]: entry for key, entry in entries.items()}

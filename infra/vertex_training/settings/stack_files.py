@@ -1,0 +1,140 @@
+"""A project's stack files, read without an engine: for tools that judge and render jobs.
+
+What the engine does with the two files is done here for the project's own keys:
+``Pulumi.<stack>.yaml`` wins over the defaults in ``Pulumi.yaml``, whole values at a time. What it
+includes is added to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from vertex_training.errors import ConfigError, Problem, did_you_mean
+from vertex_training.located_yaml import document
+from vertex_training.settings import locations, project_files, reader
+from vertex_training.settings.includes import merging
+from vertex_training.settings.includes.config import is_encrypted, read_config, with_text_keys
+from vertex_training.settings.includes.paths import INCLUDE
+from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
+
+#: What a stack file may have: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/
+TOP_KEYS: Final = (
+    "config",
+    "secretsprovider",
+    "encryptedkey",
+    "encryptionsalt",
+    "environment",
+)
+
+
+def read_raw(schema: Schema[Any], root: Path, stack: str) -> RawConfig:
+    """The config of ``stack`` by key, as ``reader.parse`` takes it.
+
+    Raises:
+        UnknownStackError: ``root`` has no such file.
+        ConfigError: a file is no YAML, or has no mapping where one belongs; a value is encrypted,
+            also in an included file.
+    """
+    file = project_files.file_of(root, stack)
+    project = project_files.project_name(root) or schema.namespace
+    own = {_full(project, key): value for key, value in read_config(file).items()}
+    config = _defaults(project, root) | own
+    values: dict[str, Any] = {}
+    encrypted: list[str] = []
+    for full, value in config.items():
+        namespace, _, key = full.partition(":")
+        if namespace in (PROVIDER, schema.namespace) and is_encrypted(value):
+            encrypted.append(full)
+        is_text = namespace != schema.namespace or schema.is_text(key)
+        values[full] = _text(value) if is_text else with_text_keys(value)
+    if encrypted:
+        found = [reader.encrypted_problem(key, stack) for key in encrypted]
+        raise ConfigError(locations.locate(found, root))
+    merged = merging.merge(schema, stack, root, values, own)
+    return reader.merge(schema, stack, merged, [*file_problems(file), *merged.problems], project)
+
+
+def file_problems(file: Path) -> list[Problem]:
+    """What is wrong with a stack file as such: keys given twice, unknown keys beside ``config``.
+
+    Nothing for a file that is not there or cannot be read: reading its config reports that.
+    """
+    try:
+        read = document.read(file.read_bytes(), file.name)
+    except (OSError, ConfigError):
+        return []
+    twice = [problem for problem in read.problems if problem.rule == "duplicate-key"]
+    found = [dataclasses.replace(problem, rule="") for problem in twice]
+    for key in read.root.content:
+        if key not in TOP_KEYS:
+            hint = did_you_mean(key, TOP_KEYS)
+            place = read.location((key,), key=True)
+            found.append(Problem("unknown key", "", hint, (key,), place))
+    return found
+
+
+def _full(project: str, key: str) -> str:
+    """The engine takes a key without a namespace for the project's own."""
+    return key if ":" in key else f"{project}:{key}"
+
+
+def _defaults(project: str, root: Path) -> dict[str, Any]:
+    """Values that ``Pulumi.yaml`` gives to all stacks."""
+    found: dict[str, Any] = {}
+    if (root / project_files.PROJECT_FILE).is_file():
+        for key, declared in read_config(root / project_files.PROJECT_FILE).items():
+            full = _full(project, key)
+            for word in ("value", "default"):
+                if isinstance(declared, dict) and word in declared:
+                    found[full] = declared[word]
+    return found
+
+
+def _text(value: Any) -> Any:
+    """Scalars of the config reach a program as text: 123 is "123"."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+def given_keys(schema: Schema[Any], root: Path, stack: str) -> set[str]:
+    """Full keys that the stack's own file gives; none if it cannot be read."""
+    project = project_files.project_name(root) or schema.namespace
+    try:
+        return {_full(project, key) for key in read_config(root / reader.file_name(stack))}
+    except (OSError, ConfigError):
+        return set()
+
+
+def engine_config(
+    project: str, root: Path, stack: str, hidden: str
+) -> tuple[dict[str, str], list[str]]:
+    """The config that the engine gives a program, and the keys of it that are encrypted.
+
+    Those have the value ``hidden``.
+    """
+    file = project_files.file_of(root, stack)
+    own = {_full(project, key): value for key, value in read_config(file).items()}
+    config = _defaults(project, root) | own
+    secret = [key for key, value in config.items() if is_encrypted(value)]
+    texts = {
+        key: value if isinstance(value := _text(raw), str) else json.dumps(with_text_keys(value))
+        for key, raw in config.items()
+    }
+    return texts | dict.fromkeys(secret, hidden), secret
+
+
+def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
+    """The project's keys as the engine shows a config, in JSON; nothing where no file is included.
+
+    The engine shows what stands in the stack's own file.
+    """
+    if not raw.get(INCLUDE):
+        return {}
+    return {
+        f"{schema.namespace}:{key}": json.dumps(raw[key], sort_keys=True)
+        for key in schema.fields
+        if isinstance(raw.get(key), dict | list)
+    }

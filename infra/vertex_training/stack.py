@@ -1,0 +1,345 @@
+"""A stack: its settings and everything derived from them, computed once and passed on.
+
+The program, ``vt check``, ``vt render`` and ``vt diff`` all work on a :class:`Stack`, so they mean
+the same names, plans and requests. Pure: nothing here asks the engine or a cloud.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from vertex_training.catalog import costs
+from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, TUNING_JOB
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import (
+    JobFile,
+    JobFileResult,
+    JobRequest,
+    Submission,
+)
+from vertex_training.customjob.rules.context import Context
+from vertex_training.errors import ConfigError, Problem
+from vertex_training.images import pinned, pins
+from vertex_training.plan import (
+    encryption,
+    existing_grants,
+    external_grants,
+    extra_grants,
+    packages,
+)
+from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
+from vertex_training.plan.grants import GrantRequest
+from vertex_training.plan.job_grants import job_grants
+from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
+from vertex_training.plan.objects import kept_objects
+from vertex_training.plan.packages import Package
+from vertex_training.plan.references import reference_table
+from vertex_training.plan.reservations import (
+    ReservationPlan,
+    cost_lines,
+    plan_reservations,
+    reservation_grants,
+)
+from vertex_training.settings import locations, partial, renames, stack_files
+from vertex_training.settings.model import Settings
+from vertex_training.settings.reader import Schema
+from vertex_training.stack_rules import (
+    advice,
+    deployers,
+    existing,
+    files,
+    job_rules,
+    limits,
+    names,
+    network,
+    project_numbers,
+    reservations,
+    retention,
+    teams,
+)
+from vertex_training.stack_rules import encryption as encryption_rules
+from vertex_training.stack_rules import extra_grants as extra_grant_rules
+from vertex_training.stack_rules import renames as rename_rules
+
+#: How the training project's stack files are read.
+SCHEMA: Final = Schema("vertex-training", Settings)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack whose file is in order. ``root`` is the checkout."""
+
+    settings: Settings
+    """As the stack file has them; jobs and references go by these keys."""
+    root: Path
+    packages: Mapping[str, Package]
+    """The built packages, by key."""
+    schema: Schema[Settings] = SCHEMA
+    """How the settings were given, which messages follow."""
+
+    @functools.cached_property
+    def declared(self) -> Settings:
+        """The settings by the keys that names and the state have: all plans are made of these."""
+        return renames.with_first_keys(self.settings)
+
+    @functools.cached_property
+    def network(self) -> NetworkPlan | None:
+        """The network, or None if jobs use none."""
+        return plan_network(self.declared)
+
+    @functools.cached_property
+    def reservations(self) -> Mapping[str, ReservationPlan]:
+        """The reservations, by first key."""
+        return plan_reservations(self.declared)
+
+    @functools.cached_property
+    def objects(self) -> Mapping[str, Mapping[str, str]]:
+        """Objects that the stack keeps: bucket by first key -> object name -> file."""
+        buckets = self.declared.buckets.items()
+        return {key: kept_objects(bucket.objects, self.root) for key, bucket in buckets}
+
+    @functools.cached_property
+    def network_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the network needs."""
+        return network_grants(self.declared, self.network)
+
+    @functools.cached_property
+    def reservation_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the reservations need."""
+        return reservation_grants(self.declared, self.reservations)
+
+    @functools.cached_property
+    def extra_grants(self) -> Sequence[GrantRequest]:
+        """Grants that the stack file asks for by name."""
+        return extra_grants.extra_grants(self.declared)
+
+    @functools.cached_property
+    def encryption_grants(self) -> Sequence[GrantRequest]:
+        """Grants of services on the stack's own key."""
+        return encryption.encryption_grants(self.declared)
+
+    @functools.cached_property
+    def references(self) -> Mapping[str, Any]:
+        """What ``${kind.name}`` stands for in a job file."""
+        table = reference_table(self.declared, self.network, self.reservations, self.packages)
+        return renames.with_new_keys(self.settings, table)
+
+    @functools.cached_property
+    def context(self) -> Context:
+        """What is around every job of this stack, other jobs aside."""
+        facts = stack_facts(self.declared, self.network, self.reservations)
+        modules = {
+            self.references[f"packages.{key}"]: package.modules
+            for key, package in self.packages.items()
+            if isinstance(self.references.get(f"packages.{key}"), str)
+        }
+        facts = dataclasses.replace(facts, packages=modules)
+        return dataclasses.replace(
+            Context.of(facts),
+            limits=job_limits(self.declared),
+            account_limits=account_limits(self.declared),
+            encryption_key=self.declared.key_for("jobs") or "",
+            defaults=file_defaults(self.settings),
+            levels=self.settings.rules,
+        )
+
+    def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
+        """What has first keys, by the keys of the stack file; the stack's own entries stay."""
+        new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
+        return {new.get(first, first): value for first, value in found.items()}
+
+    def submission(self, job: str, run: int = 1) -> Submission:
+        """The submission of a job in this stack."""
+        settings = self.settings
+        return Submission(settings.project, settings.region, settings.stack, job, run)
+
+    def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
+        """Every job and tuning job, by its key in the stack file, with its file's problems.
+
+        A renamed job keeps its first key as its name and so its identity.
+
+        ``shown`` makes a file's name in messages from its name in the config.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        sections = {CUSTOM_JOB: self.declared.jobs, TUNING_JOB: self.declared.tuning}
+        found = [
+            JobFile(
+                (self.root / job.file).read_bytes(),
+                shown(job.file),
+                self.submission(key, job.run),
+                kind,
+            )
+            for kind, jobs in sections.items()
+            for key, job in jobs.items()
+        ]
+        results = job_file.check_job_files(found, self.references, self.context)
+        return {key: results[first] for key, first in self.first_job_keys.items()}
+
+    @functools.cached_property
+    def first_job_keys(self) -> Mapping[str, str]:
+        """Keys of jobs and tuning jobs in the stack file -> keys that they were created under."""
+        return {
+            key: first
+            for kind in KINDS
+            for key, first in renames.first_keys(self.settings, (kind.section,)).items()
+        }
+
+    def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
+        """A file that no job of the stack names, as if ``job`` did."""
+        return job_file.check_job_file(
+            data, file, self.submission(job), self.references, self.context
+        )
+
+    def jobs_of(self, file: Path) -> list[str]:
+        """Names of the jobs that this file is for; a file may serve several."""
+        wanted = file.resolve()
+        jobs = self.settings.submitted.items()
+        return [key for key, job in jobs if (self.root / job.file).resolve() == wanted]
+
+    def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
+        """What is over the stack's limits in the stack as a whole."""
+        return self.located(limits.exceeded(self.declared, results))
+
+    def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
+        """Settings that are valid and probably not meant."""
+        first = renames.first_keys(self.settings, ("reservations",))
+        plans = {key: self.reservations[first[key]] for key in first}
+        found = advice.warnings(self.settings, plans, requests)
+        return [*self.located(found), *self.image_warnings()]
+
+    def deployment_warnings(self) -> list[Problem]:
+        """What CI's account may not deploy, and a person must."""
+        return self.located(deployers.warnings(self.settings))
+
+    def image_warnings(self) -> list[Problem]:
+        """Images that are behind their context, at their places in the stack file."""
+        found = pins.warnings(self.settings, self.root)
+        return self.located([dataclasses.replace(each, level="warning") for each in found])
+
+    @property
+    def pinned_digests(self) -> Sequence[str]:
+        """Digests in the stack's repository that a stack file pins, this one's or another's."""
+        found = [each for each in pinned.records(self.root) if each.stack != self.settings.stack]
+        others = pinned.digests_in(self.settings.names.repository(), found)
+        return sorted({*others, *pinned.digests_of(self.settings)})
+
+    def reservation_costs(self, now: datetime.datetime) -> list[str]:
+        """A line for each reservation the stack makes."""
+        return cost_lines(self.reservations, self.declared.region, now)
+
+    def tuning_costs(self, requests: Mapping[str, JobRequest]) -> list[str]:
+        """A line for each tuning job: its worst case, its burn rate and the quota that it needs."""
+        return [
+            f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
+            f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its machines"
+            for key, request in sorted(requests.items())
+            if request.kind is TUNING_JOB
+            for cost in [costs.of_job(request.message, self.declared.region)]
+        ]
+
+    def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
+        """Grants that these jobs need for their keys and images."""
+        return job_grants(self.declared, [request.trial for request in requests.values()])
+
+    def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
+        """What other teams must do before jobs can run; empty if there is nothing."""
+        grants = [
+            *existing_grants.existing_grants(self.declared),
+            *self.extra_grants,
+            *self.encryption_grants,
+            *self.network_grants,
+            *self.reservation_grants,
+            *self.job_grants(requests),
+        ]
+        return external_grants.report(self.declared, self.network, grants)
+
+    def located(self, problems: Sequence[Problem]) -> list[Problem]:
+        """Problems with paths below the namespace, at their places in the stack file."""
+        return _located(problems, self.schema, self.settings.stack, self.root)
+
+
+def load(root: Path, stack: str) -> Stack:
+    """The stack of this name, from its file below ``root``.
+
+    Raises:
+        UnknownStackError: it has no file.
+        ConfigError: with every mistake in it, or in its packages.
+    """
+    return from_raw(stack_files.read_raw(SCHEMA, root, stack), root)
+
+
+def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
+    """The stack of a config that was read already; see :func:`load`."""
+    loaded = with_packages(read_settings(raw, root, schema), root, schema)
+    if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
+        raise ConfigError(loaded.located(wrong))
+    return loaded
+
+
+def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
+    """The stack of settings that were checked, with its packages built; nothing is written.
+
+    Raises:
+        ConfigError: with every path that cannot be packaged.
+    """
+    paths = {key: package.path for key, package in settings.packages.items()}
+    return Stack(settings, root, packages.build_all(paths, root), schema)
+
+
+def read_settings(
+    raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA
+) -> Settings:
+    """Check a config. Files that it names are looked up below ``root``.
+
+    Raises:
+        ConfigError: with every mistake found, at its place in the stack file.
+    """
+    read = partial.read(schema, raw)
+    problems = locations.locate(read.problems, root)
+    if read.settings:
+        found = [p for p in broken_rules(read.settings, root) if not read.concerns_removed(p)]
+        problems += _located(found, schema, str(raw.get("stack", "")), root)
+    if problems or read.settings is None:
+        raise ConfigError(problems)
+    return read.settings
+
+
+def broken_rules(settings: Settings, root: Path) -> list[Problem]:
+    """Everything that does not hold across the keys of a stack file."""
+    return [
+        *names.problems(settings),
+        *rename_rules.problems(settings),
+        *existing.problems(settings),
+        *extra_grant_rules.problems(settings),
+        *encryption_rules.problems(settings),
+        *teams.problems(settings),
+        *retention.problems(settings),
+        *files.problems(settings, root),
+        *network.problems(settings),
+        *reservations.problems(
+            settings, plan_reservations(settings), datetime.datetime.now(tz=datetime.UTC)
+        ),
+        *limits.problems(settings),
+        *job_rules.problems(settings),
+        *project_numbers.problems(settings, root),
+    ]
+
+
+def _located(
+    problems: Sequence[Problem], schema: Schema[Settings], stack: str, root: Path
+) -> list[Problem]:
+    placed = [
+        dataclasses.replace(
+            problem, path=schema.full_path(problem.path), location=schema.location(stack)
+        )
+        for problem in problems
+    ]
+    return locations.locate(placed, root)

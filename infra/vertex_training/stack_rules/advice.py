@@ -1,0 +1,64 @@
+"""Warnings about settings that are valid and probably not meant. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.errors import Problem
+from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.settings.model import Settings
+from vertex_training.stack_rules import retention
+
+#: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
+SMALLEST_IN_TABLE: Final = 18
+
+
+def warnings(
+    settings: Settings,
+    plans: Mapping[str, ReservationPlan],
+    requests: Mapping[str, JobRequest],
+) -> list[Problem]:
+    """All of them. ``plans`` are the stack's reservations."""
+    found = [
+        *_network(settings),
+        *_reservations(plans, requests),
+        *retention.warnings(settings),
+    ]
+    return [dataclasses.replace(problem, level="warning") for problem in found]
+
+
+def _network(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.nat:
+        # training/psc-i-egress; peered jobs run in Google's network, which this NAT does not serve
+        what = "does not serve jobs: they reach the internet by Google's own gateways"
+        hint = "with psc and a VPC Service Controls perimeter it does; else it is for your machines"
+        yield Problem(what, "", hint, ("network", "nat"))
+    for key, wanted in network.ranges.items():
+        if wanted.prefix_length and wanted.prefix_length > SMALLEST_IN_TABLE:
+            what = "is smaller than any range in Google's table of parallel jobs"
+            yield Problem(
+                what,
+                str(wanted.prefix_length),
+                "16 to 18",
+                ("network", "ranges", key, "prefixLength"),
+            )
+
+
+def _reservations(
+    plans: Mapping[str, ReservationPlan],
+    requests: Mapping[str, JobRequest],
+) -> Iterator[Problem]:
+    used = {name for request in requests.values() for name in request.used}
+    bodies = [request.body for request in requests.values()]
+    for key, plan in plans.items():
+        path, given = ("reservations", key), plan.settings
+        named = {f"reservations.{key}", f"reservations.{key}.name"} & used
+        if not named and not any(plan.path in body for body in bodies) and not given.existing:
+            what = "no job of this stack names it, and it is paid for all the same"
+            yield Problem(
+                what, "", f"reservationAffinity: ${{reservations.{key}}} in a job file", path
+            )

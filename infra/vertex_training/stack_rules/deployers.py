@@ -1,0 +1,60 @@
+"""What CI's account may not deploy, and a person must: names and roles beyond its conditions. Pure.
+
+``bootstrap`` gives the account ``deploy`` conditions on names and on roles
+(infra/vertex_training/foundation/conditions.py). What is beyond them is refused with 403, half-way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from vertex_training.errors import Path, Problem
+from vertex_training.plan import extra_grants, grants
+from vertex_training.settings import renames
+from vertex_training.settings.model import Settings
+
+HINT = "somebody with the right deploys it, once (docs/resources.md), or gives deploy that right"
+
+
+def warnings(settings: Settings) -> list[Problem]:
+    """Everything that CI would be refused; nothing of a local stack, which has no CI."""
+    if settings.is_local:
+        return []
+    found = [*_names(settings), *_roles(settings)]
+    return [dataclasses.replace(each, hint=HINT, level="warning") for each in found]
+
+
+def _names(settings: Settings) -> Iterator[Problem]:
+    """Buckets and secrets that CI may neither change nor grant on, by their names."""
+    end, names = f"-{settings.stack}", settings.names
+    for key, bucket in settings.buckets.items():
+        name = names.bucket(renames.first_key(key, bucket))
+        ours = name.startswith(f"{settings.project}-") and name.endswith(end)
+        if not ours and (bucket.project or settings.project) == settings.project:
+            yield _name(("buckets", key), bool(bucket.existing), name)
+    for key, secret in settings.secrets.items():
+        path = names.secret(renames.first_key(key, secret))
+        if path.split("/")[1] == settings.project and not path.endswith(end):
+            yield _name(("secrets", key), bool(secret.existing), path)
+
+
+def _name(path: Path, existing: bool, name: str) -> Problem:
+    field = "existing" if existing else "name"
+    what = (
+        "CI may not grant on it" if existing else "CI may not change or grant on what is called so"
+    )
+    return Problem(what, name, path=(*path, field))
+
+
+def _roles(settings: Settings) -> Iterator[Problem]:
+    """Roles that the stack file asks for, and that no stack grants by itself."""
+    for place, by_role in extra_grants.members_by_place(settings):
+        for role in by_role:
+            if grants.find(extra_grants.TYPES[place[0]], role) is None:
+                yield Problem("CI may not grant this role", role, path=(*place, "members", role))
+    for key, account in settings.service_accounts.items():
+        for index, role in enumerate(account.roles.get(settings.project, ())):
+            if grants.find(grants.ON_PROJECT, role) is None:
+                path = ("serviceAccounts", key, "roles", settings.project, index)
+                yield Problem("CI may not grant this role", role, path=path)

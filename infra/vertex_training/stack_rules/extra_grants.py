@@ -1,0 +1,81 @@
+"""Rules of ``members`` and ``roles``: no grant twice, none that opens more than it says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from vertex_training import naming
+from vertex_training.errors import Path, Problem
+from vertex_training.plan import existing_grants, grants
+from vertex_training.plan.extra_grants import members_by_place, resource_at
+from vertex_training.settings import renames
+from vertex_training.settings.model import Settings
+
+NARROWER: Final = "a role of the one service that is needed"
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not hold."""
+    declared = renames.with_first_keys(settings)
+    derived = {
+        (resource, role, member): key
+        for _, key, _, role, member, resource in existing_grants.wanted(declared)
+        if role != grants.CREATE_TOKENS
+    }
+    accounts = {
+        f"serviceAccount:{declared.names.account_email(key)}": account.team
+        for key, account in declared.service_accounts.items()
+    }
+    for place, by_role in members_by_place(settings):
+        resource, team = resource_at(declared, _first(settings, place)), _team(settings, place)
+        for role, members in by_role.items():
+            path: Path = (*place, "members", role)
+            if role in grants.PRIMITIVE:
+                yield Problem("is a basic role", role, NARROWER, path)
+            for index, member in enumerate(members):
+                here = (*path, index)
+                if not member.startswith(naming.MEMBER_KINDS):
+                    hint = f"write {', '.join(naming.MEMBER_KINDS[:3])} or a principal"
+                    yield Problem("not an IAM member", member, hint, here)
+                elif (resource, role, member) in derived:
+                    what = "is granted already: one of the two, removed, would take the other's"
+                    yield Problem(what, member, "remove it", here)
+                elif team and member in accounts and accounts[member] != team:
+                    what = f"is an account of the stack that team {team} does not own"
+                    yield Problem(what, member, f"share {place[1]}: remove its team", here)
+    yield from _roles(settings)
+
+
+def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
+    """The place by the key that names have."""
+    if len(place) == 1:
+        return place
+    section, key = place
+    return section, renames.first_keys(settings, (section,))[key]
+
+
+def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
+    sections = {
+        "buckets": settings.buckets,
+        "secrets": settings.secrets,
+        "serviceAccounts": settings.service_accounts,
+    }
+    return sections[place[0]][place[1]].team if place[0] in sections else None
+
+
+def _roles(settings: Settings) -> Iterator[Problem]:
+    for key, account in settings.service_accounts.items():
+        made = {grants.WRITE_LOGS, *([grants.CALL_VERTEX] if account.calls_vertex else [])}
+        for project, roles in account.roles.items():
+            for index, role in enumerate(roles):
+                path = ("serviceAccounts", key, "roles", project, index)
+                if role in grants.PRIMITIVE:
+                    yield Problem("is a basic role", role, NARROWER, path)
+                elif project == settings.project and role in made:
+                    yield Problem("is granted already by the stack", role, "remove it", path)
+        for dataset, roles in account.datasets.items():
+            for index, role in enumerate(roles):
+                if role in grants.PRIMITIVE:
+                    path = ("serviceAccounts", key, "datasets", dataset, index)
+                    yield Problem("is a basic role", role, NARROWER, path)

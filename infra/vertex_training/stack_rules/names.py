@@ -1,0 +1,123 @@
+"""Names that Google Cloud would refuse, and keys that name what the stack does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from vertex_training import naming
+from vertex_training.customjob.protocol.ports import JOB_LABELS
+from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.settings import renames
+from vertex_training.settings.model import Settings
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """Everything that does not hold."""
+    yield from _buckets(settings)
+    for key, account in settings.service_accounts.items():
+        name = settings.names.account_id(renames.first_key(key, account))
+        if not naming.ACCOUNT_ID.match(name):
+            what = "makes an account id that is not 6 to 30 characters long"
+            yield Problem(what, name, "choose another name", ("serviceAccounts", key))
+    yield from _labels(settings)
+    lists: dict[Path, list[str]] = {
+        ("submitters",): settings.submitters,
+        ("builders",): settings.builders,
+    }
+    lists |= {("teams", key, "submitters"): team.submitters for key, team in settings.teams.items()}
+    for key, account in settings.service_accounts.items():
+        lists[("serviceAccounts", key, "submitters")] = account.submitters or []
+    for path, members in lists.items():
+        for index, member in enumerate(members):
+            if not member.startswith(naming.MEMBER_KINDS):
+                kinds = ", ".join(naming.MEMBER_KINDS[:3])
+                hint = f"write {kinds} or a principal of workload identity"
+                yield Problem("not an IAM member", member, hint, (*path, index))
+    sections = {"buckets": settings.buckets, "secrets": settings.secrets}
+    for section, entries in sections.items():
+        for key, entry in entries.items():
+            yield from _own_labels(entry.labels, (section, key, "labels"))
+    yield from _image_builds(settings)
+    yield from _unknown_keys(settings)
+    yield from _jobs_of_one_name(settings)
+
+
+def _jobs_of_one_name(settings: Settings) -> Iterator[Problem]:
+    """A job and a tuning job of one name would be one to every command and report."""
+    taken: dict[str, str] = {}
+    for key, job in settings.jobs.items():
+        taken |= dict.fromkeys((key, renames.first_key(key, job)), key)
+    for key, tuning in settings.tuning.items():
+        names = (key, renames.first_key(key, tuning))
+        if job := next((taken[name] for name in names if name in taken), ""):
+            what, hint = f"job '{job}' has this name", "names of jobs and tuning jobs differ"
+            yield Problem(what, key, hint, ("tuning", key))
+
+
+def _labels(settings: Settings) -> Iterator[Problem]:
+    for key, value in settings.labels.items():
+        path = ("labels", key)
+        if naming.is_own_label(key):
+            yield Problem("the stack sets this label itself", value, "remove it", path)
+        elif key.startswith("goog"):
+            # https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs
+            yield Problem("labels that begin with goog are Google's", key, "rename it", path)
+        elif problem := naming.label_problem(key, value):
+            yield Problem(problem, value, path=path)
+    most = naming.MOST_LABELS - len(JOB_LABELS)
+    if (count := len(settings.labels)) > most:
+        hint = f"at most {most}: a resource has {naming.MOST_LABELS}, some are the stack's"
+        yield Problem("too many labels", str(count), hint, ("labels",))
+
+
+def _own_labels(labels: Mapping[str, str], path: Path) -> Iterator[Problem]:
+    for key, value in labels.items():
+        if naming.is_own_label(key):
+            yield Problem("the stack sets this label itself", value, "remove it", (*path, key))
+        elif problem := naming.label_problem(key, value):
+            yield Problem(problem, value, path=(*path, key))
+
+
+def _image_builds(settings: Settings) -> Iterator[Problem]:
+    """The stack makes an account of its own where it builds images."""
+    if not settings.builds_images:
+        return
+    if naming.IMAGE_BUILD in settings.service_accounts:
+        path = ("serviceAccounts", naming.IMAGE_BUILD)
+        yield Problem("the stack makes this account itself", naming.IMAGE_BUILD, "rename it", path)
+    name = settings.names.account_id(naming.IMAGE_BUILD)
+    if not naming.ACCOUNT_ID.match(name):
+        what = "the account that builds images would have an id longer than 30 characters"
+        yield Problem(what, name, "shorten the stack's name", ("images",))
+
+
+def _buckets(settings: Settings) -> Iterator[Problem]:
+    for key, bucket in settings.buckets.items():
+        path = ("buckets", key)
+        if key in (naming.STAGING, naming.CONTROL):
+            yield Problem("the stack makes this bucket itself", key, "rename it", path)
+        name = settings.names.bucket(renames.first_key(key, bucket))
+        if not naming.BUCKET.match(name):
+            yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
+        elif naming.BUCKET_GOOGLE.match(name):
+            what = "makes a bucket name that begins with goog or contains google: it is refused"
+            yield Problem(what, name, "choose another name", path)
+
+
+def _unknown_keys(settings: Settings) -> Iterator[Problem]:
+    """Keys that point at something the stack does not have."""
+    for key, account in settings.service_accounts.items():
+        for field, wanted, known in (
+            ("reads", account.reads, settings.buckets),
+            ("writes", account.writes, settings.buckets),
+            ("secrets", account.secrets, settings.secrets),
+        ):
+            kind = "secret" if field == "secrets" else "bucket"
+            for index, name in enumerate(wanted):
+                path = ("serviceAccounts", key, field, index)
+                if name in (naming.STAGING, naming.CONTROL) and kind == "bucket":
+                    hint = "jobs get read access to packages by themselves, and none to records"
+                    yield Problem("is a bucket of the stack's own", name, hint, path)
+                elif name not in known:
+                    what = f"this stack has no such {kind}"
+                    yield Problem(what, name, did_you_mean(name, known), path)

@@ -1,0 +1,93 @@
+"""For HTTP servers: processes of other users and web pages are refused with 403."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final
+
+from localgcp.access.callers import REFUSAL, RefusalLog, caller
+from localgcp.errors import ExchangeEndedError, RefusedRequestError
+
+#: What a client may still send that was refused, and for how long: it reads the answer after that.
+_DRAIN_BYTES: Final = 1 << 20
+_DRAIN_SECONDS: Final = 2.0
+_BLOCK: Final = 1 << 20
+
+
+def check_page(headers: Mapping[str, list[str]], port: int) -> None:
+    """Raise RefusedRequestError for a request of a web page; names of ``headers`` in lower case.
+
+    A page in a browser reaches ports of this machine, with ``Origin`` where it may write. A page
+    whose name was pointed at 127.0.0.1 sends that name as ``Host``.
+    """
+    if "origin" in headers or headers.get("sec-fetch-site", ["none"]) != ["none"]:
+        raise RefusedRequestError(403, "requests of web pages are refused.")
+    hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+    sent = headers.get("host", [])
+    if len(sent) != 1 or sent[0].lower() not in hosts:
+        raise RefusedRequestError(403, f"the Host of a request is one of {', '.join(hosts)}.")
+
+
+def refuse(connection: socket.socket, text: str) -> None:
+    """Answer 403 to whatever is sent, and end the connection."""
+    body = json.dumps({"error": {"code": 403, "message": f"local cloud: {text}"}}).encode()
+    head = "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    deadline, left = time.monotonic() + _DRAIN_SECONDS, _DRAIN_BYTES
+    with suppress(OSError):
+        connection.settimeout(_DRAIN_SECONDS)
+        connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        connection.shutdown(socket.SHUT_WR)
+        # Closed with bytes unread, a connection is reset, and the answer is lost.
+        while left > 0 and time.monotonic() < deadline and (sent := connection.recv(1 << 16)):
+            left -= len(sent)
+
+
+class LocalHandler(BaseHTTPRequestHandler):
+    """A handler whose connections are those of this user's processes.
+
+    ``refusals`` is the log of its service. Each request is still to be checked by ``check_page``.
+    """
+
+    refusals = RefusalLog("http")
+
+    def handle(self) -> None:
+        """Serve the connection, or refuse it."""
+        connection: Any = self.connection
+        who = caller(connection)
+        if who.allowed:
+            super().handle()
+        else:
+            self.refusals.refused(who)
+            refuse(connection, REFUSAL)
+
+    def body_blocks(self) -> Iterator[bytes]:
+        """The request's body, as it comes. Raises ExchangeEndedError if the client is gone."""
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            while size := self._chunk_size():
+                yield self.rfile.read(size)
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass  # trailers
+        else:
+            text = self.headers.get("Content-Length") or "0"
+            if not text.isdecimal():
+                raise ExchangeEndedError
+            left = int(text)
+            while left:
+                block = self.rfile.read(min(left, _BLOCK))
+                if not block:
+                    raise ExchangeEndedError
+                left -= len(block)
+                yield block
+
+    def _chunk_size(self) -> int:
+        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if the client is gone."""
+        try:
+            return int(self.rfile.readline().split(b";")[0], 16)
+        except ValueError:
+            raise ExchangeEndedError from None

@@ -1,0 +1,138 @@
+"""Programs that run containers, by their command lines: what they are called with (pure).
+
+buildah needs no daemon and, with chroot isolation, no rights over cgroups: it runs where the others
+do not. podman and docker run a container as the user who started the local cloud, whatever its
+USER: the processes of others are refused by the local cloud.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from localgcp.containers.images import ImageConfig
+
+#: Marks the containers of one home, for the engines that all homes share.
+LABEL: Final = "vertex-training.home"
+#: Where a job finds its buckets.
+MOUNT: Final = "/gcs"
+
+
+class Engine(Protocol):
+    """Command lines of one engine."""
+
+    @property
+    def name(self) -> str:
+        """As in messages."""
+        ...
+
+    def prepare(self, container: str, reference: str) -> list[str]:
+        """Get the image, if it is not here yet."""
+        ...
+
+    def inspect(self, container: str, reference: str) -> list[str]:
+        """Print the image's configuration, for ``parse``."""
+        ...
+
+    def parse(self, printed: str) -> ImageConfig:
+        """What ``inspect`` printed."""
+        ...
+
+    def run(
+        self, container: str, reference: str, argv: Sequence[str], env: Mapping[str, str], gcs: Path
+    ) -> list[str]:
+        """Run a command in a container with the network of this machine."""
+        ...
+
+    def remove(self, container: str) -> list[str]:
+        """Remove a container, whether or not it runs."""
+        ...
+
+    def containers(self) -> list[str]:
+        """Print the names of all containers of this home."""
+        ...
+
+
+@dataclass(frozen=True)
+class Buildah:
+    """buildah, with files of its own in the home."""
+
+    program: str
+    folder: Path
+    """Images and containers."""
+    isolate: tuple[str, ...] = ()
+    """A command before each: namespaces that end with it, so that neither a mount nor a process
+    is left after a kill."""
+    name: str = "buildah"
+
+    def prepare(self, container: str, reference: str) -> list[str]:
+        options = ["--tls-verify=false", "--pull", "--name", container]
+        return self._call("from", *options, reference)
+
+    def inspect(self, container: str, reference: str) -> list[str]:
+        return self._call("inspect", container)
+
+    def parse(self, printed: str) -> ImageConfig:
+        return ImageConfig.parse(json.loads(printed)["OCIv1"].get("config") or {})
+
+    def run(
+        self, container: str, reference: str, argv: Sequence[str], env: Mapping[str, str], gcs: Path
+    ) -> list[str]:
+        options = ["--isolation", "chroot", "--network", "host", "--volume", f"{gcs}:{MOUNT}"]
+        for name, value in env.items():
+            options += ["--env", f"{name}={value}"]
+        return self._call("run", *options, container, "--", *argv)
+
+    def remove(self, container: str) -> list[str]:
+        return self._call("rm", container)
+
+    def containers(self) -> list[str]:
+        return self._call("containers", "--quiet")
+
+    def _call(self, *arguments: str) -> list[str]:
+        places = ["--root", str(self.folder / "storage"), "--runroot", str(self.folder / "run")]
+        return [*self.isolate, self.program, *places, *arguments]
+
+
+@dataclass(frozen=True)
+class Docker:
+    """docker, or podman, which takes the same arguments."""
+
+    program: str
+    home: str
+    """Tells the containers of this home from those of others."""
+    user: str
+    """``UID:GID`` of the user who started the local cloud."""
+    name: str = "docker"
+
+    def prepare(self, container: str, reference: str) -> list[str]:
+        insecure = ["--tls-verify=false"] if self.name == "podman" else []
+        return [self.program, "pull", *insecure, reference]
+
+    def inspect(self, container: str, reference: str) -> list[str]:
+        return [self.program, "image", "inspect", "--format", "{{json .Config}}", reference]
+
+    def parse(self, printed: str) -> ImageConfig:
+        found: dict[str, Any] = json.loads(printed) or {}
+        return ImageConfig.parse(found)
+
+    def run(
+        self, container: str, reference: str, argv: Sequence[str], env: Mapping[str, str], gcs: Path
+    ) -> list[str]:
+        options = ["--rm", "--init", "--name", container, "--label", f"{LABEL}={self.home}"]
+        options += ["--network", "host", "--user", self.user, "--volume", f"{gcs}:{MOUNT}"]
+        options += ["--userns", "keep-id"] if self.name == "podman" else []
+        for name, value in env.items():
+            options += ["--env", f"{name}={value}"]
+        options += ["--entrypoint", argv[0]]
+        return [self.program, "run", *options, reference, *argv[1:]]
+
+    def remove(self, container: str) -> list[str]:
+        return [self.program, "rm", "--force", container]
+
+    def containers(self) -> list[str]:
+        own = f"label={LABEL}={self.home}"
+        return [self.program, "ps", "--all", "--filter", own, "--format", "{{.Names}}"]

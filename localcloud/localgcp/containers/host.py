@@ -1,0 +1,120 @@
+"""What runs containers on this machine, and what an earlier server left of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.containers.builders import write_settings
+from localgcp.containers.engines import Buildah, Docker, Engine
+from localgcp.containers.images import local_images, registry_path
+from localgcp.home import Home
+from localgcp.processes import succeeds
+
+#: Processes and mounts of what follows end with it (unshare(1), util-linux 2.32).
+_NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+_CHECK_SECONDS: Final = 10.0
+_REMOVE_SECONDS: Final = 120.0
+MISSING: Final = "`make containers` installs what is missing, or says what to install"
+
+
+class ContainerHost:
+    """Runs images of the local registry; ``port`` is the registry's, 0 if there is none."""
+
+    def __init__(self, home: Home, port: int) -> None:
+        self.home, self.port = home, port
+        # It asks pip, which takes half a second.
+        self._settings = threading.Thread(target=write_settings, args=(home, port), daemon=True)
+
+    def start(self) -> None:
+        """Write settings for builders, and remove what a killed server left."""
+        self._settings.start()
+        self.recover()
+
+    def wait_ready(self) -> None:
+        """Return when the settings are written."""
+        self._settings.join()
+
+    @cached_property
+    def engine(self) -> Engine | None:
+        """What runs containers here; looked for when the first one is asked for."""
+        return find_engine(self.home)
+
+    def refusal(self, spec: Mapping[str, Any]) -> str | None:
+        """Why a job cannot run here, or None. Asked when it is submitted."""
+        image = next(local_images(spec), None)
+        if image is None:
+            return None
+        if not self.port:
+            return f"{image} cannot run here: there is no container registry ({MISSING})."
+        if self.engine is None:
+            return f"{image} cannot run here: nothing runs containers ({MISSING})."
+        return None
+
+    def reference(self, image: str) -> str | None:
+        """Where the engine pulls an image of a local project; None for any other image."""
+        path = registry_path(image)
+        return f"127.0.0.1:{self.port}/{path}" if path and self.port else None
+
+    def recover(self) -> None:
+        """Remove the containers of a server that was killed."""
+        if not self.home.containers.is_dir() or self.engine is None:
+            return
+        for name in _output(self.engine.containers(), self.environment()).split():
+            print(f"removing container {name}, left behind by a killed server")
+            self.remove(name)
+
+    def remove(self, container: str) -> None:
+        """Remove a container, if there is one."""
+        if self.engine is not None:
+            _output(self.engine.remove(container), self.environment())
+
+    def environment(self, tmp: Path | None = None) -> dict[str, str]:
+        """What the engine itself gets; nothing of it reaches a container."""
+        env = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR") if name in os.environ}
+        path = os.environ.get("PATH", os.defpath)
+        return {**env, "PATH": path, "TMPDIR": str(tmp or self.home.root)}
+
+
+def find_engine(home: Home) -> Engine | None:
+    """The first that works: buildah as root, then podman, docker, and buildah as any user."""
+    tag = hashlib.sha256(str(home.root).encode()).hexdigest()[:16]
+    user = f"{os.geteuid()}:{os.getegid()}"
+    buildah = shutil.which("buildah") if sys.platform == "linux" else None
+    if buildah and os.geteuid() == 0:
+        return Buildah(buildah, home.containers, _namespaces())
+    for name in ("podman", "docker"):
+        program = shutil.which(name)
+        if program and succeeds([program, "info"], _CHECK_SECONDS):
+            return Docker(program, tag, user, name)
+    return Buildah(buildah, home.containers) if buildah else None
+
+
+def _namespaces() -> tuple[str, ...]:
+    """Where this machine does not allow them, containers are recovered at the next start."""
+    return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
+
+
+def _output(command: list[str], env: Mapping[str, str]) -> str:
+    """What a command printed; empty if it failed."""
+    try:
+        done = subprocess.run(
+            command,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_REMOVE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,162 @@
+"""Base images for machines that reach no public registry: stand-ins made of Debian's packages.
+
+``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11; so is the stand-in, with Debian's own
+Python. It is made once (``make containers``), kept in the user's cache as an OCI layout, and copied
+into the registry of a home, below ``mirror/``, when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.containers.registry import RegistryConnection
+from localgcp.home import cache_dir
+from vertex_training.errors import LocalCloudError
+
+#: What public registries call the image that the stand-in takes the place of.
+BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
+_NAME: Final = "library/python"
+_TAG: Final = "3.11-slim-bookworm"
+_SUITE: Final = "bookworm"
+_PACKAGES: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
+#: Like the image it stands for: ``python`` is a command, and pip installs without a question.
+_HOOKS: Final = (
+    'ln -s python3 "$1/usr/bin/python"',
+    'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
+)
+_LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
+_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+_BLOCK: Final = 1 << 20
+
+
+def layout() -> Path:
+    """Where the stand-in is kept; another recipe is another folder.
+
+    Raises LocalCloudError if there is no place for a cache.
+    """
+    recipe = json.dumps([_SUITE, _PACKAGES, _HOOKS, _LEFT_OUT, os.uname().machine])
+    return cache_dir() / "base-images" / hashlib.sha256(recipe.encode()).hexdigest()[:16]
+
+
+def has_stand_in() -> bool:
+    """Whether the stand-in was made on this machine."""
+    try:
+        return (layout() / "index.json").is_file()
+    except LocalCloudError:
+        return False
+
+
+def make(report: Callable[[str], None]) -> None:
+    """Make the stand-in, if it is not there: half a minute.
+
+    Raises LocalCloudError if a program is missing or failed.
+    """
+    folder = layout()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "index.json").is_file():
+            return
+        report(f"making a stand-in for {BASE} of Debian's packages (once)")
+        work = folder.with_suffix(".partial")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        try:
+            _make(work)
+            (work / "layout").rename(folder)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _make(work: Path) -> None:
+    tar, made = work / "root.tar", work / "layout"
+    options = [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
+    options += [f"--customize-hook={hook}" for hook in _HOOKS]
+    include = f"--include={','.join(_PACKAGES)}"
+    _run(["mmdebstrap", "--quiet", "--variant=minbase", include, *options, _SUITE, str(tar)], work)
+    # Storage of its own, by a driver that mounts nothing: all of it goes with the folder.
+    places = ["--root", str(work / "storage"), "--runroot", str(work / "run")]
+    buildah = ["buildah", *places, "--storage-driver", "vfs"]
+    _run([*buildah, "from", "--name", "base", "scratch"], work)
+    _run([*buildah, "add", "--quiet", "base", str(tar), "/"], work)
+    command = ["--cmd", "python3", "--env", "LANG=C.UTF-8"]
+    _run([*buildah, "config", *command, "base"], work)
+    _run([*buildah, "commit", "--quiet", "--format", "oci", "base", f"oci:{made}:{_TAG}"], work)
+
+
+def _run(command: list[str], tmp: Path) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "TMPDIR": str(tmp)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise LocalCloudError(f"{command[0]} cannot be run: {error.strerror}.") from None
+    if done.returncode:
+        last = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise LocalCloudError(f"{command[0]} ended with exit code {done.returncode}: {last}")
+
+
+class Mirror:
+    """Copies the stand-in into the registry of one home when it is asked for."""
+
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self._folder, self._name = folder, f"{prefix}/{_NAME}"
+        self._lock, self._done = threading.Lock(), False
+
+    def provide(self, name: str, reference: str) -> None:
+        """Make sure that the registry has this manifest, if it is that of the stand-in."""
+        if (name, reference) != (self._name, _TAG) or self._done:
+            return
+        with self._lock:
+            if not self._done and has_stand_in():
+                self._copy(layout())
+            self._done = True
+
+    def _copy(self, source: Path) -> None:
+        index = json.loads((source / "index.json").read_text())
+        manifest = _blob(source, index["manifests"][0])
+        content = json.loads(manifest.read_text())
+        for part in (content["config"], *content["layers"]):
+            self._copy_blob(part["digest"], _blob(source, part))
+        path = f"/v2/{self._name}/manifests/{_TAG}"
+        self._send("PUT", path, manifest.read_bytes(), {"Content-Type": _MANIFEST})
+
+    def _copy_blob(self, digest: str, file: Path) -> None:
+        begun = self._send("POST", f"/v2/{self._name}/blobs/uploads/")
+        where = begun.headers["Location"]
+        target = f"{where}{'&' if '?' in where else '?'}digest={digest}"
+        with file.open("rb") as body:
+            self._send("PUT", target, body, {"Content-Length": str(file.stat().st_size)})
+
+    def _send(
+        self, verb: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> http.client.HTTPResponse:
+        connection = RegistryConnection(self._folder)
+        connection.request(verb, path, body, headers or {})
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        if answer.status >= 300:
+            raise http.client.HTTPException(f"the registry answered {answer.status} to {verb}")
+        return answer
+
+
+def _blob(layout: Path, descriptor: dict[str, Any]) -> Path:
+    kind, _, value = str(descriptor["digest"]).partition(":")
+    return layout / "blobs" / kind / value

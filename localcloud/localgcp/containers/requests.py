@@ -1,0 +1,141 @@
+"""Which requests of the registry's API pass, and what Artifact Registry would refuse (pure).
+
+The API is the OCI distribution specification 1.1. ``PROJECT/REPOSITORY/NAME`` here is the same
+below ``LOCATION-docker.pkg.dev`` in the cloud, whatever the location. Names below ``mirror/`` are
+base images.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from localgcp.errors import RefusedRequestError
+from localgcp.inventory.store import StoredResource
+from vertex_training.naming import is_local
+
+REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
+#: First part of the names of base images.
+MIRROR: Final = "mirror"
+
+_PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_NAME: Final = re.compile(rf"{_PART}(?:/{_PART})*")
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_TARGET: Final = re.compile(
+    r"/v2/(?P<name>.+)/(?P<kind>manifests|blobs|tags|referrers)/(?P<rest>[^/]*(?:/[^/]*)?)"
+)
+_READING: Final = frozenset({"GET", "HEAD"})
+_WRITING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_MAX_NAME: Final = 255
+
+
+@dataclass(frozen=True)
+class RegistryRequest:
+    """A request about one image; ``name`` is empty for the questions about the registry itself."""
+
+    verb: str
+    name: str = ""
+    kind: str = ""
+    reference: str = ""
+    """A tag or a digest, for manifests."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything."""
+        return self.verb in _WRITING
+
+    @property
+    def sets_manifest(self) -> bool:
+        """Whether its body is a manifest: small, and the end of a push."""
+        return self.kind == "manifests" and self.verb == "PUT"
+
+    @property
+    def tag(self) -> str:
+        """The tag it names, or empty."""
+        return "" if _DIGEST.fullmatch(self.reference) else self.reference
+
+    @property
+    def repository(self) -> tuple[str, str]:
+        """(project, repository)"""
+        project, repository = self.name.split("/")[:2]
+        return project, repository
+
+
+def parse(verb: str, target: str) -> RegistryRequest:
+    """The request. Raises RefusedRequestError if the API has none of that form."""
+    parts = urlsplit(target)
+    if verb not in _READING | _WRITING:
+        raise RefusedRequestError(405, f"{verb} is no method of the registry.")
+    if parts.path in ("/v2", "/v2/", "/v2/_catalog") and verb in _READING:
+        return RegistryRequest(verb)
+    found = _TARGET.fullmatch(parts.path)
+    if found is None or not found["rest"]:
+        raise RefusedRequestError(404, f"the registry has no {parts.path!r}.")
+    for name in (found["name"], *parse_qs(parts.query).get("from", [])):
+        _check_name(name)
+    reference = found["rest"] if found["kind"] == "manifests" else ""
+    if reference and not (_DIGEST.fullmatch(reference) or _TAG.fullmatch(reference)):
+        raise RefusedRequestError(400, f"{reference!r} is neither a tag nor a digest.")
+    return RegistryRequest(verb, found["name"], found["kind"], reference)
+
+
+def _check_name(name: str) -> None:
+    """Raise RefusedRequestError unless it may be the name of an image here."""
+    if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
+        raise RefusedRequestError(400, f"{name[:80]!r} is no name of an image.")
+    first, count = name.split("/")[0], name.count("/")
+    if first == MIRROR and count:
+        return
+    if count < 2:
+        raise RefusedRequestError(404, f"{name!r} is not of the form PROJECT/REPOSITORY/NAME.")
+    if not is_local(first):
+        text = f"the local cloud has no project {first}: its projects begin with local-."
+        raise RefusedRequestError(403, text)
+
+
+def find_repository(
+    resources: list[StoredResource], request: RegistryRequest
+) -> StoredResource | None:
+    """The repository of the image among the resources of its type."""
+    project, name = request.repository
+    for resource in resources:
+        if resource.project == project and resource.inputs.get("repositoryId") == name:
+            return resource
+    return None
+
+
+def check_repository(found: StoredResource | None, request: RegistryRequest) -> bool:
+    """Whether its tags are immutable. Raises RefusedRequestError if there is no such repository."""
+    if request.name.split("/")[0] == MIRROR:
+        return False
+    if found is None:
+        project, name = request.repository
+        text = f"repository {name} of project {project} does not exist. `pulumi up` makes it."
+        raise RefusedRequestError(404, text)
+    return bool(found.inputs.get("dockerConfig", {}).get("immutableTags"))
+
+
+def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str | None]) -> None:
+    """Raise RefusedRequestError if a repository with immutable tags would not take the request.
+
+    ``digest`` is that of the manifest sent; ``current`` gets the digest that has the tag now.
+    """
+    if request.verb == "DELETE" and request.kind == "manifests" and request.tag:
+        raise RefusedRequestError(400, f"tag {request.tag} is immutable: it is not deleted.")
+    if request.sets_manifest and request.tag and current() not in (None, digest):
+        text = f"cannot update tag {request.tag}. The repository has enabled tag immutability."
+        raise RefusedRequestError(400, text)
+
+
+def error_body(error: RefusedRequestError) -> bytes:
+    """The refusal as the API words it."""
+    code = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}.get(
+        error.status, "MANIFEST_INVALID"
+    )
+    message = f"local cloud: {error}"
+    return json.dumps({"errors": [{"code": code, "message": message, "detail": {}}]}).encode()

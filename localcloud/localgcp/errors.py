@@ -1,0 +1,160 @@
+"""Exceptions of the local cloud's services, in one tree.
+
+They stand for answers of Google Cloud, or end work inside the local cloud. Each is caught in this
+package: what a person reads is a ``LocalCloudError`` of ``vertex_training.errors``. ::
+
+    StandInError
+    ├── PluginError                   the stand-in for the gcp plugin answers with an error
+    │   ├── CloudError                the cloud refuses the call, as the official plugin words it
+    │   │   └── OperationError        a long-running operation failed
+    │   ├── RefusedError              the stand-in itself refuses the call
+    │   └── NameTooLongError          no automatic name of legal length exists
+    ├── RefusedRequestError           a request of storage does not pass to the emulator
+    ├── NoPrivateNetworkError         this system gives a process no network of its own
+    ├── UnlistableBucketError         the storage emulator cannot list a bucket
+    ├── PolicyConflictError           an IAM policy changed between read and write
+    ├── ApiError                      the job service answers a call with a status that is not OK
+    ├── FilterError                   the filter of a list request is not valid
+    ├── StartRefusedError             a job cannot start: it ends FAILED with this code and text
+    ├── PreparationError              what a job needs cannot be prepared: it ends FAILED
+    │   ├── ExecutorError             the environment of its image cannot be built
+    │   ├── PackageError              one of its packages cannot be fetched or installed
+    │   └── ImageError                its image cannot be had, or runs nothing
+    ├── UnsupportedBuildError         the stand-in of Cloud Build cannot run a build
+    ├── CommandNotFoundError          a job's program cannot be started on this machine
+    ├── JobCancelledError             a job was cancelled while it was prepared
+    └── ExchangeEndedError            the fault proxy ends an HTTP exchange without a whole answer
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import grpc
+
+
+class StandInError(Exception):
+    """An error of one of the local cloud's services."""
+
+
+class PluginError(StandInError):
+    """The stand-in for the gcp plugin answers a call with this text."""
+
+
+class CloudError(PluginError):
+    """An error of the cloud, in the words of the official plugin.
+
+    ``code`` is the HTTP status, ``status`` the reason Google puts behind the text.
+    """
+
+    def __init__(self, doing: str, code: int, text: str, status: str) -> None:
+        self.code = code
+        super().__init__(f"{doing}: googleapi: Error {code}: {text}, {status}")
+
+
+class OperationError(CloudError):
+    """A long-running operation that failed; ``code`` is that of ``google.rpc.Code``."""
+
+    def __init__(self, doing: str, code: int, text: str) -> None:
+        self.code = code
+        Exception.__init__(self, f"{doing}: Error code {code}, message: {text}")
+
+
+class RefusedError(PluginError):
+    """The stand-in itself, not the cloud it stands for, refuses the call: one plain line."""
+
+
+class NameTooLongError(PluginError):
+    """No name of legal length can be made from the resource's name."""
+
+
+class RefusedRequestError(StandInError):
+    """A request of storage that does not pass to the emulator, with its HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class NoPrivateNetworkError(StandInError):
+    """This system gives a process no network of its own; the text says why."""
+
+
+class UnlistableBucketError(StandInError):
+    """The bucket's folder holds a file that was not written through the emulator.
+
+    It then answers 404 to every listing (measured, fake-gcs-server 1.52).
+    """
+
+
+class PolicyConflictError(StandInError):
+    """An IAM policy was changed since it was read: HTTP 409, status ABORTED, as in the cloud."""
+
+    code = 409
+    status = "ABORTED"
+
+    def __init__(self, resource: str) -> None:
+        self.resource = resource
+        super().__init__(
+            "There were concurrent policy changes. Please retry the whole read-modify-write with "
+            "exponential backoff. The request's ETag did not match the current policy's ETag."
+        )
+
+
+class ApiError(StandInError):
+    """An answer of the job service that is not OK: a canonical code and the service's message."""
+
+    def __init__(self, code: grpc.StatusCode, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(f"{code.name}: {message}")
+
+
+class FilterError(StandInError, ValueError):
+    """The filter is not valid; the text says where."""
+
+
+class StartRefusedError(StandInError):
+    """The job cannot start: the code (``google.rpc.Code``) and the text of its ``error``."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(message)
+
+
+class PreparationError(StandInError):
+    """What a job needs cannot be prepared; the text says why."""
+
+
+class ExecutorError(PreparationError):
+    """The environment cannot be had; the text says why."""
+
+
+class PackageError(PreparationError):
+    """A package cannot be fetched or installed; the text says which and why."""
+
+
+class ImageError(PreparationError):
+    """An image cannot be pulled or runs nothing; the text says which and why."""
+
+
+class UnsupportedBuildError(StandInError):
+    """A build that this stand-in of Cloud Build cannot run. The message says what is in it."""
+
+
+class CommandNotFoundError(StandInError):
+    """The program cannot be started on this machine; ``replica`` is the one that runs it."""
+
+    def __init__(self, message: str, replica: str = "") -> None:
+        self.replica = replica
+        super().__init__(message)
+
+
+class JobCancelledError(StandInError):
+    """The job was cancelled while it was prepared."""
+
+
+class ExchangeEndedError(StandInError):
+    """The exchange is over without a (whole) answer."""

@@ -1,0 +1,148 @@
+"""Faults on the way of calls to the job service (a ``grpc_front.Hook``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import grpc
+
+from localgcp.errors import ApiError
+from localgcp.faults.connection import reset_peer
+from localgcp.faults.lists import listed, rewrite
+from localgcp.faults.model import LISTS, OF_JOBS, Fault, Kind, Service
+from localgcp.faults.table import Entry, FaultTable
+from localgcp.vertex.api_errors import not_found
+from localgcp.vertex.grpc_front import Call, TruncatedResponse
+from localgcp.vertex.records import JobRecord, RecordTable
+from vertex_training.customjob.google import vertex_api
+
+Proceed = Callable[[], Any]
+_LISTS: Final = {
+    "ListCustomJobs": vertex_api.ListCustomJobsResponse,
+    "ListHyperparameterTuningJobs": vertex_api.ListHyperparameterTuningJobsResponse,
+}
+#: What a name names, by the collection in it.
+_KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob"}
+
+
+class CallFaults:
+    """Applies the faults of the table; of several, the one added first is the outermost."""
+
+    def __init__(
+        self,
+        table: FaultTable,
+        jobs: RecordTable[Any],
+        stopping: threading.Event,
+        *others: RecordTable[Any],
+    ) -> None:
+        """``jobs`` and ``others`` are the tables of all types of jobs."""
+        self._table, self._tables, self._stopping = table, (jobs, *others), stopping
+
+    def __call__(self, call: Call, proceed: Proceed) -> Any:
+        """Make the call, with what goes wrong on its way. Raises ApiError."""
+        taken = self._table.count_call(
+            Service.JOBS,
+            call.method,
+            lambda fault: self._subjects(call, fault),
+            lambda fault: fault.kind not in OF_JOBS,
+        )
+        return self._apply(taken, call, proceed)
+
+    def _apply(self, taken: list[Entry], call: Call, proceed: Proceed) -> Any:
+        if not taken:
+            return proceed()
+        first, rest = taken[0], taken[1:]
+        fault = first.fault
+
+        def inner() -> Any:
+            return self._apply(rest, call, proceed)
+
+        if fault.kind in LISTS:
+            return rewrite(fault, call.request, inner, _LISTS[call.method])
+        if fault.kind is Kind.LOST_RECORD:
+            return self._without_record(fault, call, inner)
+        if fault.kind is Kind.TRUNCATE:
+            return TruncatedResponse(inner())
+        if fault.when == "before":
+            self._apply_fault(first, call)
+            return inner()
+        response = inner()
+        self._apply_fault(first, call)
+        return response
+
+    def _apply_fault(self, entry: Entry, call: Call) -> None:
+        """Return if the call goes on; raise ApiError if it ends here."""
+        fault, code = entry.fault, grpc.StatusCode
+        match fault.kind:
+            case Kind.ERROR:
+                raise ApiError(code[fault.code], f"fault {entry.id} of the local cloud")
+            case Kind.DELAY:
+                self._stopping.wait(fault.seconds)
+            case Kind.DROP:
+                self._wait_until_caller_gives_up(call.context)
+                raise ApiError(code.DEADLINE_EXCEEDED, "nobody listens any more")
+            case Kind.RESET:
+                reset_peer(call.context.peer())
+                raise ApiError(code.UNAVAILABLE, "the connection is closed")
+            case Kind.HOLD:
+                if not self._table.hold(entry.id, _describe(call), self._stopping):
+                    raise ApiError(code.UNAVAILABLE, f"fault {entry.id} was cleared")
+            case _:
+                raise AssertionError(fault.kind)
+
+    def _wait_until_caller_gives_up(self, context: grpc.ServicerContext) -> None:
+        over = threading.Event()
+        if context.add_callback(over.set):
+            over.wait()  # the end of the server ends the call, too
+
+    def _without_record(self, fault: Fault, call: Call, inner: Proceed) -> Any:
+        """Hide jobs that fit from lists, and have no record of one that is named."""
+        if call.method.startswith(("Get", "Cancel", "Delete")) and "Operation" not in call.method:
+            name: str = call.request.name
+            raise not_found(
+                name, _KINDS.get(name.rpartition("/")[0].rpartition("/")[2], "CustomJob")
+            )
+        response = inner()
+        if call.method.startswith("List"):
+            field = listed(response)
+            kept = [
+                job
+                for job in getattr(response, field)
+                if not fault.fits(Service.JOBS, call.method, [job.name, *_texts(job)])
+            ]
+            setattr(response, field, kept)
+        return response
+
+    def _subjects(self, call: Call, fault: Fault) -> list[str]:
+        """What a fault's ``match`` is looked for in."""
+        request = call.request
+        job = _created(request)
+        if job is not None:
+            return _texts(job)
+        if call.method.startswith("List"):
+            # A record that is lost is lost from the answer, whatever was asked for.
+            return [fault.match if fault.kind is Kind.LOST_RECORD else request.filter]
+        found = (table.get(request.name.rpartition("/")[2]) for table in self._tables)
+        record = next(filter(None, found), None)
+        return [request.name, *(_texts(record) if record else ())]
+
+
+def _created(request: Any) -> Any:
+    """The job of a request that creates one, of any type; None of any other request."""
+    found = (getattr(request, name, None) for name in ("custom_job", "hyperparameter_tuning_job"))
+    return next((job for job in found if job is not None), None)
+
+
+def _texts(job: JobRecord | Any) -> list[str]:
+    """Of a row, or of a message."""
+    return [job.display_name, *job.labels.values()]
+
+
+def _describe(call: Call) -> str:
+    """A held call as ``vt local fault list`` shows it."""
+    request = call.request
+    job = _created(request)
+    named = job.display_name if job is not None else getattr(request, "name", "") or request.filter
+    return f"{call.method} {named}".strip()

@@ -1,0 +1,222 @@
+"""What a fault is, and which ones make sense. Pure: no gRPC, no files."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from vertex_training.errors import LocalCloudError, nearest
+
+#: https://grpc.io/docs/guides/status-codes, without OK.
+GRPC_CODES: Final = frozenset(
+    {
+        *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+        *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+        *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+        "UNAUTHENTICATED",
+    }
+)
+#: Short names of the methods faults apply to, as the APIs name them.
+METHODS: Final = {
+    "jobs": frozenset(
+        {
+            *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
+            *("DeleteCustomJob", "GetOperation", "WaitOperation"),
+            *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
+            *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
+            "DeleteHyperparameterTuningJob",
+        }
+    ),
+    "storage": frozenset(
+        {
+            *("objects.insert", "objects.get", "objects.download", "objects.list"),
+            *("objects.delete", "objects.other", "buckets"),
+        }
+    ),
+}
+
+
+class Service(StrEnum):
+    """What a fault is put on."""
+
+    JOBS = "jobs"
+    STORAGE = "storage"
+
+
+class Kind(StrEnum):
+    """What goes wrong."""
+
+    ERROR = "error"
+    """The call is answered with ``code``."""
+    DROP = "drop"
+    """No answer ever comes: the caller runs into its own deadline."""
+    DELAY = "delay"
+    """The call takes ``seconds`` longer."""
+    RESET = "reset"
+    """The caller's connection is closed."""
+    TRUNCATE = "truncate"
+    """The answer ends in the middle."""
+    HOLD = "hold"
+    """The call stops here until it is released."""
+    STALE = "stale"
+    """Lists do not show jobs younger than ``seconds``."""
+    SHORT_PAGES = "short-pages"
+    """The first page of a list is empty and each further one has one job, as the API may do."""
+    LOST_PAGE = "lost-page"
+    """Lists show one job a page, and nothing on later pages."""
+    LOST_RECORD = "lost-record"
+    """The record of a job is gone: 404, and in no list."""
+    STOCKOUT = "stockout"
+    """There is no machine: the job waits ``seconds``, or fails if none are given."""
+    PREEMPT = "preempt"
+    """A running job with strategy SPOT loses machines after ``seconds`` and is restarted."""
+    KILL = "kill"
+    """A replica of a running job is killed after ``seconds``, by SIGKILL."""
+
+
+LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
+_LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs")
+#: Kinds that apply to jobs that run rather than to calls.
+OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
+#: Kinds that apply to one replica of a job, or to all.
+_OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
+_ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
+_HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
+_NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
+_TAKES_SECONDS: Final = _NEEDS_SECONDS | OF_JOBS
+#: Kinds that describe a condition, not an event: they last until they are cleared.
+_LASTING: Final = LISTS | {Kind.LOST_RECORD}
+
+
+class Fault(BaseModel):
+    """One fault and the calls or jobs it applies to. Raises ValidationError if it makes no sense.
+
+    A call that fits is counted; the fault happens from the ``nth`` on, ``times`` times (0: until it
+    is cleared; None: once, or until cleared for stale lists and lost pages and records), each
+    time with ``probability``. The same ``seed`` gives the same choices.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    service: Service
+    kind: Kind
+    method: str = "*"
+    """Short name of the method, or a pattern (``objects.*``)."""
+    match: str = ""
+    """Text within the job's name, labels, id or list filter; or within BUCKET/OBJECT."""
+    when: Literal["before", "after"] = "before"
+    """Before or after the service has done what it was asked for."""
+    code: str = ""
+    """gRPC code (UNAVAILABLE) on jobs, HTTP status (503) on storage."""
+    replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+)?$")
+    """The one replica that is killed (default: the primary) or preempted (default: all)."""
+    seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    nth: int = Field(default=1, ge=1)
+    times: int | None = Field(default=None, ge=0)
+    probability: float = Field(default=1.0, gt=0, le=1)
+    seed: int = 0
+
+    @classmethod
+    def parse(cls, **given: object) -> Fault:
+        """As the constructor; what is wrong is one LocalCloudError, all of it at once."""
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise LocalCloudError("; ".join(map(_words, error.errors())) + ".", _HINT) from None
+
+    @property
+    def limit(self) -> int:
+        """How often it happens; 0: until it is cleared."""
+        if self.times is not None:
+            return self.times
+        return 0 if self.kind in _LASTING else 1
+
+    def describe(self) -> str:
+        """One line, in the words of ``vt local fault add``."""
+        given = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
+        return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
+
+    def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
+        """Does it apply to this call? ``subjects`` are the texts ``match`` is looked for in."""
+        return (
+            self.service is service
+            and (self.kind not in LISTS or method in _LIST_METHODS)
+            and fnmatchcase(method, self.method)
+            and (not self.match or any(self.match in subject for subject in subjects))
+        )
+
+    def happens(self, seen: int, fired: int) -> bool:
+        """Does it happen to the ``seen``-th call that fits, having happened ``fired`` times?"""
+        if seen < self.nth or (self.limit and fired >= self.limit):
+            return False
+        return self.probability >= 1 or random.Random(f"{self.seed}:{seen}").random() < (
+            self.probability
+        )
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        problems = [*_place_problems(self), *_value_problems(self)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+_HINT: Final = "`vt local fault add --help` lists kinds and options; docs/faults.md has examples."
+
+
+def _place_problems(fault: Fault) -> Iterable[str]:
+    kind, service = fault.kind, fault.service
+    if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
+        yield f"{kind} is a fault of jobs; Cloud Storage lists and reads are strongly consistent"
+    known = METHODS[service]
+    if not any(fnmatchcase(name, fault.method) for name in known):
+        yield f"{service} has no method '{fault.method}' (there are: {', '.join(sorted(known))})"
+    if kind in LISTS and not any(fnmatchcase(name, fault.method) for name in _LIST_METHODS):
+        yield f"{kind} applies to {' and '.join(_LIST_METHODS)}, not to {fault.method}"
+    if kind in OF_JOBS and fault.method != "*":
+        yield f"{kind} happens to jobs that run, not to calls: leave the method out"
+
+
+def _value_problems(fault: Fault) -> Iterable[str]:
+    kind = fault.kind
+    if kind is Kind.ERROR:
+        yield from _code_problems(fault)
+    if kind is not Kind.ERROR and fault.code:
+        yield f"{kind} takes no code"
+    if kind not in _HAS_WHEN and fault.when != "before":
+        yield f"{kind} is neither before nor after"
+    if kind in _NEEDS_SECONDS and fault.seconds is None:
+        yield f"{kind} needs seconds"
+    if kind not in _TAKES_SECONDS and fault.seconds is not None:
+        yield f"{kind} takes no seconds"
+    if kind in _OF_REPLICAS and (fault.nth, fault.probability) != (1, 1.0):
+        yield f"{kind} takes neither nth nor probability: it happens to the jobs it fits"
+    if kind not in _OF_REPLICAS and fault.replica:
+        yield f"{kind} takes no replica"
+
+
+def _code_problems(fault: Fault) -> Iterable[str]:
+    if not fault.code:
+        example = "UNAVAILABLE" if fault.service is Service.JOBS else "503"
+        yield f"an error needs a code, like {example}"
+    elif fault.service is Service.JOBS and fault.code not in GRPC_CODES:
+        near = nearest(fault.code, GRPC_CODES) or "UNAVAILABLE, …"
+        yield f"'{fault.code}' is no gRPC code ({near})"
+    elif fault.service is Service.STORAGE and not _is_http_error(fault.code):
+        yield f"'{fault.code}' is no HTTP status from 400 to 599"
+
+
+def _is_http_error(code: str) -> bool:
+    return code.isdecimal() and 400 <= int(code) <= 599
+
+
+def _words(error: object) -> str:
+    assert isinstance(error, dict)
+    place = ".".join(map(str, error["loc"]))
+    text = str(error["msg"]).removeprefix("Value error, ")
+    return f"{place}: {text} (got {error['input']!r})" if place else text

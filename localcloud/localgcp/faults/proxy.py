@@ -1,0 +1,333 @@
+"""Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
+
+It refuses other users and web pages (``localgcp.access``) and names that would
+leave the emulator's folder (``localgcp.storage_requests``), keeps the sessions of
+resumable uploads (``localgcp.storage_uploads``), and applies the faults that were
+added.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import re
+import select
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import ThreadingHTTPServer
+from typing import IO, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from localgcp.access.callers import RefusalLog
+from localgcp.access.web import LocalHandler, check_page
+from localgcp.clients import storage_answers
+from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.faults.connection import reset_connection
+from localgcp.faults.model import Fault, Kind, Service
+from localgcp.faults.table import Entry, FaultTable
+from localgcp.storage import StorageEmulator
+from localgcp.storage_requests import (
+    HEALTHCHECK,
+    StorageRequest,
+    accepted,
+    is_content,
+)
+from localgcp.storage_uploads import Insertion, UploadSessions
+
+_TIMEOUT_SECONDS: Final = 300.0
+_BLOCK: Final = 1 << 16
+_POLL_SECONDS: Final = 0.1
+#: Bytes of a body that are kept in memory; more of it lies in a file without a name.
+_SPOOLED: Final = 8 << 20
+#: Of one connection only (RFC 9110, 7.6.1), or written anew.
+_NOT_FORWARDED: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "host"}
+)
+#: Of web pages and of proxies: the emulator would believe the latter.
+_NEVER: Final = ("access-control-", "x-forwarded-")
+#: Metadata of objects at most, for a body that names some.
+_MAX_NAMING: Final = 64 << 20
+#: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
+_PATH: Final = re.compile(
+    r"/(?:(?P<upload>upload|resumable/upload)/)?(?P<download>download/)?storage/v1"
+    r"(?:/b(?:/(?P<bucket>[^/]+)(?:/o(?:/(?P<object>.+))?(?P<list>/?))?)?)?$"
+)
+
+
+class StorageProxy(ThreadingHTTPServer):
+    """Listens on 127.0.0.1:``port`` and forwards to the emulator."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, emulator: StorageEmulator, table: FaultTable) -> None:
+        self.emulator, self.table, self.stopping = emulator, table, threading.Event()
+        self.uploads = UploadSessions(emulator.root.with_name("uploads"))
+        self.uploads.remove_expired()
+        super().__init__(("127.0.0.1", port), _Exchange)
+        threading.Thread(target=self.serve_forever, name="storage-proxy", daemon=True).start()
+
+    def stop(self) -> None:
+        """Listen no more, and let go of calls that are held."""
+        self.stopping.set()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no news; a mistake of ours goes to server.log."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
+
+
+class _Exchange(LocalHandler):
+    """One request and its answer."""
+
+    protocol_version = "HTTP/1.1"
+    # An answer in two small packets waits 40 ms for the acknowledgement of the first.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+    refusals = RefusalLog("storage")
+    server: StorageProxy  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: the emulator has a log."""
+
+    def _exchange(self) -> None:
+        try:
+            with (
+                tempfile.SpooledTemporaryFile(_SPOOLED) as content,
+                tempfile.SpooledTemporaryFile(_SPOOLED) as answer,
+            ):
+                try:
+                    request = self._accepted(content)
+                    self._forward_with_faults(request, content, answer)
+                except RefusedRequestError as error:
+                    self._refuse(error)
+        except ExchangeEndedError:
+            self.close_connection = True
+
+    def _accepted(self, content: IO[bytes]) -> StorageRequest:
+        """The request as it goes on, with its body read. Raises RefusedRequestError."""
+        sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
+        headers = {name: ", ".join(values) for name, values in sent.items()}
+        request = StorageRequest(self.command, self.path, headers)
+        try:
+            check_page(sent, self.server.server_port)
+            named = not is_content(request)
+        except RefusedRequestError:
+            for _ in self.body_blocks():
+                pass  # a client that still sends would not read the answer
+            raise
+        for block in self.body_blocks():
+            content.write(block)
+        size = content.tell()
+        content.seek(0)
+        if not named:
+            return accepted(request)
+        if size > _MAX_NAMING:
+            raise RefusedRequestError(413, "the request is larger than 64 MiB.")
+        return accepted(replace(request, body=content.read()))
+
+    def _refuse(self, error: RefusedRequestError) -> None:
+        body = json.dumps({"error": {"code": error.status, "message": f"local cloud: {error}"}})
+        self.close_connection = True
+        self._answer(error.status, [("Content-Type", "application/json")], body.encode())
+
+    def _forward_with_faults(
+        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
+    ) -> None:
+        method, place = describe(request.verb, request.target, request.body or b"")
+        table = self.server.table
+        taken: list[Entry] = []
+        if request.target != HEALTHCHECK:
+            taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
+        for entry in taken:
+            if entry.fault.when == "before":
+                self._apply_fault(entry, f"{method} {place}")
+        status, headers = self._forward_upload(request, content, answer)
+        for entry in reversed(taken):
+            if entry.fault.when == "after":
+                self._apply_fault(entry, f"{method} {place}")
+        cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
+        self._answer(status, headers, answer, cut=cut)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
+
+    def _apply_fault(self, entry: Entry, call: str) -> None:
+        """Apply the fault to the exchange; return if the exchange goes on.
+
+        Raises ExchangeEndedError, after the answer if there is one.
+        """
+        fault = entry.fault
+        match fault.kind:
+            case Kind.ERROR:
+                self._answer(int(fault.code), *_error(fault, entry.id))
+                raise ExchangeEndedError
+            case Kind.DELAY:
+                self.server.stopping.wait(fault.seconds)
+            case Kind.DROP:
+                self._wait_until_caller_gives_up()
+                raise ExchangeEndedError
+            case Kind.RESET:
+                reset_connection(self.connection)
+                raise ExchangeEndedError
+            case Kind.HOLD:
+                if not self.server.table.hold(entry.id, call, self.server.stopping):
+                    raise ExchangeEndedError
+            case _:
+                return  # of the answer: see there
+
+    def _wait_until_caller_gives_up(self) -> None:
+        while not self.server.stopping.is_set():
+            readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return
+
+    def _forward_upload(
+        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Answer a request of a resumable upload; forward every other one."""
+        uploads = self.server.uploads
+        if bucket := uploads.begins(request):
+            look = StorageRequest("GET", f"/storage/v1/b/{bucket}", {})
+            status, headers = self._forward(look, None, answer)
+            if status != 200:
+                return status, headers
+            _rewrite(answer, b"")
+            begun = uploads.begin(request, f"http://127.0.0.1:{self.server.server_port}")
+            return begun.status, begun.headers
+        with uploads.lock(request):
+            reply = uploads.answer(request, content)
+            if isinstance(reply, Insertion):
+                return self._insert(reply, answer)
+        if reply is None:
+            return self._forward(request, content, answer)
+        answer.write(reply.body)
+        return reply.status, reply.headers
+
+    def _insert(self, insertion: Insertion, answer: IO[bytes]) -> tuple[int, list[tuple[str, str]]]:
+        request = StorageRequest("POST", insertion.target, insertion.headers)
+        result = self._exchange_with_emulator(request, insertion.body(), insertion.size, answer)
+        answer.seek(0)
+        self.server.uploads.finish(insertion, result[0], answer.read())
+        return result
+
+    def _forward(
+        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        if content is None or request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            return self._exchange_with_emulator(request, None, None, answer)
+        if request.body is not None:
+            return self._exchange_with_emulator(request, request.body, None, answer)
+        size = content.seek(0, 2)
+        content.seek(0)
+        return self._exchange_with_emulator(request, content, size, answer)
+
+    def _exchange_with_emulator(
+        self,
+        request: StorageRequest,
+        body: bytes | IO[bytes] | Iterator[bytes] | None,
+        size: int | None,
+        answer: IO[bytes],
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Send a request and write its answer's body to ``answer``; status and headers."""
+        headers = {name: text for name, text in request.headers.items() if _is_forwarded(name)}
+        headers["Host"] = f"127.0.0.1:{self.server.server_port}"
+        if size is not None:
+            headers["Content-Length"] = str(size)
+        connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
+        target = storage_answers.layout_source(request.verb, request.target) or request.target
+        try:
+            connection.request(request.verb, target, body, headers)
+            found = connection.getresponse()
+            shutil.copyfileobj(found, answer, _BLOCK)
+            if request.verb != "DELETE" and target == request.target:
+                return found.status, found.getheaders()
+            answer.seek(0)
+            got = found.status, found.getheaders(), answer.read()
+            status, given, text = storage_answers.completed(request.verb, request.target, got)
+            _rewrite(answer, text)
+            return status, given
+        except (OSError, http.client.HTTPException) as error:
+            text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
+            _rewrite(answer, text.encode())
+            return 502, [("Content-Type", "text/plain")]
+        finally:
+            connection.close()
+
+    def _answer(
+        self,
+        status: int,
+        headers: list[tuple[str, str]],
+        body: bytes | IO[bytes],
+        *,
+        cut: bool = False,
+    ) -> None:
+        self.send_response_only(status)
+        for name, value in headers:
+            if _is_forwarded(name):
+                self.send_header(name, value)
+        file = io.BytesIO(body) if isinstance(body, bytes) else body
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        if self.command == "HEAD":
+            self.send_header("Content-Length", dict(headers).get("Content-Length", "0"))
+        elif status >= 200 and status not in (204, 304):
+            self.send_header("Content-Length", str(size))
+        self.end_headers()
+        if self.command != "HEAD" and cut:
+            self.wfile.write(file.read(size // 2))
+        elif self.command != "HEAD":
+            shutil.copyfileobj(file, self.wfile, _BLOCK)
+        if cut:
+            raise ExchangeEndedError
+
+
+def _rewrite(file: IO[bytes], body: bytes) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(body)
+
+
+def _is_forwarded(name: str) -> bool:
+    return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
+
+
+def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
+    """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
+    parts = urlsplit(path)
+    query = parse_qs(parts.query)
+    found = _PATH.match(parts.path)
+    if found is None:  # XML API and signed URLs: /BUCKET/OBJECT
+        return ("objects.download" if verb == "GET" else "objects.other"), unquote(parts.path[1:])
+    bucket = unquote(found["bucket"] or "")
+    name = unquote(found["object"] or "")
+    if found["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
+        return "objects.insert", f"{bucket}/{(query.get('name') or [_name_in(body)])[0]}"
+    if name:
+        media = query.get("alt") == ["media"] or found["download"]
+        reads = "objects.download" if media else "objects.get"
+        method = {"GET": reads, "HEAD": reads, "DELETE": "objects.delete"}.get(verb)
+        return method or "objects.other", f"{bucket}/{name}"
+    return ("objects.list" if parts.path.rstrip("/").endswith("/o") else "buckets"), bucket
+
+
+def _name_in(body: bytes) -> str:
+    """Name of an object from the metadata at the start of a multipart or resumable upload."""
+    named = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
+    return json.loads(named[1]) if named else ""
+
+
+def _error(fault: Fault, fault_id: int) -> tuple[list[tuple[str, str]], bytes]:
+    """An error as the JSON API words it."""
+    message = f"fault {fault_id} of the local cloud"
+    error = {"code": int(fault.code), "message": message, "errors": [{"message": message}]}
+    return [("Content-Type", "application/json")], json.dumps({"error": error}).encode()

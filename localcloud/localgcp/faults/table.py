@@ -1,0 +1,217 @@
+"""The faults that were asked for, and the calls they hold: one SQLite file in the home.
+
+Commands write it, the server reads it at every call. Until the first fault is added there is
+no file, and a call costs one look for it. Faults outlive the server: a restart is one of the things
+worth rehearsing with them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from localgcp.faults.model import Fault, Kind, Service
+from localgcp.home import touch_private
+from localgcp.inventory.store import BUSY_SECONDS
+from vertex_training.errors import LocalCloudError
+
+_POLL_SECONDS: Final = 0.02
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS faults (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
+    fired INTEGER NOT NULL DEFAULT 0, released INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS held (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, fault INTEGER NOT NULL, call TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A fault in the table, how many calls fitted, how often it happened, what it holds now."""
+
+    id: int
+    fault: Fault
+    seen: int
+    fired: int
+    held: tuple[str, ...] = ()
+
+    @property
+    def spent(self) -> bool:
+        """It will not happen again."""
+        return bool(self.fault.limit) and self.fired >= self.fault.limit
+
+    @property
+    def uses(self) -> str:
+        """``1 of 3``, or ``5`` for one without a limit."""
+        return f"{self.fired} of {self.fault.limit}" if self.fault.limit else str(self.fired)
+
+    def as_json(self) -> dict[str, object]:
+        """For programs: what was asked for, and what became of it."""
+        counts = {"seen": self.seen, "fired": self.fired, "spent": self.spent}
+        return {"id": self.id, **self.fault.model_dump(mode="json"), **counts, "held": self.held}
+
+
+class FaultTable:
+    """The file; safe across threads and processes (a connection for each call)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def any(self) -> bool:
+        """May there be a fault? A look at the file system, for the way of every call."""
+        return self.path.exists()
+
+    def add(self, fault: Fault) -> int:
+        """Add a fault; returns its id."""
+        with self._connect() as db:
+            row = db.execute("INSERT INTO faults (body) VALUES (?)", (fault.model_dump_json(),))
+            assert row.lastrowid is not None
+            return row.lastrowid
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All faults, oldest first."""
+        if not self.any():
+            return ()
+        with self._connect() as db:
+            held: dict[int, tuple[str, ...]] = {}
+            for fault, call in db.execute("SELECT fault, call FROM held ORDER BY id"):
+                held[fault] = (*held.get(fault, ()), call)
+            rows = db.execute("SELECT id, body, seen, fired FROM faults ORDER BY id").fetchall()
+        return tuple(
+            Entry(id_, Fault.model_validate_json(body), seen, fired, held.get(id_, ()))
+            for id_, body, seen, fired in rows
+        )
+
+    def get(self, fault_id: int) -> Entry:
+        """One fault. Raises LocalCloudError if there is none of this id."""
+        for entry in self.entries():
+            if entry.id == fault_id:
+                return entry
+        raise LocalCloudError(f"there is no fault {fault_id}.", "`vt local fault list` shows them.")
+
+    def clear(self, fault_id: int | None = None) -> int:
+        """Remove one fault, or all; returns how many. A call held by one never goes on.
+
+        Raises LocalCloudError if there is none of this id.
+        """
+        if fault_id is not None:
+            self.get(fault_id)
+        if not self.any():
+            return 0
+        with self._connect() as db:
+            return db.execute(
+                "DELETE FROM faults WHERE ?1 IS NULL OR id = ?1", (fault_id,)
+            ).rowcount
+
+    def count_call(
+        self,
+        service: Service,
+        method: str,
+        subjects: Callable[[Fault], list[str]],
+        accept: Callable[[Fault], bool],
+    ) -> list[Entry]:
+        """Count a call against the faults that fit it and are accepted; those that happen."""
+        if not self.any():
+            return []
+        fitting = [
+            entry.id
+            for entry in self.entries()
+            if not entry.spent
+            and accept(entry.fault)
+            and entry.fault.fits(
+                service, method, subjects(entry.fault) if entry.fault.match else ()
+            )
+        ]
+        if not fitting:
+            return []
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # two calls at once are counted one after the other
+            taken = [entry for fault_id in fitting if (entry := _count(db, fault_id))]
+            db.execute("COMMIT")
+        return taken
+
+    def hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
+        """Wait here until the fault is released. False if it was cleared, or the server stops."""
+        with self._connect() as db:
+            held = db.execute(
+                "INSERT INTO held (fault, call) VALUES (?, ?)", (fault_id, call)
+            ).lastrowid
+        try:
+            while (released := self._released(fault_id)) is False:
+                if stopping.wait(_POLL_SECONDS):
+                    return False
+            return bool(released)
+        finally:
+            with self._connect() as db:
+                db.execute("DELETE FROM held WHERE id = ?", (held,))
+
+    def release(self, fault_id: int) -> tuple[str, ...]:
+        """Let the calls a fault holds go on, and hold no further ones; returns those calls.
+
+        Raises LocalCloudError if there is no such fault, or it is none that holds.
+        """
+        entry = self.get(fault_id)
+        if entry.fault.kind is not Kind.HOLD:
+            raise LocalCloudError(
+                f"fault {fault_id} is of kind {entry.fault.kind}; only hold holds."
+            )
+        with self._connect() as db:
+            db.execute("UPDATE faults SET released = 1 WHERE id = ?", (fault_id,))
+        return entry.held
+
+    def wait_held(self, fault_id: int, seconds: float) -> str:
+        """The call a fault holds, as soon as there is one.
+
+        Raises LocalCloudError after ``seconds``.
+        """
+        deadline = time.monotonic() + seconds
+        while not (held := self.get(fault_id).held):
+            if time.monotonic() > deadline:
+                raise LocalCloudError(f"fault {fault_id} held no call within {seconds:g} s.")
+            time.sleep(_POLL_SECONDS)
+        return held[0]
+
+    def forget_held(self) -> None:
+        """A new server: what an earlier one held has ended with it."""
+        if self.any():
+            with self._connect() as db:
+                db.execute("DELETE FROM held")
+
+    def _released(self, fault_id: int) -> bool | None:
+        with self._connect() as db:
+            row = db.execute("SELECT released FROM faults WHERE id = ?", (fault_id,)).fetchone()
+        return None if row is None else bool(row[0])
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        touch_private(self.path)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.executescript(_SCHEMA)
+            yield db
+        finally:
+            db.close()
+
+
+def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:
+    """Count a fitting call; the fault if it happens to it."""
+    row = db.execute(
+        "UPDATE faults SET seen = seen + 1 WHERE id = ? AND released = 0"
+        " RETURNING body, seen, fired",
+        (fault_id,),
+    ).fetchone()
+    if row is None:
+        return None  # cleared or released meanwhile
+    fault = Fault.model_validate_json(row[0])
+    if not fault.happens(row[1], row[2]):
+        return None
+    db.execute("UPDATE faults SET fired = fired + 1 WHERE id = ?", (fault_id,))
+    return Entry(fault_id, fault, row[1], row[2] + 1)

@@ -1,0 +1,41 @@
+"""``python -m localgcp.gcp [ENGINE_ADDRESS]``: as the engine starts the plugin.
+
+Prints the port on stdout, as the engine expects, and serves until the engine ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Final
+
+_WATCH_SECONDS: Final = 1.0
+
+
+def main() -> None:
+    """Serve until SIGINT, SIGTERM, or the end of the engine; what runs then is finished."""
+    # A killed engine does not end its plugins: init or another reaper becomes their parent.
+    # Read before the port is printed: after that, the engine may be gone at any time.
+    engine = os.getppid()
+    from localgcp.gcp.server import serve
+
+    ended = threading.Event()
+
+    def end(_signal: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    signal.signal(signal.SIGTERM, end)
+    # Ctrl-C reaches every process of the terminal, and the engine ends plugins with SIGINT too:
+    # either way, finish what runs and leave without a traceback.
+    signal.signal(signal.SIGINT, end)
+    server, port = serve(os.environ)
+    print(port, flush=True)
+    while not ended.wait(_WATCH_SECONDS) and os.getppid() == engine:
+        pass
+    server.stop(grace=5).wait()
+
+
+if __name__ == "__main__":
+    main()

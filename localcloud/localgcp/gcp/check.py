@@ -1,0 +1,190 @@
+"""Inputs of a resource: names and defaults filled in, mistakes found, in the plugin's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from localgcp.gcp.codec import Secret, Unknown, has_unknown, plain
+from localgcp.gcp.names import Naming, auto_name, kept_name
+from localgcp.gcp.rules import rule_for
+from localgcp.gcp.schema import Property, ResourceType
+
+DEFAULTS: Final = "__defaults"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a property stands: for the user (Pulumi), for messages (Terraform), for rules."""
+
+    pulumi: str = ""
+    tf: str = ""
+    rule: str = ""
+    # A set's elements have no stable place: messages stop at the set.
+    inside_set: bool = False
+
+    def child(self, prop: Property) -> Place:
+        def join(left: str, right: str) -> str:
+            return f"{left}.{right}" if left else right
+
+        pulumi = self.pulumi if self.inside_set else join(self.pulumi, prop.name)
+        return Place(pulumi, join(self.tf, prop.tf), join(self.rule, prop.name), self.inside_set)
+
+    def element(self, prop: Property, index: int) -> Place:
+        """Element of the list or set that stands here."""
+        frozen = self.inside_set or prop.is_set
+        pulumi = self.pulumi if frozen else f"{self.pulumi}[{index}]"
+        return Place(pulumi, f"{self.tf}.{index}", self.rule, frozen)
+
+    def inner(self) -> Place:
+        """The one object that stands here: Terraform counts it as element 0."""
+        return Place(self.pulumi, f"{self.tf}.0", self.rule, self.inside_set)
+
+
+@dataclass(frozen=True)
+class CheckedInputs:
+    """Inputs to keep, and messages for the user (none: the inputs are good)."""
+
+    inputs: dict[str, Any]
+    failures: list[str] = field(default_factory=list)
+
+
+def check(
+    type_: ResourceType, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
+) -> CheckedInputs:
+    """Fill in and validate the inputs ``news`` of the resource called ``name``.
+
+    Raises NameTooLongError if no name can be made.
+    """
+    inputs = {key: value for key, value in news.items() if key != DEFAULTS}
+    defaulted: list[str] = []
+    for prop in type_.properties.values():
+        if prop.auto_name and inputs.get(prop.name) is None:
+            made = kept_name(dict(olds), prop.name) or auto_name(type_.token, name, naming)
+            if made is not None:
+                inputs[prop.name] = made
+                defaulted.append(prop.name)
+    inputs = _with_defaults(type_.properties, inputs, defaulted)
+    problems = _problems(type_.token, type_.properties, plain(inputs), Place())
+    failures = [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
+    return CheckedInputs(inputs, failures)
+
+
+def _with_defaults(
+    props: Mapping[str, Property], value: Mapping[str, Any], made: list[str]
+) -> dict[str, Any]:
+    result = {
+        key: _nested_defaults(props[key], item) if key in props else item
+        for key, item in value.items()
+        if key != DEFAULTS
+    }
+    for prop in props.values():
+        # The plugin fills in defaults that differ from the type's zero value.
+        if prop.input and prop.default and result.get(prop.name) is None:
+            result[prop.name] = prop.default
+            made.append(prop.name)
+    result[DEFAULTS] = sorted(made)
+    return result
+
+
+def _nested_defaults(prop: Property, value: Any) -> Any:
+    match value:
+        case Secret():
+            return Secret(_nested_defaults(prop, value.value))
+        case dict() if prop.is_object:
+            return _with_defaults(prop.children, value, [])
+        case list() if prop.type.endswith("<object>"):
+            return [
+                _with_defaults(prop.children, item, []) if isinstance(item, dict) else item
+                for item in value
+            ]
+    return value
+
+
+def _problems(
+    token: str, props: Mapping[str, Property], value: Mapping[str, Any], place: Place
+) -> Iterator[tuple[str, str]]:
+    """Pairs of place and message, for one object and everything inside it."""
+    for key in value:
+        if key not in props and key != DEFAULTS:
+            yield f"{place.pulumi}.{key}".lstrip("."), "Invalid or unknown key"
+    for prop in props.values():
+        item = value.get(prop.name)
+        here = place.child(prop)
+        if item is None:
+            if prop.required:
+                yield here.pulumi, _missing(here.tf)
+        elif not prop.input:
+            yield here.pulumi, _computed(prop)
+        else:
+            yield from _value_problems(token, prop, item, here)
+        yield from _combination_problems(prop, props, value, here)
+
+
+def _value_problems(
+    token: str, prop: Property, item: Any, here: Place
+) -> Iterator[tuple[str, str]]:
+    if isinstance(item, Unknown):
+        return
+    if prop.values and item != "" and item not in prop.values:
+        # The plugin lists "" for an optional property: it means "not given".
+        allowed = [*prop.values, *([] if prop.required else [""])]
+        listed = " ".join(f'"{each}"' for each in allowed)
+        yield here.pulumi, f"expected {here.tf} to be one of [{listed}], got {item}"
+    rule = rule_for(token, here.rule)
+    if rule and _checkable(prop, item) and (message := rule(item)):
+        yield here.pulumi, message
+    if prop.open or not prop.children:
+        return
+    if prop.is_object and isinstance(item, dict):
+        yield from _problems(token, prop.children, item, here.inner())
+    elif prop.is_collection and isinstance(item, list):
+        for index, element in enumerate(item):
+            if isinstance(element, dict):
+                inside = here.element(prop, index)
+                yield from _problems(token, prop.children, element, inside)
+
+
+def _combination_problems(
+    prop: Property, props: Mapping[str, Property], value: Mapping[str, Any], here: Place
+) -> Iterator[tuple[str, str]]:
+    given = {p.tf for p in props.values() if value.get(p.name) is not None}
+    if prop.exactly_one_of:
+        group = sorted({*prop.exactly_one_of, here.tf})
+        chosen = [path for path in group if path.rpartition(".")[2] in given]
+        listed, rule = ",".join(group), f'Invalid combination of arguments. "{here.tf}": '
+        if not chosen:
+            yield here.pulumi, f"{rule}one of `{listed}` must be specified"
+        elif len(chosen) > 1:
+            both = ",".join(chosen)
+            text = f"only one of `{listed}` can be specified, but `{both}` were specified."
+            yield here.pulumi, rule + text
+    parent = here.tf.rpartition(".")[0]
+    siblings = [o for o in prop.conflicts_with if o.rpartition(".")[0] == parent]
+    for other in siblings if prop.tf in given else ():
+        if other.rpartition(".")[2] in given:
+            rule = f'Conflicting configuration arguments. "{here.tf}": '
+            yield here.pulumi, f"{rule}conflicts with {other}"
+
+
+def _checkable(prop: Property, item: Any) -> bool:
+    """Is the item what a rule for this property expects, and known?"""
+    if prop.type.startswith("map<"):
+        return isinstance(item, dict) and not has_unknown(item)
+    if prop.type == "int":
+        return isinstance(item, int | float)
+    return isinstance(item, str)
+
+
+def _missing(tf: str) -> str:
+    return (
+        f'Missing required argument. The argument "{tf}" is required, but no definition was found.'
+    )
+
+
+def _computed(prop: Property) -> str:
+    return (
+        f'Value for unconfigurable attribute. Can\'t configure a value for "{prop.tf}": its value '
+        "will be decided automatically based on the result of applying this configuration"
+    )

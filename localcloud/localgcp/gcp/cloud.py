@@ -1,0 +1,100 @@
+"""What every read and write of the local cloud goes through: guard, project, API, errors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.errors import CloudError, RefusedError
+from localgcp.gcp.plan import Settings
+from localgcp.gcp.schema import ResourceType
+from localgcp.inventory.store import Store, project_number
+from vertex_training.naming import LOCAL_PREFIX, is_local
+
+HOME_VARIABLE: Final = "VT_LOCAL_HOME"
+
+# Names of the services in the cloud's own message.
+_TITLES: Final = {
+    "aiplatform.googleapis.com": "Vertex AI API",
+    "artifactregistry.googleapis.com": "Artifact Registry API",
+    "billingbudgets.googleapis.com": "Cloud Billing Budget API",
+    "cloudkms.googleapis.com": "Cloud Key Management Service (KMS) API",
+    "cloudresourcemanager.googleapis.com": "Cloud Resource Manager API",
+    "compute.googleapis.com": "Compute Engine API",
+    "dns.googleapis.com": "Cloud DNS API",
+    "iam.googleapis.com": "Identity and Access Management (IAM) API",
+    "logging.googleapis.com": "Cloud Logging API",
+    "monitoring.googleapis.com": "Cloud Monitoring API",
+    "secretmanager.googleapis.com": "Secret Manager API",
+    "servicenetworking.googleapis.com": "Service Networking API",
+    "storage.googleapis.com": "Cloud Storage API",
+}
+
+
+@dataclass
+class Cloud:
+    """The local cloud as one resource type sees it under one provider configuration."""
+
+    type: ResourceType
+    settings: Settings
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @cached_property
+    def store(self) -> Store:
+        """The state of the local cloud. Raises RefusedError outside the local shell."""
+        home = self.environment.get(HOME_VARIABLE)
+        if not home:
+            raise RefusedError(
+                f"{HOME_VARIABLE} is not set, so there is no local cloud to work on. "
+                "Hint: run pulumi through `vt local up` or inside `vt local shell`"
+            )
+        return Store(Path(home) / "cloud.sqlite")
+
+    def guard(self, project: str) -> None:
+        """Refuse to touch a project that is not local. Raises RefusedError."""
+        if not project:
+            raise RefusedError(
+                f"{self.type.token}: project: required field is not set. "
+                "Hint: pulumi config set gcp:project"
+            )
+        if not is_local(project):
+            raise RefusedError(
+                f"project '{project}' is not a local project (its id does not begin with "
+                f"'{LOCAL_PREFIX}'); the stand-in for the gcp plugin previews it but refuses to "
+                "read or write it. Hint: run pulumi outside `vt local shell` to reach Google Cloud"
+            )
+
+    def need_api(self, project: str, service: str | None, doing: str) -> None:
+        """Fail as the cloud does while an API is off. Raises CloudError 403."""
+        if service is None or self.store.service_enabled(project, service):
+            return
+        title = _TITLES.get(service, service)
+        raise CloudError(
+            doing,
+            403,
+            f"{title} has not been used in project {project} before or it is disabled. Enable it "
+            f"by adding {service} to the stack's gcp.projects.Service resources, and make this "
+            "resource depend on it",
+            "SERVICE_DISABLED",
+        )
+
+
+def normal_project(path: str, project: str) -> str:
+    """A resource path with the project's id where it had its number."""
+    number = project_number(project) if project else ""
+    return path.replace(f"projects/{number}/", f"projects/{project}/", 1) if number else path
+
+
+def now() -> str:
+    """The time as Google's APIs write it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def text(inputs: dict[str, Any], key: str) -> str:
+    """A string input; "" if it was not given."""
+    value = inputs.get(key)
+    return "" if value is None else str(value)

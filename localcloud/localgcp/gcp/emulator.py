@@ -1,0 +1,125 @@
+"""The object storage emulator, through the JSON API of Cloud Storage.
+
+The official client library would do, but takes a second to import, at every start of the plugin.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode
+from urllib.request import ProxyHandler, Request, build_opener
+from uuid import uuid4
+
+from localgcp.errors import RefusedError, UnlistableBucketError
+from localgcp.gcp.cloud import Cloud
+
+VARIABLE: Final = "STORAGE_EMULATOR_HOST"
+TIMEOUT_SECONDS: Final = 60.0
+# No proxy: the emulator listens on this machine, whatever the environment says.
+_OPENER: Final = build_opener(ProxyHandler({}))
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """Buckets and objects; ``None`` and ``False`` mean: not there."""
+
+    base: str
+
+    @staticmethod
+    def of(cloud: Cloud) -> Emulator:
+        """The emulator the environment names. Raises RefusedError."""
+        host = cloud.environment.get(VARIABLE, "").rstrip("/")
+        if not host:
+            raise RefusedError(
+                f"{VARIABLE} is not set, so there is no local object storage. "
+                "Hint: run pulumi through `vt local up` or inside `vt local shell`"
+            )
+        return Emulator(host if "://" in host else f"http://{host}")
+
+    def create_bucket(self, project: str, name: str, location: str) -> None:
+        """Make a bucket; one that is there already stays as it is."""
+        body = {"name": name, "location": location}
+        url = f"/storage/v1/b?{urlencode({'project': project})}"
+        self._call("POST", url, json.dumps(body).encode(), absent=409)
+
+    def has_bucket(self, name: str) -> bool:
+        """Is there such a bucket?"""
+        return self._call("GET", f"/storage/v1/b/{quote(name, safe='')}") is not None
+
+    def delete_bucket(self, name: str) -> None:
+        """Remove an empty bucket, if it is there."""
+        self._call("DELETE", f"/storage/v1/b/{quote(name, safe='')}")
+
+    def objects(self, bucket: str) -> Iterator[str]:
+        """Names of the objects in a bucket. Raises UnlistableBucketError."""
+        token = ""
+        while True:
+            query = urlencode({"maxResults": 1000, **({"pageToken": token} if token else {})})
+            page = self._call("GET", f"/storage/v1/b/{quote(bucket, safe='')}/o?{query}")
+            if page is None:
+                if self.has_bucket(bucket):
+                    raise UnlistableBucketError(bucket)
+                return
+            yield from (item["name"] for item in page.get("items", ()))
+            token = page.get("nextPageToken", "")
+            if not token:
+                return
+
+    def upload(
+        self, bucket: str, metadata: dict[str, Any], content: bytes
+    ) -> dict[str, Any] | None:
+        """Write an object; the API's record of it, or None if there is no such bucket."""
+        boundary = uuid4().hex
+        head = (
+            f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n"
+            f"{json.dumps(metadata)}\r\n--{boundary}\r\n"
+            f"Content-Type: {metadata['contentType']}\r\n\r\n"
+        )
+        body = head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
+        url = f"/upload/storage/v1/b/{quote(bucket, safe='')}/o?uploadType=multipart"
+        return self._call("POST", url, body, f"multipart/related; boundary={boundary}")
+
+    def object(self, bucket: str, name: str) -> dict[str, Any] | None:
+        """The API's record of an object."""
+        return self._call("GET", _object_url(bucket, name))
+
+    def delete_object(self, bucket: str, name: str) -> None:
+        """Remove an object, if it is there."""
+        self._call("DELETE", _object_url(bucket, name))
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        *,
+        absent: int = 404,
+    ) -> dict[str, Any] | None:
+        """The decoded answer; None for the status ``absent``. Raises RefusedError."""
+        request = Request(self.base + path, body, {"Content-Type": content_type}, method=method)
+        try:
+            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:
+                answer = response.read()
+        except HTTPError as error:
+            if error.code == absent:
+                return None
+            raise RefusedError(
+                f"the local object storage refused {method} {path}: HTTP {error.code} "
+                f"{' '.join(error.read().decode(errors='replace').split())[:300]}"
+            ) from error
+        except (URLError, OSError) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            raise RefusedError(
+                f"the local object storage at {self.base} does not answer ({reason}). "
+                "Hint: `vt local up` starts it"
+            ) from error
+        return json.loads(answer) if answer.strip() else {}
+
+
+def _object_url(bucket: str, name: str) -> str:
+    return f"/storage/v1/b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"

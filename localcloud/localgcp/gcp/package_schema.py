@@ -1,0 +1,74 @@
+"""The schema of the package ``gcp``, as far as this stand-in knows it.
+
+Programs in Python and TypeScript have the official SDK. The host of YAML programs has no SDK: it
+asks the plugin for the properties of each resource type
+(https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from localgcp.gcp.schema import Property, find, tokens
+
+_SCALARS = {"string": "string", "bool": "boolean", "int": "integer", "number": "number"}
+
+
+def package_schema(version: str) -> dict[str, Any]:
+    """All resource types, with the types of their nested properties, as JSON values."""
+    types: dict[str, Any] = {}
+    resources: dict[str, Any] = {}
+    for token in tokens():
+        found = find(token)
+        assert found is not None  # it is one of the tokens
+        inputs = {name: each for name, each in found.properties.items() if each.input}
+        resources[token] = {
+            "inputProperties": _properties(token, inputs, types),
+            # Pulumi names what has no name; the official schema does not require it either.
+            "requiredInputs": sorted(
+                name for name, each in inputs.items() if each.required and not each.auto_name
+            ),
+            "properties": _properties(token, found.properties, types),
+            "required": sorted(name for name, each in found.properties.items() if each.required),
+        }
+    return {
+        "name": "gcp",
+        "version": version,
+        "config": {"variables": {each: {"type": "string"} for each in ("project", "region")}},
+        "types": types,
+        "resources": resources,
+    }
+
+
+def _properties(
+    token: str, properties: Mapping[str, Property], types: dict[str, Any]
+) -> dict[str, Any]:
+    return {name: _type_of(token, each, types) for name, each in properties.items()}
+
+
+def _type_of(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any]:
+    """The type of one property; nested objects become entries of ``types``."""
+    outer, _, inner = found.type.removesuffix(">").partition("<")
+    if outer == "map":
+        return {"type": "object", "additionalProperties": {"type": _SCALARS[inner]}}
+    if outer == "asset":
+        return {"$ref": "pulumi.json#/Asset"}
+    one = inner or outer
+    item = _object(token, found, types) if one == "object" else {"type": _SCALARS[one]}
+    return {"type": "array", "items": item} if found.is_collection else item
+
+
+def _object(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any]:
+    if found.open and not found.children:
+        return {"$ref": "pulumi.json#/Any"}
+    module, _, name = token.rpartition(":")
+    path = f"{name}{found.name[0].upper()}{found.name[1:]}"
+    # As the official package names them: gcp:storage/BucketCors:BucketCors.
+    nested = f"{module.partition('/')[0]}/{path}:{path}"
+    types[nested] = {
+        "type": "object",
+        "properties": _properties(nested, found.children, types),
+        "required": sorted(key for key, each in found.children.items() if each.required),
+    }
+    return {"$ref": f"#/types/{nested}"}

@@ -1,0 +1,179 @@
+"""Outputs of a resource: what is known before it exists, and what it has afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from localgcp.gcp.check import DEFAULTS
+from localgcp.gcp.codec import UNKNOWN, Secret, has_secret, has_unknown, plain
+from localgcp.gcp.schema import Property, ResourceType
+
+ATTRIBUTION: Final = {"goog-pulumi-provisioned": "true"}
+LABEL_OUTPUTS: Final = ("effectiveLabels", "pulumiLabels")
+
+# Measured: computed properties that the plugin fills from its own settings while it plans, and
+# the types that are the exception (there the value is unknown until the resource exists).
+_PROJECT_LATER: Final = frozenset(
+    {
+        "gcp:storage/bucket:Bucket",
+        "gcp:secretmanager/secretIamMember:SecretIamMember",
+    }
+)
+_DELETION_POLICY_LATER: Final = frozenset({"gcp:billing/budget:Budget"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The provider's own configuration (``gcp:project``, ``gcp:region``, …)."""
+
+    project: str = ""
+    region: str = ""
+    zone: str = ""
+    default_labels: Mapping[str, str] = field(default_factory=dict)
+    attribution: bool = True
+
+    def labels(self, own: Any) -> Any:
+        """Labels a resource really gets; UNKNOWN while one of its own is."""
+        if has_unknown(own):
+            return UNKNOWN
+        return {
+            **(ATTRIBUTION if self.attribution else {}),
+            **self.default_labels,
+            **(plain(own) or {}),
+        }
+
+
+def preview(
+    type_: ResourceType, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Outputs of a resource that does not exist yet. ``known``: what its service can foretell."""
+    result: dict[str, Any] = {}
+    for name, prop in type_.properties.items():
+        if inputs.get(name) is not None:
+            result[name] = _fill(prop, inputs[name], None, planning=True)
+            continue
+        value = known.get(name, _foretold(type_, prop, inputs, settings))
+        if value is not None:
+            result[name] = value
+    return _marked(type_, inputs, result)
+
+
+def created(
+    type_: ResourceType,
+    inputs: Mapping[str, Any],
+    settings: Settings,
+    computed: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Outputs of a resource that was just created; ``computed`` comes from its service."""
+    return _outputs(type_, inputs, {}, settings, computed, planning=False)
+
+
+def updated(
+    type_: ResourceType,
+    inputs: Mapping[str, Any],
+    olds: Mapping[str, Any],
+    settings: Settings,
+    computed: Mapping[str, Any],
+    *,
+    planning: bool,
+) -> dict[str, Any]:
+    """Outputs after an update: what the service decided before (``olds``) stays."""
+    return _outputs(type_, inputs, olds, settings, computed, planning=planning)
+
+
+def _outputs(
+    type_: ResourceType,
+    inputs: Mapping[str, Any],
+    olds: Mapping[str, Any],
+    settings: Settings,
+    computed: Mapping[str, Any],
+    *,
+    planning: bool,
+) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, prop in type_.properties.items():
+        if name in computed:
+            result[name] = computed[name]
+        elif inputs.get(name) is not None:
+            result[name] = _fill(prop, inputs[name], plain(olds.get(name)), planning=planning)
+        elif name in LABEL_OUTPUTS:
+            result[name] = settings.labels(inputs.get("labels"))
+        elif prop.computed and name in olds:
+            result[name] = plain(olds[name])
+        elif prop.default is not None:
+            result[name] = prop.default
+        elif name == "project" and prop.computed and not prop.has_unset:
+            result[name] = settings.project
+        else:
+            result[name] = prop.zero()
+    return _marked(type_, inputs, result)
+
+
+def _foretold(
+    type_: ResourceType, prop: Property, inputs: Mapping[str, Any], settings: Settings
+) -> Any:
+    """Preview of a property that was not given; None: the plugin leaves it out."""
+    if prop.name in LABEL_OUTPUTS:
+        return settings.labels(inputs.get("labels"))
+    if prop.computed:
+        if prop.name == "project" and prop.optional and type_.token not in _PROJECT_LATER:
+            return settings.project or UNKNOWN
+        if prop.name == "deletionPolicy" and type_.token not in _DELETION_POLICY_LATER:
+            return "DELETE"
+        return UNKNOWN
+    if prop.default is not None:
+        return prop.default
+    if prop.type in ("list<object>", "set<object>"):
+        return []
+    return None
+
+
+def _fill(prop: Property, value: Any, old: Any, *, planning: bool) -> Any:
+    """The given value with nested defaults, and nested values the service decides."""
+    value = plain(value)
+    if prop.is_object and isinstance(value, dict):
+        return _fill_object(prop, value, old, planning=planning)
+    if prop.type.endswith("<object>") and isinstance(value, list):
+        olds = old if isinstance(old, list) else []
+        filled = [
+            _fill_object(prop, item, olds[i] if i < len(olds) else None, planning=planning)
+            if isinstance(item, dict)
+            else item
+            for i, item in enumerate(value)
+        ]
+        if prop.is_set and not planning and all(isinstance(f, dict) and "id" in f for f in filled):
+            # A set comes back in an order of its own: a stable one, not the program's.
+            filled.sort(key=lambda item: item["id"])
+        return filled
+    return value
+
+
+def _fill_object(prop: Property, value: dict[str, Any], old: Any, *, planning: bool) -> Any:
+    olds = old if isinstance(old, dict) else {}
+    result = {k: v for k, v in value.items() if k != DEFAULTS and k not in prop.children}
+    for name, child in prop.children.items():
+        if value.get(name) is not None:
+            result[name] = _fill(child, value[name], olds.get(name), planning=planning)
+        elif child.computed and name in olds:
+            result[name] = olds[name]
+        elif child.default is not None:
+            result[name] = child.default
+        elif not planning:
+            result[name] = child.zero()
+        elif child.computed:
+            result[name] = UNKNOWN
+    return result
+
+
+def _marked(
+    type_: ResourceType, inputs: Mapping[str, Any], outputs: dict[str, Any]
+) -> dict[str, Any]:
+    """Outputs with secrets marked: by their nature, or because the input was one."""
+    return {
+        name: Secret(value)
+        if type_.properties[name].sensitive or has_secret(inputs.get(name))
+        else value
+        for name, value in outputs.items()
+    }

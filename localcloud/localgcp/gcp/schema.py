@@ -1,0 +1,145 @@
+"""Property trees of the resource types, read from ``schema.json`` (measured, see its header)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass
+class Property:
+    """One property: Pulumi name, Terraform name (messages use it), flags, nested properties."""
+
+    name: str
+    tf: str
+    type: str
+    required: bool = False
+    optional: bool = False
+    computed: bool = False
+    force_new: bool = False
+    sensitive: bool = False
+    auto_name: bool = False
+    default: Any = None
+    values: tuple[str, ...] = ()
+    exactly_one_of: tuple[str, ...] = ()
+    conflicts_with: tuple[str, ...] = ()
+    has_unset: bool = False
+    unset: Any = None
+    # Deeper fields than schema.json lists exist: they pass unchecked.
+    open: bool = False
+    children: dict[str, Property] = field(default_factory=dict)
+
+    @property
+    def is_collection(self) -> bool:
+        """A list or a set."""
+        return self.type.startswith(("list<", "set<"))
+
+    @property
+    def is_set(self) -> bool:
+        """Order means nothing."""
+        return self.type.startswith("set<")
+
+    @property
+    def is_object(self) -> bool:
+        """One nested object."""
+        return self.type == "object"
+
+    @property
+    def input(self) -> bool:
+        """May a program set it?"""
+        return self.required or self.optional
+
+    def zero(self) -> Any:
+        """What the plugin returns when the property was not given."""
+        if self.has_unset:
+            return json.loads(json.dumps(self.unset))
+        if self.is_collection:
+            return []
+        if self.type.startswith("map"):
+            return {}
+        return {"string": "", "bool": False, "int": 0, "number": 0}.get(self.type)
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """A resource type: its properties, id format, and what the official plugin adds to it."""
+
+    token: str
+    properties: Mapping[str, Property]
+    id_format: str | None
+    import_ids: tuple[str, ...]
+    delete_before_replace: bool
+    meta: str | None
+
+    def by_tf(self, tf: str) -> Property:
+        """Top-level property with this Terraform name."""
+        return next(p for p in self.properties.values() if p.tf == tf)
+
+
+def find(token: str) -> ResourceType | None:
+    """The resource type, or None if this stand-in does not know it."""
+    raw = _document()["types"].get(token)
+    return _build(token) if raw else None
+
+
+def tokens() -> list[str]:
+    """All resource types."""
+    return list(_document()["types"])
+
+
+def documented() -> list[str]:
+    """Resource types that follow the documentation, without a measurement to hold them against."""
+    return list(_document()["documented"])
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return json.loads(files("localgcp.gcp").joinpath("schema.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _build(token: str) -> ResourceType:
+    raw = _document()["types"][token]
+    roots: dict[str, Property] = {}
+    by_path: dict[str, Property] = {}
+    for row in raw["properties"]:
+        path = row["name"].replace("[]", "")
+        parent_path, _, name = path.rpartition(".")
+        if row.get("more"):
+            by_path[parent_path].open = True
+            continue
+        by_path[path] = _property(name, row)
+        siblings = by_path[parent_path].children if parent_path else roots
+        siblings[name] = by_path[path]
+    return ResourceType(
+        token=token,
+        properties=roots,
+        id_format=raw.get("idFormat"),
+        import_ids=tuple(raw.get("importIds", ())),
+        delete_before_replace=raw["deleteBeforeReplace"],
+        meta=raw["meta"],
+    )
+
+
+def _property(name: str, row: dict[str, Any]) -> Property:
+    return Property(
+        name=name,
+        tf=row["tf"],
+        type=row["type"],
+        required=row.get("required", False),
+        optional=row.get("optional", False),
+        computed=row.get("computed", False),
+        force_new=row.get("forceNew", False),
+        sensitive=row.get("sensitive", False),
+        auto_name=row.get("autoName", False),
+        default=row.get("pulumiDefault", row.get("default")),
+        values=tuple(row.get("values", ())),
+        exactly_one_of=tuple(row.get("exactlyOneOf", ())),
+        conflicts_with=tuple(row.get("conflictsWith", ())),
+        has_unset="unset" in row,
+        unset=row.get("unset"),
+    )

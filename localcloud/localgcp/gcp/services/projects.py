@@ -1,0 +1,34 @@
+"""APIs of a project (``gcp.projects.Service``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from localgcp.gcp.cloud import Cloud, text
+from localgcp.gcp.services.base import Service
+
+
+@dataclass(frozen=True)
+class ProjectService(Service):
+    """Turning an API on is idempotent in the cloud: a second resource for it is no conflict.
+
+    Removing the resource turns it off even with ``disableOnDestroy: false``: nothing but the stack
+    lives in a local project, and ``pulumi destroy`` is to leave nothing behind.
+    """
+
+    title: str = "Project Service"
+    overwrites: bool = True
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        return f"{self.project(cloud, inputs)}/{text(dict(inputs), 'service')}"
+
+    def owner(self, cloud: Cloud, id_: str) -> str:
+        return self.import_id(cloud, id_).partition("/")[0]
+
+    def import_id(self, cloud: Cloud, given: str) -> str:
+        return given if "/" in given else f"{cloud.settings.project}/{given}"
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        return {"project": project}

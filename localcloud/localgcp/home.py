@@ -1,0 +1,311 @@
+"""Where the local cloud keeps its things, and the environment that points programs at it.
+
+Everything at run time lies below one folder, ``VT_LOCAL_HOME`` (default
+``<repository>/.vt-local``). Executor environments are large and shared by checkouts: they lie in
+the user's cache folder.
+
+The home is for its user alone: folders are 0700 and files 0600, whatever the umask.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+from localgcp.clients import cloud_sdk
+from vertex_training.errors import LocalCloudError
+
+#: Encrypts the state of the local stack, which holds no secret of value.
+PASSPHRASE: Final = "local"
+
+#: Umask of the server, of the programs it starts and of the commands that write below the home.
+PRIVATE_UMASK: Final = 0o077
+
+#: Where clients find the container registry: HOST:PORT.
+REGISTRY: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
+#: Settings of buildah and podman: containers-registries.conf(5), containers.conf(5).
+REGISTRIES: Final = "CONTAINERS_REGISTRIES_CONF"
+BUILDERS: Final = "CONTAINERS_CONF"
+
+_MARKER: Final = ".vt-local-home"
+
+
+class Ports(NamedTuple):
+    """Ports of the services on 127.0.0.1."""
+
+    vertex: int
+    storage: int
+    registry: int = 0
+    """0 where this machine has no container registry."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths below one ``VT_LOCAL_HOME``. ``repo`` is the checkout it serves."""
+
+    root: Path
+    repo: Path
+
+    @classmethod
+    def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
+        """The home that ``VT_LOCAL_HOME`` names, else ``.vt-local`` in the checkout of ``cwd``."""
+        env = os.environ if env is None else env
+        repo = _checkout((cwd or Path.cwd()).resolve())
+        named = env.get("VT_LOCAL_HOME")
+        root = Path(named).expanduser() if named else repo / ".vt-local"
+        return cls(root=Path(os.path.abspath(root)), repo=repo)
+
+    @property
+    def database(self) -> Path:
+        """Resources, policies and job records (SQLite)."""
+        return self.root / "cloud.sqlite"
+
+    @property
+    def faults(self) -> Path:
+        """Faults that were asked for (SQLite); not there until the first one."""
+        return self.root / "faults.sqlite"
+
+    @property
+    def storage(self) -> Path:
+        """``storage/BUCKET/OBJECT``, the files of the object storage emulator."""
+        return self.root / "storage"
+
+    @property
+    def storage_log(self) -> Path:
+        return self.root / "storage.log"
+
+    @property
+    def registry(self) -> Path:
+        """Files of the container registry: layers and manifests."""
+        return self.root / "registry"
+
+    @property
+    def registry_log(self) -> Path:
+        return self.root / "registry.log"
+
+    @property
+    def registries(self) -> Path:
+        """Base images for builders (``localgcp.containers.builders``)."""
+        return self.root / "registries.conf"
+
+    @property
+    def builders(self) -> Path:
+        """What builders of images may read of this machine."""
+        return self.root / "containers.conf"
+
+    @property
+    def cloud_sdk(self) -> Path:
+        """Settings and logs of gcloud and gsutil in the local shell."""
+        return self.root / "cloud-sdk"
+
+    @property
+    def containers(self) -> Path:
+        """Images that were pulled, and containers that run; empty until the first."""
+        return self.root / "containers"
+
+    @property
+    def builds(self) -> Path:
+        """One folder a build of Cloud Build, named by its id."""
+        return self.root / "builds"
+
+    @property
+    def jobs(self) -> Path:
+        """One folder a job, named by its id."""
+        return self.root / "jobs"
+
+    @property
+    def wheels(self) -> Path:
+        """Built packages of jobs, by content (``localgcp.runner.packages``)."""
+        return self.root / "wheels"
+
+    @property
+    def secrets(self) -> Path:
+        """Values of secrets: a folder a project, in it one a secret."""
+        return self.root / "secrets"
+
+    @property
+    def server_file(self) -> Path:
+        """Process id, ports and start time; there while the server is ready."""
+        return self.root / "server.json"
+
+    @property
+    def server_log(self) -> Path:
+        return self.root / "server.log"
+
+    @property
+    def server_lock(self) -> Path:
+        """Held by the server for as long as it lives: the truth about whether one runs."""
+        return self.root / "server.lock"
+
+    @property
+    def start_lock(self) -> Path:
+        """Held by a command while it starts or stops the server."""
+        return self.root / "start.lock"
+
+    @property
+    def children(self) -> Path:
+        """One file for each process of the server (``localgcp.processes``)."""
+        return self.root / "run"
+
+    @property
+    def sockets(self) -> Path:
+        """Unix sockets of the server, in a folder for each of its runs."""
+        return self.root / "sockets"
+
+    @property
+    def pulumi(self) -> Path:
+        """State of the stacks (file backend)."""
+        return self.root / "pulumi"
+
+    @property
+    def pulumi_home(self) -> Path:
+        """The CLI's own settings: which stack is selected stays out of the user's home."""
+        return self.root / "pulumi-home"
+
+    @property
+    def stacks(self) -> Path:
+        """Stack files as the ``pulumi`` shim hands them to the engine."""
+        return self.root / "stacks"
+
+    @property
+    def bin(self) -> Path:
+        """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
+        return self.root / "bin"
+
+    def create(self) -> None:
+        """Make the folder and mark it as ours, so that ``remove`` cannot hit another one.
+
+        Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to,
+        or belongs to another user.
+        """
+        hint = "point VT_LOCAL_HOME at a new folder."
+        folders = (self.storage, self.jobs, self.children, self.pulumi, self.bin, self.stacks)
+        folders = (*folders, self.sockets)
+        try:
+            if self.root.is_dir() and not self.is_ours() and any(self.root.iterdir()):
+                text = f"{self.root} is not empty and was not made by `vt local`."
+                raise LocalCloudError(text, hint)
+            self.root.mkdir(0o700, parents=True, exist_ok=True)
+            if self.root.stat().st_uid != os.geteuid():
+                raise LocalCloudError(f"{self.root} belongs to another user.", hint)
+            self.root.chmod(0o700)
+            # The marker comes first: a start that fails half-way stays ours.
+            (self.root / _MARKER).touch(0o600)
+            for folder in folders:
+                folder.mkdir(0o700, exist_ok=True)
+        except OSError as error:
+            text = f"{error.filename or self.root} cannot be made or written: {error.strerror}."
+            raise LocalCloudError(text, hint) from error
+
+    def is_ours(self) -> bool:
+        """Was this folder made by ``create``?"""
+        return (self.root / _MARKER).is_file()
+
+    def environment(self, ports: Ports | None) -> dict[str, str]:
+        """Variables that make pulumi and Google's clients use the local cloud.
+
+        ``ports`` None leaves the emulators out: previews need none.
+        """
+        tools = self.repo / ".venv" / "bin"
+        if not tools.is_dir():
+            tools = Path(sys.executable).parent
+        env = {
+            "VT_LOCAL_HOME": str(self.root),
+            "PULUMI_BACKEND_URL": f"file://{self.pulumi}",
+            "PULUMI_HOME": str(self.pulumi_home),
+            "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PATH": os.pathsep.join([str(self.bin), str(tools), _path_without(self.bin, tools)]),
+        }
+        if ports:
+            env["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{ports.vertex}"
+            env["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{ports.storage}"
+            env |= self.image_environment(ports.registry)
+            env |= cloud_sdk.environment(self.cloud_sdk, ports.storage, ports.vertex)
+        return env
+
+    def image_environment(self, port: int) -> dict[str, str]:
+        """Variables that lead programs to the registry at ``port``, and builders to base images.
+
+        None for 0. Builders get settings only where there are some, and the user has none.
+        """
+        if not port:
+            return {}
+        files = {REGISTRIES: self.registries, BUILDERS: self.builders}
+        env = {name: str(file) for name, file in files.items() if _is_unset(name, file)}
+        return {REGISTRY: f"127.0.0.1:{port}", **env}
+
+
+def _is_unset(variable: str, file: Path) -> bool:
+    """Whether ``file`` is there, and the variable names none of the user's own."""
+    named = os.environ.get(variable)
+    return file.is_file() and (not named or (Path(named).parent / _MARKER).is_file())
+
+
+def open_private(path: Path, mode: str) -> IO[Any]:
+    """``open``; a file that it makes is for this user alone."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def touch_private(path: Path) -> None:
+    """Make an empty file for this user alone, if there is none.
+
+    SQLite gives the files beside a database the rights of the database. Where the file cannot be
+    made, the database says so.
+    """
+    with suppress(OSError):
+        path.touch(0o600)
+
+
+def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
+    """Take the rights of others off a folder and all below it. Symbolic links are not followed.
+
+    What lies below the folders ``keep`` stays as it is: files of images have rights of their own.
+    """
+    for folder, folders, files in os.walk(tree):
+        folders[:] = [name for name in folders if Path(folder, name) not in keep]
+        for name in (".", *folders, *files):
+            path = os.path.join(folder, name)
+            # Files come and go while a server runs; those of another user keep their rights.
+            with suppress(FileNotFoundError, PermissionError):
+                mode = os.lstat(path).st_mode
+                if not stat.S_ISLNK(mode) and mode & 0o077:
+                    os.chmod(path, stat.S_IMODE(mode) & 0o700)
+
+
+def cache_dir(env: Mapping[str, str] | None = None) -> Path:
+    """``VT_CACHE_DIR``, else ``vertex-training`` below the user's cache folder.
+
+    The same place as that of ``make setup`` (``vertex_training_cli.toolchain.layout``, which runs
+    before there are packages to import). Raises LocalCloudError if the user has no home, and
+    nothing else is named.
+    """
+    env = os.environ if env is None else env
+    try:
+        if named := env.get("VT_CACHE_DIR"):
+            return Path(named).expanduser().absolute()
+        base = Path(env.get("XDG_CACHE_HOME") or "")
+        return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
+    except RuntimeError as error:
+        text = f"there is no place for the cache: {error}"
+        raise LocalCloudError(text, "set VT_CACHE_DIR to a folder.") from None
+
+
+def _checkout(cwd: Path) -> Path:
+    for folder in (cwd, *cwd.parents):
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    return Path(__file__).resolve().parents[2]
+
+
+def _path_without(*folders: Path) -> str:
+    """PATH without ``folders``, so that shells in shells do not make it grow."""
+    drop = {str(folder) for folder in folders}
+    parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(part for part in parts if part and part not in drop)

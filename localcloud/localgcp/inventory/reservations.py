@@ -1,0 +1,119 @@
+"""Compute Engine reservations as jobs and the gcp plugin see them, and who uses how many.
+
+A use is a row that goes with the job's state (``localgcp.vertex.records``):
+whatever ends a job gives its machines back, also the next server's start after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store, StoredResource, project_number
+from vertex_training.catalog import machines
+
+RESERVATION: Final = "gcp:compute/reservation:Reservation"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one machine is: equal shapes fit each other."""
+
+    machine_type: str
+    accelerator: str = ""
+    """As Vertex AI names it (``NVIDIA_L4``); empty without one."""
+    count: int = 0
+
+    def __str__(self) -> str:
+        gpus = f" with {self.count} x {self.accelerator}" if self.accelerator else ""
+        return self.machine_type + gpus
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """One reservation that exists now."""
+
+    path: str
+    project: str
+    zone: str
+    count: int
+    shape: Shape
+    local_ssds: int
+    by_name_only: bool
+    """``specificReservationRequired``: consumable only by who names it (D:compute.v1)."""
+    service_share_type: str
+    share_type: str
+    shared_with: frozenset[str]
+    """Ids and numbers of the projects it is shared with."""
+
+    @property
+    def region(self) -> str:
+        """The region its zone lies in."""
+        return self.zone.rpartition("-")[0]
+
+    def open_to(self, project: str) -> bool:
+        """May a job of this project (id) use it? An organization has all local projects."""
+        if project == self.project or self.share_type == "ORGANIZATION":
+            return True
+        return not self.shared_with.isdisjoint({project, project_number(project)})
+
+
+def find(store: Store, link: str) -> Reservation | None:
+    """The reservation with this name (``projects/P/zones/Z/reservations/R``), or None."""
+    path = resource_paths.canonical(
+        store, "/".join(link.split("/")[:6])
+    )  # without block and sub-block
+    found = store.get(RESERVATION, path)
+    return read(found) if found and not over(found.outputs) else None
+
+
+def everywhere(store: Store) -> Iterator[Reservation]:
+    """All reservations of all projects."""
+    for found in store.list(RESERVATION):
+        if not over(found.outputs):
+            yield read(found)
+
+
+def over(outputs: dict[str, Any]) -> bool:
+    """Has its auto-delete time passed?"""
+    at = outputs.get("deleteAtTime")
+    return bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
+
+
+def read(found: StoredResource) -> Reservation:
+    """The reservation as it is stored."""
+    values = found.outputs
+    specific = values["specificReservation"]
+    machine = specific.get("instanceProperties") or {}
+    share = values.get("shareSettings") or {}
+    with_projects = share.get("projectMaps") or []
+    return Reservation(
+        path=found.id,
+        project=found.project,
+        zone=resource_paths.short_name(values["zone"]),
+        count=int(specific["count"]),
+        shape=shape_of(machine),
+        local_ssds=len(machine.get("localSsds") or []),
+        by_name_only=bool(values.get("specificReservationRequired")),
+        service_share_type=(values.get("reservationSharingPolicy") or {}).get("serviceShareType")
+        or "DISALLOW_ALL",
+        share_type=share.get("shareType") or "LOCAL",
+        shared_with=frozenset(str(each[key]) for each in with_projects for key in each if each[key])
+        | frozenset(share.get("projects") or []),
+    )
+
+
+def shape_of(machine: dict[str, Any]) -> Shape:
+    """The shape of ``instanceProperties``; the type of A2, A3, G2 and the like implies GPUs."""
+    name = machine.get("machineType") or ""
+    for gpus in machine.get("guestAccelerators") or []:
+        kind = str(gpus["acceleratorType"]).upper().replace("-", "_")
+        return Shape(name, resource_paths.short_name(kind), int(gpus["acceleratorCount"]))
+    known = machines.machine_type(name)
+    if known and known.accelerator_required and len(known.accelerators) == 1:
+        [(accelerator, counts)] = known.accelerators.items()
+        return Shape(name, accelerator, counts[0]) if len(counts) == 1 else Shape(name)
+    return Shape(name)

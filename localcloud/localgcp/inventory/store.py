@@ -1,0 +1,259 @@
+"""State of the local cloud: resources and IAM policies in one SQLite file.
+
+The gcp plugin writes what it created here, and the other control planes (the Vertex job service,
+``vt local status``) ask their questions of it. Several processes use the file at the same time:
+every call opens a connection of its own in WAL mode and waits up to ``BUSY_SECONDS`` for a writer.
+The file may vanish between two calls (``vt local down --clean``); the next call starts an empty
+one.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.errors import PolicyConflictError
+from localgcp.home import touch_private
+from vertex_training.naming import local_project_number
+
+BUSY_SECONDS: Final = 30.0
+
+SERVICE: Final = "gcp:projects/service:Service"
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+
+_SCHEMA_VERSION: Final = 1
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS resources (
+    type TEXT NOT NULL, id TEXT NOT NULL, project TEXT NOT NULL,
+    inputs TEXT NOT NULL, outputs TEXT NOT NULL,
+    PRIMARY KEY (type, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS policies (
+    resource TEXT PRIMARY KEY, etag TEXT NOT NULL, bindings TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class StoredResource:
+    """One resource as the gcp plugin holds it; property names are Pulumi's."""
+
+    type: str
+    id: str
+    project: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Members that hold a role; two bindings of one role differ in their condition."""
+
+    role: str
+    members: tuple[str, ...]
+    condition: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """IAM policy of one resource. ``etag`` names the version that was read."""
+
+    etag: str
+    bindings: tuple[Binding, ...] = field(default=())
+
+
+#: The policy of a resource without grants.
+EMPTY_POLICY: Final = Policy(etag="ACAB")
+
+
+class Store:
+    """Resources and policies of all local projects.
+
+    Paths of IAM policies: ``b/BUCKET``, ``projects/P``, ``projects/P/serviceAccounts/EMAIL``,
+    ``projects/P/secrets/S``, ``projects/P/locations/L/repositories/R``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def put(
+        self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
+    ) -> None:
+        """Write a resource, replacing what is there."""
+        with self._connect() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?)",
+                (type_, id_, project, json.dumps(inputs), json.dumps(outputs)),
+            )
+
+    def insert(
+        self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
+    ) -> bool:
+        """Write a resource only if there is none; False if there is one (the cloud's 409)."""
+        with self._connect() as db:
+            cursor = db.execute(
+                "INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?, ?)",
+                (type_, id_, project, json.dumps(inputs), json.dumps(outputs)),
+            )
+            return cursor.rowcount == 1
+
+    def get(self, type_: str, id_: str) -> StoredResource | None:
+        """The resource, or None."""
+        with self._connect() as db:
+            row = db.execute(
+                "SELECT * FROM resources WHERE type = ? AND id = ?", (type_, id_)
+            ).fetchone()
+        return _resource(row) if row else None
+
+    def delete(self, type_: str, id_: str) -> bool:
+        """Remove a resource; False if there was none."""
+        with self._connect() as db:
+            cursor = db.execute("DELETE FROM resources WHERE type = ? AND id = ?", (type_, id_))
+            return cursor.rowcount == 1
+
+    def list(self, type_: str | None = None, project: str | None = None) -> list[StoredResource]:
+        """Resources of a type and a project (None: of any), ordered by type and id."""
+        with self._connect() as db:
+            rows = db.execute(
+                "SELECT * FROM resources WHERE (?1 IS NULL OR type = ?1)"
+                " AND (?2 IS NULL OR project = ?2) ORDER BY type, id",
+                (type_, project),
+            ).fetchall()
+        return [_resource(row) for row in rows]
+
+    def projects(self) -> set[str]:
+        """Ids of the projects that hold something."""
+        with self._connect() as db:
+            return {row[0] for row in db.execute("SELECT DISTINCT project FROM resources")}
+
+    def service_enabled(self, project: str, service: str) -> bool:
+        """Is the API (``aiplatform.googleapis.com``) enabled in the project (id, not number)?"""
+        return self.get(SERVICE, f"{project}/{service}") is not None
+
+    def account(self, email: str) -> dict[str, Any] | None:
+        """Outputs of the service account with this address, or None."""
+        return self._outputs_where(ACCOUNT, "$.email", email)
+
+    def bucket(self, name: str) -> dict[str, Any] | None:
+        """Outputs of the bucket, or None. Names are unique over all projects."""
+        found = self.get(BUCKET, name)
+        return found.outputs if found else None
+
+    def roles(self, resource: str, member: str) -> set[str]:
+        """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.
+
+        Conditional bindings count: their expressions are not evaluated here.
+        """
+        policy = self.policy(resource)
+        return {binding.role for binding in policy.bindings if member in binding.members}
+
+    def policy(self, resource: str) -> Policy:
+        """The resource's IAM policy; an empty one if nothing was granted."""
+        with self._connect() as db:
+            row = db.execute("SELECT * FROM policies WHERE resource = ?", (resource,)).fetchone()
+        return _policy(row) if row else EMPTY_POLICY
+
+    def policies(self, prefix: str = "") -> dict[str, Policy]:
+        """All non-empty policies whose path begins with ``prefix``, by path."""
+        with self._connect() as db:
+            rows = db.execute("SELECT * FROM policies ORDER BY resource").fetchall()
+        return {row["resource"]: _policy(row) for row in rows if row["resource"].startswith(prefix)}
+
+    def set_policy(
+        self, resource: str, bindings: tuple[Binding, ...], *, expected_etag: str
+    ) -> Policy:
+        """Replace a policy that is still at ``expected_etag``; returns the new version.
+
+        Raises PolicyConflictError if another writer came first: read again and retry.
+        A policy left without bindings is removed.
+        """
+        kept = tuple(b for b in bindings if b.members)
+        etag = "Bw" + secrets.token_urlsafe(7)
+        with self._connect() as db:
+            row = db.execute("SELECT etag FROM policies WHERE resource = ?", (resource,)).fetchone()
+            if expected_etag != (row["etag"] if row else EMPTY_POLICY.etag):
+                raise PolicyConflictError(resource)
+            if not kept:
+                db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
+                return EMPTY_POLICY
+            db.execute(
+                "INSERT OR REPLACE INTO policies VALUES (?, ?, ?)",
+                (resource, etag, json.dumps([vars(b) for b in kept])),
+            )
+        return Policy(etag, kept)
+
+    def delete_policy(self, resource: str) -> None:
+        """Forget the policy of a resource that was deleted."""
+        with self._connect() as db:
+            db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
+
+    def _outputs_where(self, type_: str, json_path: str, value: str) -> dict[str, Any] | None:
+        with self._connect() as db:
+            row = db.execute(
+                "SELECT * FROM resources WHERE type = ? AND json_extract(outputs, ?) = ?",
+                (type_, json_path, value),
+            ).fetchone()
+        return _resource(row).outputs if row else None
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction on a connection of its own; commits unless the block raises."""
+        db = _open(self.path)
+        try:
+            # IMMEDIATE takes the write lock at once: a deferred transaction that reads and then
+            # writes fails with "database is locked" instead of waiting.
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+        finally:
+            db.close()  # rolls back what was not committed
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    touch_private(path)
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    db.row_factory = sqlite3.Row
+    db.execute("PRAGMA synchronous = NORMAL")
+    if db.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA_VERSION:
+        _initialise(db)
+    return db
+
+
+def _initialise(db: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            # SQLite does not wait for other connections when it changes the journal mode.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;")
+
+
+def _resource(row: sqlite3.Row) -> StoredResource:
+    inputs, outputs = json.loads(row["inputs"]), json.loads(row["outputs"])
+    return StoredResource(row["type"], row["id"], row["project"], inputs, outputs)
+
+
+def _policy(row: sqlite3.Row) -> Policy:
+    bindings = (
+        Binding(b["role"], tuple(b["members"]), b["condition"]) for b in json.loads(row["bindings"])
+    )
+    return Policy(row["etag"], tuple(bindings))
+
+
+def project_number(project_id: str) -> str:
+    """The 12-digit number of a local project, the same on every machine."""
+    return local_project_number(project_id)

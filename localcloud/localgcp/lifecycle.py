@@ -1,0 +1,208 @@
+"""Starts and stops the local cloud's server, and cleans up after a crash.
+
+A server runs if it holds its lock; no file that may be stale decides. A start or stop holds
+another lock, so two commands at once give one server.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from localgcp import processes, storage
+from localgcp.environment import server_environment
+from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private
+from localgcp.orphaned_plugins import end_orphaned_plugins
+from localgcp.server_info import ServerInfo
+from localgcp.tools import install_tools
+from vertex_training.errors import LocalCloudError
+
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.03
+_ERROR: Final = "error: "
+
+Report = Callable[[str], None]
+
+
+def running(home: Home) -> ServerInfo | None:
+    """The server of this home if it is up and ready, else None."""
+    return ServerInfo.read(home.server_file) if _locked(home) else None
+
+
+def healthy(info: ServerInfo) -> bool:
+    """Do both emulators answer at their ports?"""
+    try:
+        socket.create_connection(("127.0.0.1", info.vertex_port), timeout=2).close()
+    except OSError:
+        return False
+    return storage.answers(info.storage_port)
+
+
+def start(home: Home, report: Report) -> ServerInfo:
+    """The running server, started if there is none. Raises LocalCloudError if it does not start."""
+    home.create()
+    with _starting(home):
+        install_tools(home)
+        if _locked(home):
+            info = _wait_ready(home)
+            if info and healthy(info):
+                _report_warnings(info, report)
+                return info
+            report("the server does not answer; starting it again")
+            _end_server(home)
+        _report_orphaned_processes(home, report)
+        make_private(home.root, keep=(home.containers,))
+        info = _spawn(home)
+    report(f"local cloud started: vertex {info.vertex_port}, storage {info.storage_port}")
+    _report_warnings(info, report)
+    return info
+
+
+def stop(home: Home) -> bool:
+    """Stop the server and everything it started. False if nothing ran. Repeatable."""
+    if not home.is_ours():  # not made yet, or another's folder: no file may be left in it
+        return False
+    with _starting(home):
+        ran = _locked(home)
+        if ran:
+            _end_server(home)
+        children = processes.end_orphaned_children(home.children)
+        plugins = end_orphaned_plugins(home)
+        home.server_file.unlink(missing_ok=True)
+    return ran or bool(children) or bool(plugins)
+
+
+def check_removable(home: Home) -> bool:
+    """May ``remove`` delete the files? False if there are none.
+
+    Raises LocalCloudError if the folder is not ours.
+    """
+    if not home.root.exists():
+        return False
+    if not home.is_ours():
+        raise LocalCloudError(
+            f"{home.root} was not made by `vt local`; nothing was removed.",
+            "look at VT_LOCAL_HOME.",
+        )
+    return True
+
+
+def remove(home: Home) -> bool:
+    """Delete the files of a stopped local cloud; as ``check_removable`` otherwise."""
+    if not check_removable(home):
+        return False
+    shutil.rmtree(home.root)
+    return True
+
+
+def _locked(home: Home) -> bool:
+    """Does a server hold its lock?"""
+    if not home.server_lock.exists():
+        return False
+    with home.server_lock.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@contextmanager
+def _starting(home: Home) -> Iterator[None]:
+    with open_private(home.start_lock, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _wait_ready(home: Home) -> ServerInfo | None:
+    """A server that holds its lock is ready in a moment, unless it hangs."""
+    deadline = time.monotonic() + _START_SECONDS
+    while _locked(home) and time.monotonic() < deadline:
+        if info := ServerInfo.read(home.server_file):
+            return info
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _report_warnings(info: ServerInfo, report: Report) -> None:
+    for warning in info.warnings:
+        report(f"warning: {warning} (docs/local-stack.md, Who gets in)")
+
+
+def _report_orphaned_processes(home: Home, report: Report) -> None:
+    if before := ServerInfo.read(home.server_file):
+        report(f"the server (process {before.pid}) was killed; starting a new one")
+    for child in processes.live_children(home.children):
+        report(f"ending process {child.pid} ({child.role}), which it left behind")
+
+
+def _spawn(home: Home) -> ServerInfo:
+    command = [sys.executable, "-m", "localgcp.server"]
+    command += ["--home", str(home.root), "--repo", str(home.repo)]
+    with open_private(home.server_log, "ab") as log:
+        begin = log.tell()
+        process = subprocess.Popen(
+            command,
+            cwd=home.root,
+            env=server_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            umask=PRIVATE_UMASK,
+        )
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        info = ServerInfo.read(home.server_file)
+        if info and info.pid == process.pid:
+            return info
+        if process.poll() is not None:
+            raise LocalCloudError(f"the local cloud did not start: {_startup_error(home, begin)}")
+        if time.monotonic() > deadline:
+            process.kill()
+            raise LocalCloudError(
+                f"the local cloud was not ready after {_START_SECONDS:.0f} s.",
+                f"see {home.server_log}.",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _startup_error(home: Home, begin: int) -> str:
+    with home.server_log.open("rb") as log:
+        log.seek(begin)
+        lines = log.read().decode(errors="replace").splitlines()
+    errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
+    return errors[-1] if errors else f"see {home.server_log}"
+
+
+def _end_server(home: Home) -> None:
+    """SIGTERM, SIGKILL after a while; returns when it is gone."""
+    info = _wait_ready(home)
+    if info is None:
+        if _locked(home):
+            raise LocalCloudError(
+                "the server holds its lock but does not become ready.",
+                f"end the process that has {home.server_lock} open.",
+            )
+        return
+    server = processes.ChildProcess(info.pid, processes.start_time(info.pid) or "gone", "server")
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(info.pid, number)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + _STOP_SECONDS
+        while server.is_alive() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        if not server.is_alive():
+            return

@@ -1,0 +1,164 @@
+"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines whose task is one CustomJob.
+
+The task's inputs are a CustomJobSpec; the service makes a CustomJob of them and names it in
+``trainingTaskMetadata.backingCustomJob``. Data sets, and a model that the pipeline would upload,
+are refused: the local cloud has neither.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any, Final
+
+import grpc
+from google.protobuf import empty_pb2, json_format
+
+from localgcp.errors import ApiError
+from localgcp.inventory.store import project_number
+from localgcp.pipelines.records import PipelineRecord, PipelineTable
+from localgcp.vertex.api_errors import invalid_argument
+from localgcp.vertex.checks import resolve_parent
+from localgcp.vertex.records import JobRecord, now
+from localgcp.vertex.service import JobService
+from vertex_training.customjob.google import (
+    vertex_api,  # first: keeps the rest of the client unloaded
+)
+
+# isort: split
+from google.cloud.aiplatform_v1.types import pipeline_service, training_pipeline
+
+#: Tasks that run a CustomJob; google/cloud/aiplatform/schema.py of the SDK.
+_CUSTOM_TASK: Final = re.compile(
+    r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
+)
+_NAME: Final = re.compile(
+    r"(?P<parent>projects/[^/]+/locations/[^/]+)/trainingPipelines/(?P<id>\d+)"
+)
+#: States of a job that a pipeline has by another name.
+_STATES: Final = {"QUEUED": "PENDING"}
+_MAX_PAGE: Final = 100
+_KEPT: Final = (
+    *("displayName", "labels", "encryptionSpec"),
+    *("trainingTaskDefinition", "trainingTaskInputs"),
+)
+_MISSING: Final = {
+    "modelToUpload": "model registry: leave out what serves the model; it is in the output folder",
+    "inputDataConfig": "managed data sets: pass the data's address as an argument",
+}
+
+
+class PipelineService:
+    """Each method takes the request message and returns the response, or raises ApiError."""
+
+    def __init__(self, jobs: JobService, table: PipelineTable) -> None:
+        self._jobs, self._table = jobs, table
+
+    def create_training_pipeline(
+        self, request: pipeline_service.CreateTrainingPipelineRequest
+    ) -> training_pipeline.TrainingPipeline:
+        project, region = resolve_parent(self._jobs.store, request.parent)
+        sent = json_format.MessageToDict(
+            training_pipeline.TrainingPipeline.pb(request.training_pipeline)
+        )
+        job = self._jobs.create_custom_job(
+            vertex_api.CreateCustomJobRequest(parent=request.parent, custom_job=_job_of(sent))
+        )
+        record = PipelineRecord(
+            pipeline_id=str(10**18 + secrets.randbelow(8 * 10**18)),
+            number=project_number(project),
+            region=region,
+            job_id=job.name.rpartition("/")[2],
+            request={key: sent[key] for key in _KEPT if key in sent},
+            create_time=now(),
+        )
+        self._table.insert(record)
+        return self._message(record)
+
+    def get_training_pipeline(
+        self, request: pipeline_service.GetTrainingPipelineRequest
+    ) -> training_pipeline.TrainingPipeline:
+        return self._message(self._find(request.name))
+
+    def list_training_pipelines(
+        self, request: pipeline_service.ListTrainingPipelinesRequest
+    ) -> pipeline_service.ListTrainingPipelinesResponse:
+        project, region = resolve_parent(self._jobs.store, request.parent)
+        if request.filter:
+            raise invalid_argument("filter: the local cloud lists all training pipelines.")
+        if not re.fullmatch(r"\d{0,9}", request.page_token):
+            raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
+        begin = int(request.page_token or 0)
+        end = begin + min(max(request.page_size, 0) or _MAX_PAGE, _MAX_PAGE)
+        found = self._table.list(project_number(project), region)
+        return pipeline_service.ListTrainingPipelinesResponse(
+            training_pipelines=[self._message(each) for each in found[begin:end]],
+            next_page_token=str(end) if end < len(found) else "",
+        )
+
+    def cancel_training_pipeline(
+        self, request: pipeline_service.CancelTrainingPipelineRequest
+    ) -> empty_pb2.Empty:
+        record = self._find(request.name)
+        job = self._jobs.jobs.get(record.job_id)
+        if job is not None:
+            self._jobs.cancel_custom_job(vertex_api.CancelCustomJobRequest(name=job.name))
+        return empty_pb2.Empty()
+
+    def _find(self, name: str) -> PipelineRecord:
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise invalid_argument(f"Invalid resource name: {name!r}; expected a TrainingPipeline.")
+        project, region = resolve_parent(self._jobs.store, match["parent"])
+        record = self._table.get(match["id"])
+        if record is None or (record.number, record.region) != (project_number(project), region):
+            text = f"The TrainingPipeline does not exist: {name}"
+            raise ApiError(grpc.StatusCode.NOT_FOUND, text)
+        return record
+
+    def _message(self, record: PipelineRecord) -> training_pipeline.TrainingPipeline:
+        message = training_pipeline.TrainingPipeline()
+        body = {**record.request, "name": record.name, "createTime": record.create_time}
+        body |= _progress(self._jobs.jobs.get(record.job_id))
+        json_format.ParseDict(body, training_pipeline.TrainingPipeline.pb(message))
+        return message
+
+
+def _job_of(sent: dict[str, Any]) -> vertex_api.CustomJob:
+    """The CustomJob of a pipeline. Raises ApiError."""
+    definition = sent.get("trainingTaskDefinition", "")
+    if not _CUSTOM_TASK.fullmatch(definition):
+        text = f"training_task_definition: the local cloud runs custom tasks, not {definition!r}."
+        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
+    for key, text in _MISSING.items():
+        if key in sent:
+            raise ApiError(grpc.StatusCode.UNIMPLEMENTED, f"{key}: the local cloud has no {text}.")
+    if not sent.get("displayName"):
+        raise invalid_argument("display_name is required.")
+    body = {"displayName": f"{sent['displayName']}-custom-job"}
+    body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
+    job = vertex_api.CustomJob()
+    try:
+        spec = {"jobSpec": sent.get("trainingTaskInputs", {})}
+        json_format.ParseDict({**body, **spec}, vertex_api.CustomJob.pb(job))
+    except (json_format.ParseError, ValueError, TypeError) as error:
+        raise invalid_argument(f"training_task_inputs: {error}") from None
+    return job
+
+
+def _progress(job: JobRecord | None) -> dict[str, Any]:
+    """State, times, error and job of a pipeline."""
+    if job is None:
+        error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
+        return {"state": "PIPELINE_STATE_FAILED", "error": error}
+    state = _STATES.get(job.state.word, job.state.word)
+    found: dict[str, Any] = {
+        "state": f"PIPELINE_STATE_{state}",
+        "updateTime": job.update_time,
+        "trainingTaskMetadata": {"backingCustomJob": job.name},
+    }
+    found |= {"startTime": job.start_time} if job.start_time else {}
+    found |= {"endTime": job.end_time} if job.end_time else {}
+    if job.error_code is not None:
+        found["error"] = {"code": job.error_code, "message": job.error_message or ""}
+    return found

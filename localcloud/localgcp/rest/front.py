@@ -1,0 +1,185 @@
+"""Answers a connection of HTTP by calls to the gRPC server beside it, as one more client of it.
+
+So a request over REST meets the same checks, faults and answers as over gRPC. Web pages are
+refused as at every port (``localgcp.access.web``).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import traceback
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from localgcp.access.callers import RefusalLog
+from localgcp.access.gate import CONNECTION, known_by_name
+from localgcp.access.web import LocalHandler, check_page
+from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.rest import http_rules, transcoding
+from localgcp.rest.methods import METHODS
+
+#: A request's body at most; a call over gRPC takes as much.
+_MAX_BYTES: Final = 32 << 20
+_TIMEOUT_SECONDS: Final = 300.0
+_CODE: Final = grpc.StatusCode
+#: google/rpc/code.proto says the status of HTTP for each code.
+_STATUS: Final = {
+    _CODE.CANCELLED: 499,
+    _CODE.INVALID_ARGUMENT: 400,
+    _CODE.DEADLINE_EXCEEDED: 504,
+    _CODE.NOT_FOUND: 404,
+    _CODE.ALREADY_EXISTS: 409,
+    _CODE.PERMISSION_DENIED: 403,
+    _CODE.UNAUTHENTICATED: 401,
+    _CODE.RESOURCE_EXHAUSTED: 429,
+    _CODE.FAILED_PRECONDITION: 400,
+    _CODE.ABORTED: 409,
+    _CODE.OUT_OF_RANGE: 400,
+    _CODE.UNIMPLEMENTED: 501,
+    _CODE.UNAVAILABLE: 503,
+}
+_NAMES: Final = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
+
+
+class RestFront:
+    """Serves HTTP at ``port``, for the gRPC server at the Unix socket ``server``."""
+
+    def __init__(self, server: Path, port: int) -> None:
+        self.port = port
+        self._server = server
+
+    @cached_property
+    def _channel(self) -> grpc.Channel:
+        options = [("grpc.max_receive_message_length", -1)]
+        return grpc.insecure_channel(f"unix:{self._server}", options=options)
+
+    @cached_property
+    def _rules(self) -> tuple[http_rules.HttpRule, ...]:
+        return http_rules.load_rules()
+
+    def serve(self, connection: socket.socket, begin: bytes) -> None:
+        """Answer the requests of a connection, whose first bytes are ``begin``, until it ends."""
+        _Exchange(connection, begin, self)
+
+    def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes:
+        """The answer of a method as JSON; ``connection`` names where it came from.
+
+        Raises RefusedRequestError, RpcError or DecodeError."""
+        path, _, query = target.partition("?")
+        found = http_rules.find(self._rules, verb, path)
+        if found is None:
+            text = f"there is no method of the local cloud at {verb} {path[:300]}."
+            raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")
+        rule, fields = found
+        method = METHODS[rule.method]
+        pairs = parse_qsl(query, keep_blank_values=True)
+        request = transcoding.request_message(rule, fields, pairs, body, method.request())
+        # Without serializers, a call takes and returns bytes.
+        call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method}", None, None)
+        metadata = ((CONNECTION, connection),) if connection else ()
+        sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS, metadata=metadata)
+        response = method.response()
+        response.ParseFromString(sent)
+        return transcoding.response_body(response)
+
+
+class _Exchange(LocalHandler):
+    """The requests of one connection."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    refusals = RefusalLog("vertex")
+
+    def __init__(self, connection: socket.socket, begin: bytes, front: RestFront) -> None:
+        self._begin, self._front = begin, front
+        super().__init__(connection, connection.getpeername(), None)  # pyright: ignore[reportArgumentType]
+
+    def setup(self) -> None:
+        """Read the bytes that were read already once more."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Rest(self._begin, self.connection))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+    def _exchange(self) -> None:
+        try:
+            sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
+            body = self._content()
+            check_page(sent, self._front.port)
+            with known_by_name(self.connection) as name:
+                answer = self._front.answer(self.command, self.path, body, name)
+            self._answer(200, answer)
+        except RefusedRequestError as error:
+            self.close_connection = True
+            status = _NAMES.get(error.status, "UNKNOWN")
+            self._answer(error.status, _error(error.status, status, f"local cloud: {error}"))
+        except grpc.RpcError as error:
+            code, text = _told(error)
+            number = _STATUS.get(code, 500)
+            self._answer(number, _error(number, code.name, text))
+        except (ExchangeEndedError, DecodeError):
+            self.close_connection = True  # the client is gone, or a fault cut the answer
+        except OSError:
+            raise
+        except Exception as error:
+            traceback.print_exc()  # to server.log; the client gets one line
+            text = f"Internal error encountered: {type(error).__name__}."
+            self._answer(500, _error(500, "INTERNAL", text))
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
+
+    def _content(self) -> bytes:
+        body = bytearray()
+        for block in self.body_blocks():
+            body += block
+            if len(body) > _MAX_BYTES:
+                raise RefusedRequestError(413, "the request is larger than 32 MiB.")
+        return bytes(body)
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json; charset=UTF-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "private")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+class _Rest(io.RawIOBase):
+    """Bytes that were read of a socket, then the socket."""
+
+    def __init__(self, begin: bytes, connection: socket.socket) -> None:
+        self._begin, self._connection = begin, connection
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._begin:
+            return self._connection.recv_into(buffer)
+        size = min(len(buffer), len(self._begin))
+        buffer[:size], self._begin = self._begin[:size], self._begin[size:]
+        return size
+
+
+def _told(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
+    if isinstance(error, grpc.Call):
+        return error.code(), error.details() or ""
+    return _CODE.UNKNOWN, str(error)
+
+
+def _error(code: int, status: str, message: str) -> bytes:
+    """As every API of Google's words an error over REST (google.aip.dev/193)."""
+    error = {"code": code, "message": message, "status": status}
+    return json.dumps({"error": error}, indent=2).encode() + b"\n"

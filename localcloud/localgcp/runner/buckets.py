@@ -1,0 +1,161 @@
+"""The buckets of one job: which lie below ``/gcs``, and what the job wrote that is in none.
+
+On the service every bucket that a job's account may use is there, and code makes such paths as it
+runs. Where this system gives a process a ``/gcs`` of its own, it is so here: buckets that the job
+may write to are copied, unless they are large and it does not name them; all others are shown
+read-only as they are. Where not, and in containers, there are those that the job names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from localgcp.containers.images import registry_path
+from localgcp.inventory.store import BUCKET, Store
+from localgcp.runner import environment, stray_writes
+from localgcp.runner.gang import hosts
+from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.gang.hosts import BucketView
+from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.stray_writes import RootWatch
+from localgcp.vertex.admission import Access
+
+#: Of the buckets that a job does not name, all together: each job copies them.
+_MOST_BYTES: Final = 256 * 2**20
+_MOST_FILES: Final = 5_000
+
+
+class JobBuckets:
+    """Buckets below ``folder``, which stands for ``/gcs``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        storage: Path,
+        store: Store,
+        access: Access,
+        url: str,
+        report: Callable[[str], None],
+    ) -> None:
+        """``storage``: where the emulator keeps all buckets; ``url``: where it answers."""
+        self.folder, self.storage, self.store = folder, storage, store
+        self.access, self.url, self.report = access, url, report
+        self.view: BucketView | None = None
+        """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
+        self._mounts: list[Mount] = []
+        self._watch: RootWatch | None = None
+
+    def prepare(self, members: Sequence[Replica], output_prefix: str | None) -> None:
+        """Make them ready for these replicas."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        named, mentioned = _names(members, output_prefix)
+        for bucket in sorted(named):
+            if self.store.bucket(bucket) is None:
+                self.report(f"/gcs/{bucket}: there is no such bucket.")
+            else:
+                self._copy(bucket)
+        if not hosts.has_mounts():
+            self._watch = RootWatch()
+            return
+        shown = self._show_others(named, mentioned)
+        copied = [mount.bucket for mount in self._mounts]
+        self.view = BucketView(
+            self.folder,
+            [bucket for bucket in copied if not self._may_write(bucket)],
+            {bucket: self.storage / bucket for bucket in shown},
+        )
+
+    def sync(self) -> None:
+        """Bring folders and buckets in step while the job runs."""
+        for mount in self._mounts:
+            mount.sync(final=False)
+
+    def lost(self) -> str:
+        """Why files that the job wrote are in no bucket; empty if all are."""
+        if self._watch and (written := self._watch.written()):
+            return stray_writes.explain(written)
+        # Folders of buckets that are shown read-only are empty, unless a container wrote there.
+        outside = stray_writes.outside_of(self.folder, {mount.bucket for mount in self._mounts})
+        return stray_writes.explain_outside(outside) if outside else ""
+
+    def close(self) -> None:
+        """Upload the rest, and remove the copies of which all is in the bucket."""
+        for mount in self._mounts:
+            mount.sync(final=True)
+            if not mount.refused:
+                shutil.rmtree(mount.folder, ignore_errors=True)
+
+    def _show_others(self, named: set[str], mentioned: set[str]) -> list[str]:
+        """Copy small buckets that the job may write to, and return those to be shown as they are.
+
+        Those that the job mentions go first.
+        """
+        shown: list[str] = []
+        files, size = _MOST_FILES, _MOST_BYTES
+        for bucket in sorted(self._usable(named), key=lambda name: name not in mentioned):
+            (self.folder / bucket).mkdir(exist_ok=True)
+            if not self._may_write(bucket):
+                shown.append(bucket)
+                continue
+            measured = _measure(self.storage / bucket, files, size)
+            if measured:
+                files, size = files - measured[0], size - measured[1]
+                self._copy(bucket)
+                continue
+            shown.append(bucket)
+            text = f"/gcs/{bucket} is read-only here, for it is large and the job does not name it."
+            self.report(f"{text} To write to it, put the path into an argument or a variable.")
+        return shown
+
+    def _usable(self, named: set[str]) -> Iterator[str]:
+        for resource in self.store.list(BUCKET):
+            bucket = resource.id
+            exists = (self.storage / bucket).is_dir()
+            if bucket not in named and exists and self._may_use(bucket):
+                yield bucket
+
+    def _may_use(self, bucket: str) -> bool:
+        return self.access.may_read(bucket) or self._may_write(bucket)
+
+    def _may_write(self, bucket: str) -> bool:
+        return self.access.may_create(bucket) or self.access.may_change(bucket)
+
+    def _copy(self, bucket: str) -> None:
+        mount = Mount(
+            self.folder / bucket, self.storage / bucket, self.access, self.url, self.report
+        )
+        mount.fill()
+        self._mounts.append(mount)
+
+
+def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[str], set[str]]:
+    """Buckets that must be copied, and those that are mentioned in any form."""
+    named: set[str] = set()
+    mentioned: set[str] = set()
+    for each in members:
+        task = each.task
+        named.update(environment.mounted_buckets(task))
+        mentioned.update(environment.named_buckets(task, output_prefix))
+        if registry_path(task.get("imageUri", "")):  # its code may name the mount itself
+            named.update(environment.named_buckets(task, output_prefix))
+    return named, mentioned
+
+
+def _measure(folder: Path, most_files: int, most_bytes: int) -> tuple[int, int] | None:
+    """Number and size of the files below a folder; None if there are more."""
+    files = size = 0
+    for above, _, names in os.walk(folder):
+        for name in names:
+            files += 1
+            try:
+                size += os.lstat(os.path.join(above, name)).st_size
+            except FileNotFoundError:  # deleted since it was listed
+                continue
+            if files > most_files or size > most_bytes:
+                return None
+    return files, size

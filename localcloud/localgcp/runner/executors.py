@@ -1,0 +1,215 @@
+"""Executor images on this machine: cached environments with the image's framework version.
+
+An environment is built once, in a folder beside its final place, and renamed into it; a lock file
+keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
+own packages go into an environment of the job on top
+(``localgcp.runner.packages``).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import yaml
+from packaging.specifiers import SpecifierSet
+
+from localgcp.environment import installer_environment
+from localgcp.errors import ExecutorError
+from localgcp.home import cache_dir
+from vertex_training.errors import LocalCloudError
+
+_TABLE: Final = Path(__file__).with_name("executors.yaml")
+_IMAGE_PYTHON: Final = "3.10"
+#: How long the index of CPU wheels may take to answer before the default wheels are used.
+_PROBE_SECONDS: Final = 12.0
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Executor:
+    """One row of the table with the libraries of all rows."""
+
+    name: str
+    image: str
+    python: str
+    framework: str
+    """Its requirement, like ``torch==2.4.1``."""
+    libraries: tuple[str, ...]
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """The framework, and the libraries that are not it."""
+        name = self.framework.partition("==")[0]
+        others = (each for each in self.libraries if each.partition("==")[0] != name)
+        return (self.framework, *others)
+
+
+def for_image(image_uri: str) -> Executor | None:
+    """The executor that stands in for an image, or None."""
+    name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
+    prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
+    rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
+    return next(rows, None)
+
+
+@cache
+def table() -> tuple[Executor, ...]:
+    """All executors."""
+    data = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
+    libraries = tuple(data["libraries"])
+    return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
+
+
+def environment(executor: Executor, report: Report) -> Path:
+    """The environment's folder; builds it if it is not there.
+
+    Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
+    """
+    python, version = _python(executor)
+    key = _key(executor, version)
+    folder = _cache() / "executors" / key
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{key}.lock").open("w") as lock:
+        report(f"preparing environment {key} (once; {len(executor.requirements)} packages)")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():  # else another job built it while this one waited
+            partial = folder.with_name(f"{key}.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            _build(executor, python, partial, report)
+            partial.rename(folder)
+    report(f"environment {key} is ready")
+    return folder
+
+
+def _cache() -> Path:
+    try:
+        return cache_dir()
+    except LocalCloudError as error:
+        raise ExecutorError(str(error)) from None
+
+
+def _key(executor: Executor, version: str) -> str:
+    parts = [*executor.requirements, version, platform.system(), platform.machine()]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    return f"{executor.name}-py{version}-{digest}"
+
+
+def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
+    # Relocatable: the folder is renamed when it is complete.
+    _run([uv(), "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
+    install = [uv(), "pip", "install", "--python", str(folder / "bin" / "python")]
+    if not executor.framework.startswith("torch=="):
+        report(f"{executor.framework} has no CUDA: it runs on processors")
+    elif _cpu_wheels(install, executor):
+        install += ["--torch-backend", "cpu"]
+    else:
+        report("the index of CPU wheels cannot be reached: taking the default wheels (larger)")
+    _run([*install, *executor.requirements], report)
+
+
+def _cpu_wheels(install: list[str], executor: Executor) -> bool:
+    """Can the CPU build of this torch be had? Asked with a short bound."""
+    probe = ["--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
+    bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
+    try:
+        return (
+            subprocess.run(
+                [*install, *probe, executor.framework],
+                env={**installer_environment(), **bound},
+                capture_output=True,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            ).returncode
+            == 0
+        )
+    except subprocess.TimeoutExpired:
+        return False
+
+
+@cache
+def _python(executor: Executor) -> tuple[str, str]:
+    """A Python of this machine for the executor: (path, minor version).
+
+    Looked for once in a process: it takes half a second, and every replica asks.
+    """
+    supported = SpecifierSet(executor.python)
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    candidates = [_IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
+    for wanted in (*candidates, executor.python):
+        found = subprocess.run(
+            [uv(), "python", "find", "--no-python-downloads", "--no-project", "--system", wanted],
+            env=installer_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        path = found.stdout.strip()
+        if found.returncode == 0 and (version := _version(path)):
+            return path, version
+    raise ExecutorError(
+        f"{executor.name} needs Python {executor.python}, and this machine has none "
+        f"(vt runs on {running}). Install Python {_IMAGE_PYTHON}."
+    )
+
+
+def _version(python: str) -> str | None:
+    """Minor version of an interpreter that can be started, else None."""
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    found = subprocess.run(
+        [python, "-I", "-c", code],
+        env=installer_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip() or None if found.returncode == 0 else None
+
+
+def uv() -> str:
+    """Path of ``uv``. Raises ExecutorError if it is not installed."""
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    if found is None:
+        raise ExecutorError("uv is not installed. Hint: pip install 'vertex-training[local]'")
+    return found
+
+
+def _run(command: list[str], report: Report) -> None:
+    """Run to the end; lines go to the job's log as they come."""
+    process = subprocess.Popen(
+        command,
+        env=installer_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout is not None
+    last = ""
+    try:
+        for line in process.stdout:
+            last = line.strip() or last
+            report(line.rstrip())
+    except BaseException:  # ``report`` raises when the job was cancelled
+        process.kill()
+        raise
+    finally:
+        process.stdout.close()
+        process.wait()
+    if process.returncode != 0:
+        raise ExecutorError(f"the environment could not be built: {last}")

@@ -1,0 +1,201 @@
+"""A loopback address for each replica of a job, and a host name where this system has them.
+
+On Linux every address of 127.0.0.0/8 is this machine's own, so replicas listen on the same port
+without meeting each other. A host name takes namespaces of the kernel; without them CLUSTER_SPEC
+has addresses. Where there is only 127.0.0.1 (macOS), replicas differ by port. The command line of a
+program gives it its host, and where it can, a ``/gcs`` of its own.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.errors import CommandNotFoundError, StartRefusedError
+from localgcp.processes import succeeds
+from localgcp.rpc_code import RpcCode
+from localgcp.runner.gang import host_launcher
+from localgcp.runner.gang.cluster import PORT, Replica
+
+_LAUNCH: Final = (sys.executable, "-I", "-S", host_launcher.__file__)
+_ATTEMPTS: Final = 50
+_CHECK_SECONDS: Final = 10.0
+#: Second number of the addresses 127.N.x.y: far from 127.0.0.1 and what systems use beside it.
+_BLOCK: Final = 64
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where one replica is: its loopback address and port, and its host name if it has one."""
+
+    address: str
+    port: int
+    name: str | None = None
+
+    @property
+    def entry(self) -> str:
+        """``HOST:PORT``, as in CLUSTER_SPEC."""
+        return f"{self.name or self.address}:{self.port}"
+
+
+@dataclass(frozen=True)
+class BucketView:
+    """What a program has at ``/gcs``: a folder, with read-only parts."""
+
+    folder: Path
+    read_only: Sequence[str] = ()
+    """Folders in it that the program may not write to."""
+    objects: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """Bucket -> folder of its objects, shown read-only in the folder's (empty) one."""
+
+    def real_path(self, path: Path) -> Path:
+        """Where a path that the program sees lies on this machine."""
+        if path.parts[:2] != ("/", "gcs"):
+            return path
+        bucket, *rest = path.parts[2:] or ("",)
+        return self.objects.get(bucket, self.folder / bucket).joinpath(*rest)
+
+
+def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str, Host]:
+    """Hosts of a job's replicas by their names; a single one is ``localhost``.
+
+    ``named``: all of them are programs of this machine, which may get host names.
+    Raises StartRefusedError if no addresses are free.
+    """
+    if len(members) == 1:
+        return {members[0].name: Host("127.0.0.1", PORT, "localhost")}
+    if not _can_bind("127.64.0.1", 0):
+        return {each.name: Host("127.0.0.1", _free_port()) for each in members}
+    named = named and has_namespaces()
+    tag = hashlib.sha256(job_id.encode()).hexdigest()[:10]
+    for _ in range(_ATTEMPTS):
+        block = f"127.{_BLOCK + secrets.randbelow(64)}.{secrets.randbelow(256)}"
+        addresses = [f"{block}.{number}" for number in range(1, len(members) + 1)]
+        if all(_can_bind(address, PORT) for address in addresses):
+            return {
+                each.name: Host(address, PORT, host_name(each, tag) if named else None)
+                for each, address in zip(members, addresses, strict=True)
+            }
+    text = f"port {PORT} is taken at the loopback addresses of this machine."
+    raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+
+
+def host_name(replica: Replica, tag: str) -> str:
+    """``cmle-training-workerpool1-ab-0``: the form in doc:training/distributed-training."""
+    return f"cmle-training-workerpool{replica.pool}-{tag}-{replica.index}"
+
+
+def write_hosts(path: Path, hosts: Mapping[str, Host]) -> None:
+    """Write the ``/etc/hosts`` of a job: this machine's, then its replicas."""
+    try:
+        own = Path("/etc/hosts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        own = "127.0.0.1 localhost\n"
+    lines = [f"{host.address} {host.name}" for host in hosts.values() if host.name]
+    path.write_text("\n".join([own.rstrip("\n"), *lines, ""]), encoding="utf-8")
+    path.chmod(0o644)  # a program may change its user
+
+
+def command_on(
+    host: Host,
+    hosts_file: Path,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    work: Path,
+    buckets: BucketView | None = None,
+) -> list[str]:
+    """The command line that runs ``argv`` in the folder ``work`` on a host with these buckets.
+
+    Raises CommandNotFoundError: the launcher would find it out only after the start.
+    """
+    view: dict[str, Any] = {}
+    if host.name not in (None, "localhost"):
+        view["host"] = {"name": host.name, "hosts": str(hosts_file)}
+    if buckets:
+        root = work.with_name("root")
+        root.mkdir(exist_ok=True)
+        view["gcs"] = _as_view(buckets, root)
+    if not view:
+        return [*argv]
+    _check_program(argv[0], env, work, buckets)
+    return [*_LAUNCH, json.dumps(view), *argv]
+
+
+def _as_view(buckets: BucketView, root: Path) -> dict[str, Any]:
+    return {
+        "root": str(root),
+        "folder": str(buckets.folder),
+        "read_only": list(buckets.read_only),
+        "objects": {name: str(folder) for name, folder in buckets.objects.items()},
+    }
+
+
+def _check_program(
+    name: str, env: Mapping[str, str], work: Path, buckets: BucketView | None
+) -> None:
+    """Raise CommandNotFoundError if there is no such program."""
+    number = 0
+    if os.sep in name:
+        path = work / name
+        path = buckets.real_path(path) if buckets else path
+        if not path.exists():
+            number = errno.ENOENT
+        elif path.is_dir() or not os.access(path, os.X_OK):
+            number = errno.EACCES
+    elif shutil.which(name, path=env.get("PATH")) is None:
+        number = errno.ENOENT
+    if number:
+        raise CommandNotFoundError(f"{name}: {os.strerror(number)}")
+
+
+@cache
+def has_namespaces() -> bool:
+    """Whether this system gives a process a host name and an ``/etc/hosts`` of its own."""
+    return _can_launch({"host": {"name": "replica-0", "hosts": "/etc/hosts"}})
+
+
+@cache
+def has_mounts() -> bool:
+    """Whether this system gives a process a ``/gcs`` of its own."""
+    if sys.platform != "linux":
+        return False
+    with tempfile.TemporaryDirectory() as base:
+        root, gcs, objects = (Path(base, name) for name in ("root", "gcs", "objects"))
+        for folder in (root, gcs / "a", gcs / "b", objects):
+            folder.mkdir(parents=True)
+        return _can_launch({"gcs": _as_view(BucketView(gcs, ["a"], {"b": objects}), root)})
+
+
+def _can_launch(view: Mapping[str, Any]) -> bool:
+    if sys.platform != "linux":
+        return False
+    return succeeds([*_LAUNCH, json.dumps(view), "true"], _CHECK_SECONDS)
+
+
+def _can_bind(address: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

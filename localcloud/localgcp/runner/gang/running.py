@@ -1,0 +1,252 @@
+"""Replicas that run together: all are started, watched and ended as one.
+
+Each replica has a thread that waits for its process. The calling thread alone decides: it hears of
+ends, faults, the timeout and the user's cancel, and asks ``LifeCycle`` what follows.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol
+
+from localgcp.errors import CommandNotFoundError, JobCancelledError
+from localgcp.runner import replica
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang.life_cycle import (
+    Action,
+    Decision,
+    End,
+    Grade,
+    LifeCycle,
+    grade,
+)
+from localgcp.runner.joblog import JobLog
+from localgcp.runner.programs import Launch
+
+#: Between two looks at faults and the cancel. Ends of replicas are heard of at once.
+_POLL_SECONDS: Final = 0.25
+_STAMP_SECONDS: Final = 0.5
+_TICK_SECONDS: Final = 2.0
+#: How long to wait for further ends after a failure. A replica that is killed makes the others
+#: fail a moment later, and which process ends first is chance.
+_SETTLE_SECONDS: Final = 1.0
+
+
+class GangPorts(Protocol):
+    """What a gang asks of the job it runs for."""
+
+    def began(self) -> bool:
+        """All replicas are ready to start: the job is RUNNING. False if it must not be."""
+        ...
+
+    def paused(self) -> None:
+        """The whole job will be retried: it is PENDING."""
+        ...
+
+    def preempted(self, ran_seconds: float) -> Sequence[str]:
+        """Names of the replicas that lose their machines now."""
+        ...
+
+    def killed(self, name: str, ran_seconds: float) -> bool:
+        """Is this replica killed now?"""
+        ...
+
+    def tick(self) -> None:
+        """Called every other second, and after the end of an attempt."""
+        ...
+
+
+@dataclass(frozen=True)
+class Member:
+    """One replica: its name, folders and log, and what makes its process ready."""
+
+    name: str
+    folders: Folders
+    log: JobLog
+    launch: Callable[[], Launch]
+    account: str = ""
+    """The service account that its program is; empty: Google's own."""
+
+    def clear(self) -> None:
+        """Empty its disk: only buckets outlive a restart."""
+        self.remove_root()
+        for folder in (self.folders.work, self.folders.tmp):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+
+    def remove_root(self) -> None:
+        """Remove what its ``/`` was made from, with what it wrote there."""
+        shutil.rmtree(self.folders.work.with_name("root"), ignore_errors=True)
+
+
+@dataclass
+class Gang:
+    """All replicas of a job; the first member is the primary replica."""
+
+    members: Sequence[Member]
+    life: LifeCycle
+    ports: GangPorts
+    notes: Path
+    """Folder for notes about processes, for the next server."""
+    cancelled: threading.Event
+    timeout_seconds: float
+    """The longest time in RUNNING, all attempts together."""
+    _ran: float = 0.0
+
+    def run(self) -> Decision:
+        """Run until the job has succeeded or failed; a failure of no replica is the timeout.
+
+        Raises JobCancelledError, and what making a replica ready raises.
+        """
+        while True:
+            decision = self._attempt()
+            if decision.action in (Action.SUCCEED, Action.FAIL):
+                return decision
+            if decision.action is Action.RETRY_JOB:
+                self.ports.paused()
+            for member in self.members:
+                member.clear()
+
+    def _attempt(self) -> Decision:
+        launches = [member.launch() for member in self.members]
+        if self.cancelled.is_set() or not self.ports.began():
+            raise JobCancelledError
+        attempt = _Attempt(self.ports, self.notes)
+        try:
+            for member, launch in zip(self.members, launches, strict=True):
+                attempt.start(member, launch)
+            decision = self._watch(attempt)
+            if decision.note:  # before the others are ended, which may take seconds
+                self.members[0].log.append(decision.note)
+            return decision
+        finally:
+            attempt.end()
+            self._ran += attempt.ran_seconds
+            for member in self.members:
+                member.log.stamp()
+                member.remove_root()
+            self.ports.tick()
+
+    def _watch(self, attempt: _Attempt) -> Decision:
+        ticked = stamped = time.monotonic()
+        while True:
+            first = attempt.next_end(_POLL_SECONDS)
+            if self.cancelled.is_set():
+                raise JobCancelledError
+            if self._ran + attempt.ran_seconds > self.timeout_seconds:
+                return Decision(Action.FAIL)  # of no replica
+            if lost := self.ports.preempted(attempt.ran_seconds):
+                return self.life.preempt(lost)
+            if first and (decision := self._decide(attempt, first)):
+                return decision
+            now = time.monotonic()
+            if now - stamped > _STAMP_SECONDS:
+                stamped = now
+                for member in self.members:
+                    member.log.stamp()
+            if now - ticked > _TICK_SECONDS:
+                ticked = now
+                self.ports.tick()
+
+    def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
+        """What ends this attempt; None if it goes on."""
+        ends = self._ends(attempt, first)
+        decision = self.life.decide(ends)
+        if len(self.members) > 1:
+            for end in ends:
+                self._member(end.name).log.append(f"{end.name} exited with status {end.code}")
+        if decision.action is Action.RESTART_REPLICAS:
+            self.members[0].log.append(decision.note)
+            for end in decision.ends:
+                member = self._member(end.name)
+                member.clear()
+                attempt.start(member, member.launch())
+            return None
+        return None if decision.action is Action.CONTINUE else decision
+
+    def _ends(self, attempt: _Attempt, first: End) -> list[End]:
+        """The end and those just after it, if it is a failure that another may have caused."""
+        found = [first]
+        until = time.monotonic() + _SETTLE_SECONDS
+        while (
+            len(self.members) > 1
+            and all(end.code and grade(end.code) is not Grade.KILLED for end in found)
+            and (left := until - time.monotonic()) > 0
+        ):
+            if end := attempt.next_end(left):
+                found.append(end)
+        return found
+
+    def _member(self, name: str) -> Member:
+        return next(member for member in self.members if member.name == name)
+
+
+@dataclass
+class _Attempt:
+    """Processes of one attempt and the threads that wait for them."""
+
+    ports: GangPorts
+    notes: Path
+    _started: float = field(default_factory=time.monotonic)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _ends: SimpleQueue[End | BaseException] = field(
+        default_factory=SimpleQueue[End | BaseException]
+    )
+    _threads: list[threading.Thread] = field(default_factory=list[threading.Thread])
+
+    @property
+    def ran_seconds(self) -> float:
+        """Since the first replica was started."""
+        return time.monotonic() - self._started
+
+    def start(self, member: Member, launch: Launch) -> None:
+        """Start a replica's process and a thread that waits for its end."""
+        thread = threading.Thread(
+            target=self._wait, args=(member, launch), name=member.name, daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+
+    def next_end(self, seconds: float) -> End | None:
+        """The next replica that ends within this time. Raises what its start raised."""
+        try:
+            end = self._ends.get(timeout=seconds)
+        except Empty:
+            return None
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+    def end(self) -> None:
+        """End all processes at once; returns when none is left."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _wait(self, member: Member, launch: Launch) -> None:
+        try:
+            outcome = replica.run(
+                launch.argv,
+                env=launch.env,
+                umask=launch.umask,
+                terminate=launch.terminate,
+                cwd=member.folders.work,
+                log=member.log,
+                notes=self.notes,
+                cancelled=self._stop,
+                killed=partial(self.ports.killed, member.name),
+                account=member.account,
+            )
+            if outcome.ending is replica.Ending.EXITED:
+                self._ends.put(End(member.name, outcome.code))
+        except CommandNotFoundError as error:
+            self._ends.put(CommandNotFoundError(str(error), member.name))
+        except BaseException as error:  # the calling thread decides about it
+            self._ends.put(error)

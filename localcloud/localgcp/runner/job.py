@@ -1,0 +1,299 @@
+"""One job from PENDING to its end: prepare, run all replicas, set the final state.
+
+What happens when a replica ends is decided in ``localgcp.runner.gang``.
+Preemptions, stock-outs and killed replicas happen as faults only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from localgcp.containers.host import ContainerHost
+from localgcp.errors import (
+    CommandNotFoundError,
+    JobCancelledError,
+    PreparationError,
+    StartRefusedError,
+)
+from localgcp.faults.jobs import JobFaults, stockout_message
+from localgcp.home import Home, make_private
+from localgcp.inventory.store import Store
+from localgcp.rpc_code import RpcCode
+from localgcp.runner import environment, machines, replica
+from localgcp.runner.buckets import JobBuckets
+from localgcp.runner.environment import Placement
+from localgcp.runner.gang import cluster, hosts
+from localgcp.runner.gang.cluster import PRIMARY, Replica
+from localgcp.runner.gang.hosts import Host
+from localgcp.runner.gang.life_cycle import Action, Decision, LifeCycle
+from localgcp.runner.gang.running import Gang, Member
+from localgcp.runner.joblog import JobLog, log_path
+from localgcp.runner.preparation import Preparation
+from localgcp.runner.programs import (
+    ContainerProgram,
+    HostProgram,
+    Launch,
+    Program,
+)
+from localgcp.vertex.admission import access_of, admit
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+
+STOPPED: Final = "The local cloud was stopped while the job ran; submit it again (a new run)."
+
+#: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
+_DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
+
+
+class JobRun:
+    """Runs one job in the calling thread; ``cancelled`` may be set by any other."""
+
+    def __init__(
+        self,
+        record: JobRecord,
+        *,
+        home: Home,
+        store: Store,
+        jobs: JobTable,
+        storage_url: str,
+        api_url: str = "",
+        faults: JobFaults,
+        containers: ContainerHost,
+        cancelled: threading.Event,
+        stopping: threading.Event,
+        trial: str | None = None,
+    ) -> None:
+        """``trial``: the id of the trial that this job runs, if it runs one."""
+        self.record = record
+        self.trial = trial
+        self.home = home
+        self.store = store
+        self.jobs = jobs
+        self.storage_url = storage_url
+        self.api_url = api_url
+        self.faults = faults
+        self.containers = containers
+        self.cancelled = cancelled
+        self.stopping = stopping
+        self.folder = home.jobs / record.job_id
+        self.folders = environment.Folders(
+            work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
+        )
+        #: Of the primary replica; what concerns all replicas is in it too.
+        self.log = JobLog(log_path(home, record.job_id, PRIMARY))
+        self.buckets = self._job_buckets()
+
+    def execute(self) -> bool:
+        """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
+
+        Raises nothing that belongs to the job.
+        """
+        try:
+            return self._execute()
+        finally:
+            make_private(self.folder)  # a job sets the rights of its files as it likes
+
+    def _execute(self) -> bool:
+        waiting = (JobState.QUEUED, JobState.PENDING)
+        if not self.jobs.move(self.record.job_id, JobState.PENDING, only_from=waiting):
+            self._end_cancelled()
+            return True
+        try:
+            admit(self.store, self.record)
+            members = cluster.replicas(self.record.spec)
+            cluster.check_memory(len(members), psutil.virtual_memory().available)
+            machines.wait_for_machines(self.record, self.faults, self.cancelled, self.log.append)
+            if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
+                return False
+            try:
+                decision = self._run(members)
+            finally:  # also of a job that was cancelled: it may have saved on SIGTERM
+                self.buckets.close()
+            self._finish(decision, self.buckets.lost())
+        except StartRefusedError as error:
+            self._end(JobState.FAILED, (error.code, error.message))
+        except PreparationError as error:
+            self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, str(error)))
+        except CommandNotFoundError as error:
+            text = f"The replica {error.replica or PRIMARY} could not be started: {error}."
+            self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
+        except JobCancelledError:
+            self._end_cancelled()
+        return True
+
+    def _run(self, members: Sequence[Replica]) -> Decision:
+        """Run all replicas to the end of the job."""
+        self.buckets.prepare(members, self.record.output_prefix)
+        alone = len(members) == 1
+        folders = {each.name: self._folders(each, alone=alone) for each in members}
+        first = folders[members[0].name]
+        preparation = Preparation(
+            self.record,
+            folder=self.folder,
+            tmp=first.tmp,
+            log=self.log,
+            storage_url=self.storage_url,
+            own_mount=self.buckets.view is not None,
+            containers=self.containers,
+            home=self.home,
+            cancelled=self.cancelled,
+        )
+        with ExitStack() as programs:
+            made = {
+                each.name: programs.enter_context(
+                    closing(preparation.program(each, folders[each.name], alone=alone))
+                )
+                for each in members
+            }
+            named = not any(isinstance(each, ContainerProgram) for each in made.values())
+            at = hosts.choose(self.record.job_id, members, named=named)
+            hosts.write_hosts(self._hosts_file(), at)
+            placed = cluster.placements(members, {name: host.entry for name, host in at.items()})
+            gang = Gang(
+                members=[
+                    self._member(each, made[each.name], placed[each.name], at[each.name])
+                    for each in members
+                ],
+                life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
+                ports=_JobPorts(self, [each.name for each in members]),
+                notes=self.home.children,
+                cancelled=self.cancelled,
+                timeout_seconds=_timeout(self.record.spec),
+            )
+            return gang.run()
+
+    def _job_buckets(self) -> JobBuckets:
+        return JobBuckets(
+            self.folders.gcs,
+            storage=self.home.storage,
+            store=self.store,
+            access=access_of(self.store, self.record),
+            url=self.storage_url,
+            report=self.log.append,
+        )
+
+    def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
+        """A replica's own folders, made; buckets are one folder for all."""
+        base = self.folder if alone else self.folder / "replicas" / member.name
+        made = replace(self.folders, work=base / "work", tmp=base / "tmp")
+        for folder in (made.work, made.tmp):
+            folder.mkdir(parents=True, exist_ok=True)
+        return made
+
+    def _hosts_file(self) -> Path:
+        return self.folder / "hosts"
+
+    def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
+        log = JobLog(log_path(self.home, self.record.job_id, each.name))
+        folders = self._folders(each, alone=placement.alone)
+
+        def launch() -> Launch:
+            service = environment.service_variables(
+                job_id=self.record.job_id,
+                project_number=self.record.number,
+                spec=self.record.spec,
+                placement=placement,
+            )
+            if self.trial:
+                environment.metrics_file(self.folders.gcs, each.name).parent.mkdir(exist_ok=True)
+                service |= environment.trial_variables(self.trial, program.gcs, each.name)
+            service |= environment.api_variables(self.api_url)
+            user = environment.user_variables(each.task, service, program.gcs)
+            made = program.launch(service, user)
+            buckets = self.buckets.view if isinstance(program, HostProgram) else None
+            work, hosts_file = folders.work, self._hosts_file()
+            try:
+                argv = hosts.command_on(
+                    host, hosts_file, made.argv, made.env, work=work, buckets=buckets
+                )
+            except CommandNotFoundError as error:
+                raise CommandNotFoundError(str(error), each.name) from None
+            return replace(made, argv=argv)
+
+        primary = each.pool == each.index == 0
+        account = self.record.spec.get("serviceAccount", "")
+        return Member(each.name, folders, self.log if primary else log, launch, account)
+
+    def _finish(self, decision: Decision, lost: str) -> None:
+        """Set the final state; ``lost`` says which files the job wrote into no bucket."""
+        if decision.action is Action.SUCCEED and lost:
+            self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, lost))
+        elif decision.action is Action.SUCCEED:
+            self._end(JobState.SUCCEEDED)
+        elif decision.stockout:
+            text = stockout_message(self.record.region)
+            self._end(JobState.FAILED, (RpcCode.RESOURCE_EXHAUSTED, text))
+        elif not decision.ends:
+            # In public threads a job past its timeout ends as cancelled, not as failed.
+            limit = _timeout(self.record.spec)
+            text = f"The job was cancelled: it ran longer than scheduling.timeout ({limit:g}s)."
+            self._end(JobState.CANCELLED, (RpcCode.CANCELLED, text))
+        else:
+            end = decision.ends[0]
+            text = self._exit_message(end.name, end.code)
+            self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
+
+    def _exit_message(self, name: str, code: int) -> str:
+        ended_by = replica.signal_name(code)
+        reason = f"Termination reason: {ended_by or 'Error'}."
+        return (
+            f"The replica {name} exited with a non-zero status of {code}. {reason} "
+            f"To find out more about why your job exited please check the logs: "
+            f"vt local logs {self.record.job_id}"
+            + ("" if name == PRIMARY else f" --replica {name}")
+        )
+
+    def _end_cancelled(self) -> None:
+        current = self.jobs.get(self.record.job_id)
+        if not self.stopping.is_set() or (current and current.state is JobState.CANCELLING):
+            self._end(JobState.CANCELLED, (RpcCode.CANCELLED, "The job was cancelled."))
+        elif current and current.state is JobState.RUNNING and not self.trial:
+            self._end(JobState.FAILED, (RpcCode.UNAVAILABLE, STOPPED))
+        else:  # the code had not begun, or is a trial's: the next server runs it
+            self.jobs.move(self.record.job_id, JobState.QUEUED)
+
+    def _end(self, state: JobState, error: tuple[int, str] | None = None) -> None:
+        # A cancel that arrived when the work was already done loses, as in the service
+        # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED).
+        self.jobs.move(self.record.job_id, state, error=error)
+        self.log.append(
+            f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
+        )
+
+
+class _JobPorts:
+    """What the gang of a job asks of it."""
+
+    def __init__(self, job: JobRun, names: Sequence[str]) -> None:
+        self._job, self._names = job, names
+
+    def began(self) -> bool:
+        return self._job.jobs.move(
+            self._job.record.job_id,
+            JobState.RUNNING,
+            only_from=(JobState.PENDING, JobState.RUNNING),
+        )
+
+    def paused(self) -> None:
+        job = self._job.record.job_id
+        self._job.jobs.move(job, JobState.PENDING, only_from=(JobState.RUNNING,))
+
+    def preempted(self, ran_seconds: float) -> Sequence[str]:
+        return self._job.faults.preempted(self._job.record, self._names, ran_seconds)
+
+    def killed(self, name: str, ran_seconds: float) -> bool:
+        return self._job.faults.killed(self._job.record, name, ran_seconds)
+
+    def tick(self) -> None:
+        self._job.buckets.sync()
+
+
+def _timeout(spec: dict[str, Any]) -> float:
+    text = spec.get("scheduling", {}).get("timeout", "")
+    return float(text.removesuffix("s")) if text else _DEFAULT_TIMEOUT

@@ -1,0 +1,51 @@
+"""Log of one replica: what its process wrote, and the runner's own lines between.
+
+Beside ``NAME.log``, ``NAME.times`` says when the log had which length, so that the lines of several
+replicas can be put in order: the process writes into the file by itself, without times.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from localgcp.home import Home
+from localgcp.vertex.log_times import times_file
+
+
+class JobLog:
+    """Appends to one file. The process writes into the same file by itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._stamped = 0
+
+    def append(self, text: str) -> None:
+        """Append lines of the runner, marked to distinguish them from the program's."""
+        time = datetime.now(UTC).strftime("%H:%M:%S")
+        lines = "".join(f"[local {time}] {line}\n" for line in text.splitlines())
+        with self.path.open("a", encoding="utf-8") as log:
+            log.write(lines)
+        self.stamp()
+
+    def open(self) -> BinaryIO:
+        """For a process to write to."""
+        return self.path.open("ab")
+
+    def stamp(self) -> None:
+        """Note the time, if the log has grown since it was last noted."""
+        try:
+            size = self.path.stat().st_size
+        except FileNotFoundError:
+            return
+        if size > self._stamped:
+            self._stamped = size
+            with times_file(self.path).open("a", encoding="ascii") as times:
+                times.write(f"{size} {datetime.now(UTC).isoformat()}\n")
+
+
+def log_path(home: Home, job_id: str, replica_name: str) -> Path:
+    """Log file of one replica, which may not exist yet."""
+    return home.jobs / job_id / "logs" / f"{replica_name}.log"

@@ -1,0 +1,149 @@
+"""What the replicas of a job run, made ready once: packages installed, images found.
+
+Replicas of all pools that have the same image and packages share one environment.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from localgcp.containers.host import ContainerHost
+from localgcp.containers.images import registry_path
+from localgcp.errors import JobCancelledError, StartRefusedError
+from localgcp.home import Home
+from localgcp.rpc_code import RpcCode
+from localgcp.runner import executors, packages, refusals, replica
+from localgcp.runner.environment import Folders
+from localgcp.runner.gang.cluster import Replica
+from localgcp.runner.joblog import JobLog
+from localgcp.runner.programs import ContainerProgram, HostProgram, Program
+from localgcp.vertex.records import JobRecord
+
+
+class Preparation:
+    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica.
+
+    ``own_mount``: programs of this machine have a ``/gcs`` of their own.
+    """
+
+    def __init__(
+        self,
+        record: JobRecord,
+        *,
+        folder: Path,
+        tmp: Path,
+        log: JobLog,
+        storage_url: str,
+        own_mount: bool,
+        containers: ContainerHost,
+        home: Home,
+        cancelled: threading.Event,
+    ) -> None:
+        self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
+        self.storage_url, self.containers, self.home = storage_url, containers, home
+        self.own_mount = own_mount
+        self.cancelled = cancelled
+        self._pythons: dict[tuple[str, ...], Path] = {}
+        self._said: set[str] = set()
+
+    def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
+        """What a replica runs.
+
+        Raises StartRefusedError, PreparationError and JobCancelledError.
+        """
+        if container := member.spec.get("containerSpec"):
+            if registry_path(container["imageUri"]):
+                name = f"vt-{self.record.job_id}" + ("" if alone else f"-{member.name}")
+                return self._image(container, name, folders)
+            return self._container(container, folders)
+        package = member.spec["pythonPackageSpec"]
+        python = self._python(package["executorImageUri"], tuple(package["packageUris"]))
+        command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
+        path = os.pathsep.join([str(python.parent), os.defpath])
+        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
+
+    def _python(self, image: str, uris: tuple[str, ...]) -> Path:
+        """The Python of an environment with these packages."""
+        if known := self._pythons.get((image, *uris)):
+            return known
+        executor = executors.for_image(image)
+        if executor is None:
+            text = refusals.no_stand_in(image)
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+        self._say(f"{image} is stood in for by an environment with {executor.framework}")
+        base = executors.environment(executor, self._log_step)
+        number = f"-{len(self._pythons)}" if self._pythons else ""
+        files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
+        python = packages.layer(base, self.folder / f"venv{number}")
+        self._install(python, files, base.name)
+        self._pythons[(image, *uris)] = python
+        return python
+
+    def _install(self, python: Path, files: list[Path], executor: str) -> None:
+        names = ", ".join(file.name for file in files)
+
+        def build(target: Path) -> None:
+            self.log.append(f"building {names}")
+            packages.build(python, files, target, self.tmp, self._run)
+
+        wheels = packages.WheelStore(self.home.wheels).built(executor, files, build, self.cancelled)
+        self.log.append(f"installing {names}")
+        packages.install(python, wheels, self.tmp, self._run)
+
+    def _image(self, container: Mapping[str, Any], name: str, folders: Folders) -> Program:
+        if text := self.containers.refusal(self.record.spec):
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+        engine = self.containers.engine
+        assert engine is not None
+        self._say(f"{container['imageUri']} runs in a container, by {engine.name}")
+        return ContainerProgram(
+            self.containers,
+            engine,
+            container,
+            name=name,
+            folders=folders,
+            storage_url=self.storage_url,
+            run=self._run,
+        )
+
+    def _container(self, container: Mapping[str, Any], folders: Folders) -> Program:
+        image = container["imageUri"]
+        if not container.get("command"):
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, refusals.no_command(image))
+        path = os.environ.get("PATH", os.defpath)
+        executor = executors.for_image(image)
+        if executor:
+            base = executors.environment(executor, self._log_step)
+            path = os.pathsep.join([str(base / "bin"), path])
+        self._say(f"no container: the command runs on this host in place of {image}")
+        command = [*container["command"], *container.get("args", [])]
+        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
+
+    def _say(self, text: str) -> None:
+        """Log a line once a job, not once a replica."""
+        if text not in self._said:
+            self._said.add(text)
+            self.log.append(text)
+
+    def _log_step(self, text: str) -> None:
+        """Log a line of the preparation; ends it if the job was cancelled meanwhile."""
+        self.log.append(text)
+        if self.cancelled.is_set():
+            raise JobCancelledError
+
+    def _run(self, command: list[str], env: Mapping[str, str]) -> int:
+        outcome = replica.run(
+            command,
+            env=env,
+            cwd=self.tmp,
+            log=self.log,
+            notes=self.home.children,
+            cancelled=self.cancelled,
+        )
+        if outcome.ending is replica.Ending.CANCELLED:
+            raise JobCancelledError
+        return outcome.code

@@ -1,0 +1,188 @@
+"""What a replica starts: a command of this machine, or a container."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from localgcp import processes
+from localgcp.clients import cloud_sdk
+from localgcp.containers.engines import MOUNT, Engine
+from localgcp.containers.host import ContainerHost
+from localgcp.errors import ImageError
+from localgcp.home import PRIVATE_UMASK
+from localgcp.runner import environment
+from localgcp.runner.environment import Folders
+
+#: As in containers everywhere; the home is closed to others anyway.
+_CONTAINER_UMASK: Final = 0o022
+_INSPECT_SECONDS: Final = 60.0
+#: The process of buildah that waits for the container's first one.
+_BUILDAH_PARENT: Final = "buildah-chroot-exec"
+
+#: Runs a command with an environment and returns its exit code; ends early when cancelled.
+Run = Callable[[list[str], Mapping[str, str]], int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One process to start."""
+
+    argv: list[str]
+    env: Mapping[str, str]
+    umask: int = PRIVATE_UMASK
+    terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False
+    """Asks the program to end; False: its whole group is asked."""
+
+
+class Program(Protocol):
+    """What a replica runs."""
+
+    gcs: Path
+    """The folder that the program finds its buckets in."""
+
+    def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
+        """Make ready for one attempt, with an empty disk.
+
+        ``service`` are variables that the service sets, ``user`` those of the job.
+        """
+        ...
+
+    def close(self) -> None:
+        """Remove what the last attempt left."""
+        ...
+
+
+class HostProgram:
+    """A command of this machine."""
+
+    def __init__(
+        self,
+        argv: list[str],
+        path: str,
+        folders: Folders,
+        storage_url: str,
+        *,
+        own_mount: bool = False,
+    ) -> None:
+        """``own_mount``: it has a ``/gcs`` of its own; else a folder stands for it in paths."""
+        self.argv, self.path, self.folders, self.storage_url = argv, path, folders, storage_url
+        self.gcs = Path(MOUNT) if own_mount else folders.gcs
+
+    def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
+        """The command with ``$(VAR)`` and ``/gcs`` replaced."""
+        known = {**service, **user}
+        argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
+        machine = environment.machine_variables(self.folders, self.path, self.storage_url)
+        machine |= self._cloud_sdk()
+        # What the user sets wins, but not over what the service sets (PATH may be changed).
+        return Launch(argv, {**machine, **user, **service})
+
+    def _cloud_sdk(self) -> dict[str, str]:
+        """What leads gcloud and gsutil to the local cloud, where the job finds them.
+
+        Without it they would ask Google, and gsutil would do so for minutes.
+        """
+        if not any(shutil.which(name, path=self.path) for name in ("gcloud", "gsutil")):
+            return {}
+        folder = self.folders.tmp / "cloud-sdk"
+        cloud_sdk.write_settings(folder)
+        return cloud_sdk.storage_environment(folder, self.storage_url)
+
+    def close(self) -> None:
+        """Nothing is left but the job's folders."""
+
+
+class ContainerProgram:
+    """The command of an image, in a container."""
+
+    gcs = Path(MOUNT)
+
+    def __init__(
+        self,
+        host: ContainerHost,
+        engine: Engine,
+        task: Mapping[str, Any],
+        *,
+        name: str,
+        folders: Folders,
+        storage_url: str,
+        run: Run,
+    ) -> None:
+        self.host, self.engine, self.task, self.name = host, engine, task, name
+        self.folders, self.storage_url, self.run = folders, storage_url, run
+        self.reference = host.reference(task["imageUri"]) or ""
+
+    def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
+        """A new container. Raises ImageError if the image cannot be had or runs nothing."""
+        self.close()
+        engine_env = self.host.environment(self.folders.tmp)
+        if self.run(self.engine.prepare(self.name, self.reference), engine_env):
+            text = f"the image {self.task['imageUri']} cannot be pulled; the log says why."
+            raise ImageError(text)
+        known = {**service, **user}
+        command = [environment.expand(word, known) for word in self.task.get("command", [])]
+        args = [environment.expand(word, known) for word in self.task.get("args", [])]
+        argv = self._config(engine_env).command_line(command, args)
+        if not argv:
+            text = f"the image {self.task['imageUri']} has neither ENTRYPOINT nor CMD."
+            raise ImageError(f"{text} Give containerSpec.command.")
+        _open_to_container(self.folders.gcs)
+        machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
+        env = {**machine, **user, **service}
+        line = self.engine.run(self.name, self.reference, argv, env, self.folders.gcs)
+        return Launch(line, engine_env, _CONTAINER_UMASK, _terminate_first)
+
+    def close(self) -> None:
+        """Remove the container."""
+        self.host.remove(self.name)
+
+    def _config(self, env: Mapping[str, str]) -> Any:
+        try:
+            printed = subprocess.run(
+                self.engine.inspect(self.name, self.reference),
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_INSPECT_SECONDS,
+                check=True,
+            ).stdout
+            return self.engine.parse(printed)
+        except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
+            text = f"the image {self.task['imageUri']} cannot be inspected: {error}"
+            raise ImageError(text) from None
+
+
+def _open_to_container(folder: Path) -> None:
+    """Let any user of a container read and write below; the folder lies in a closed one."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o777 if path.is_dir() else 0o666)
+
+
+def _terminate_first(child: processes.ChildProcess) -> bool:
+    """Send SIGTERM to a container's first process alone, as the service does.
+
+    A signal to the group would end buildah, and with it all the container's processes at once.
+    """
+    import psutil
+
+    try:
+        below = psutil.Process(child.pid).children(recursive=True)
+    except psutil.Error:
+        return False
+    found = False
+    for process in below:
+        try:
+            parent = process.parent()
+            if parent and parent.cmdline()[:1] == [_BUILDAH_PARENT]:
+                process.terminate()
+                found = True
+        except psutil.Error:
+            continue
+    return found

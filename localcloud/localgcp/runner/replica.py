@@ -1,0 +1,153 @@
+"""One process of a job: started as a group of its own, watched, ended as a group."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from localgcp import processes
+from localgcp.access import guests
+from localgcp.errors import CommandNotFoundError
+from localgcp.home import PRIVATE_UMASK
+from localgcp.runner.joblog import JobLog
+
+#: Between SIGTERM and SIGKILL of a process that must end; a cancelled job has ended within 10 s.
+GRACE_SECONDS: Final = 8.0
+
+#: Between two looks at a process whose end nobody tells of.
+_POLL_SECONDS: Final = 0.05
+#: Between two looks at anything else. Each takes a core from the training for a moment.
+_LOOK_SECONDS: Final = 0.25
+
+
+class Ending(Enum):
+    """Why a process is over."""
+
+    EXITED = "exited"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    ending: Ending
+    code: int
+    """Exit code as a container reports it: 128 + N for signal N."""
+
+
+def run(
+    command: list[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path,
+    log: JobLog,
+    notes: Path,
+    cancelled: threading.Event,
+    timeout_seconds: float | None = None,
+    umask: int = PRIVATE_UMASK,
+    terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False,
+    killed: Callable[[float], bool] = lambda _ran_seconds: False,
+    account: str = "",
+) -> Outcome:
+    """Run a command to its end, or until it is cancelled or takes too long.
+
+    Its output goes straight into the log file. ``killed`` is asked all the time, with the seconds
+    it ran: whether to kill it. ``terminate``: see ``ChildProcess.end``. What it leaves in its group
+    is ended too.
+    Raises CommandNotFoundError.
+    """
+    process = _start(command, env, cwd, log, umask)
+    child = processes.register_child(notes, process.pid, "job")
+    try:
+        end = partial(child.end, GRACE_SECONDS, terminate)
+        with guests.replica(process.pid, account):
+            ending = _watch(process, end, cancelled, timeout_seconds, killed)
+    finally:
+        child.end(0)
+        if env.get("HOME") == str(cwd):  # a program of a job: nobody else has this home
+            processes.end_below(cwd)
+        processes.unregister_child(notes, child)
+    code = process.wait()
+    return Outcome(ending, code if code >= 0 else 128 - code)
+
+
+def _start(
+    command: list[str], env: Mapping[str, str], cwd: Path, log: JobLog, umask: int
+) -> subprocess.Popen[bytes]:
+    """A process in a group of its own, which writes to the log. Raises CommandNotFoundError."""
+    with log.open() as output:
+        try:
+            return subprocess.Popen(
+                command,
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                umask=umask,
+            )
+        except OSError as error:
+            raise CommandNotFoundError(f"{command[0]}: {error.strerror}") from error
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    end: Callable[[], None],
+    cancelled: threading.Event,
+    timeout_seconds: float | None,
+    killed: Callable[[float], bool],
+) -> Ending:
+    started = time.monotonic()
+    with _pause(process, cancelled) as pause:
+        while process.poll() is None:
+            ran = time.monotonic() - started
+            if cancelled.is_set() or (timeout_seconds is not None and ran > timeout_seconds):
+                family = processes.descendants(process.pid)
+                end()
+                processes.kill_all(family)
+                return Ending.CANCELLED if cancelled.is_set() else Ending.TIMED_OUT
+            if killed(ran):
+                family = processes.descendants(process.pid)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                processes.kill_all(family)
+            pause()
+    return Ending.EXITED
+
+
+@contextmanager
+def _pause(
+    process: subprocess.Popen[bytes], cancelled: threading.Event
+) -> Iterator[Callable[[], object]]:
+    """Waits for a while, or until the process ends; Linux tells of its end at once."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system, or one that refuses the call
+        yield lambda: cancelled.wait(_POLL_SECONDS)
+        return
+    try:
+        ended = select.poll()
+        ended.register(descriptor, select.POLLIN)
+        yield lambda: ended.poll(_LOOK_SECONDS * 1000)
+    finally:
+        os.close(descriptor)
+
+
+def signal_name(code: int) -> str:
+    """``SIGKILL`` for 137; empty if the code stands for no signal."""
+    try:
+        return signal.Signals(code - 128).name if code > 128 else ""
+    except ValueError:
+        return ""

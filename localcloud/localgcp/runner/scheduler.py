@@ -1,0 +1,150 @@
+"""Runs custom jobs, a few at a time; the others wait as QUEUED, as they do for quota.
+
+Trials of tuning jobs have slots of their own, so that neither kind waits for the other.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+from localgcp.rpc_code import RpcCode
+from localgcp.runner.job import STOPPED, JobRun
+from localgcp.vertex.records import JobState, JobTable
+
+#: Jobs at once: training code takes all cores of a laptop by itself.
+SLOTS: Final = 2
+#: Trials at once, of all tuning jobs. Which of them is started is decided in
+#: ``localgcp.tuning``.
+TRIAL_SLOTS: Final = 4
+
+#: How often a job that waits for machines asks again; the plugin may free some at any time.
+_RETRY_SECONDS: Final = 0.5
+
+#: (job id, cancelled, stopping); None if the job is gone.
+MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
+
+
+class LocalScheduler:
+    """Threads that take job ids from a queue, oldest first."""
+
+    def __init__(
+        self,
+        jobs: JobTable,
+        make_run: MakeRun,
+        slots: int = SLOTS,
+        is_trial: Callable[[str], bool] = lambda _job_id: False,
+    ) -> None:
+        self.jobs = jobs
+        self._make_run = make_run
+        self._is_trial = is_trial
+        self._queue: queue.Queue[str | None] = queue.Queue()
+        self._trials: queue.Queue[str | None] = queue.Queue()
+        self._lock = threading.Lock()
+        self._cancels: dict[str, threading.Event] = {}
+        self._begun: set[str] = set()
+        self._parked: list[str] = []
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, args=(waiting,), name=f"{name}-{n}", daemon=True)
+            for name, waiting, count in (
+                ("slot", self._queue, slots),
+                ("trial", self._trials, TRIAL_SLOTS),
+            )
+            for n in range(count)
+        ]
+        self._threads.append(threading.Thread(target=self._unpark, name="unpark", daemon=True))
+
+    def start(self) -> None:
+        """Settle what an earlier server left, and begin to run jobs.
+
+        A job whose process is gone cannot go on: FAILED. One that had not begun is queued again,
+        and so is a trial, as after the loss of its machine.
+        """
+        for job in reversed(self.jobs.list()):
+            if job.state is JobState.RUNNING and not self._is_trial(job.job_id):
+                self.jobs.move(job.job_id, JobState.FAILED, error=(RpcCode.UNAVAILABLE, STOPPED))
+            elif job.state is JobState.CANCELLING:
+                self._end_cancelled(job.job_id)
+            elif not job.state.terminal:
+                self.jobs.move(job.job_id, JobState.QUEUED)
+                self.submit(job.job_id)
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job_id: str) -> None:
+        """Queue a job that is in the table as QUEUED."""
+        with self._lock:
+            self._cancels[job_id] = threading.Event()
+        self._put(job_id)
+
+    def _put(self, job_id: str) -> None:
+        (self._trials if self._is_trial(job_id) else self._queue).put(job_id)
+
+    def cancel(self, job_id: str) -> None:
+        """Ask a job that was moved to CANCELLING to end. Returns at once."""
+        with self._lock:
+            cancelled = self._cancels.get(job_id)
+            begun = job_id in self._begun
+            if cancelled is not None:
+                cancelled.set()
+        if not begun:  # it waits for a slot, perhaps for hours: nothing has to end first
+            self._end_cancelled(job_id)
+
+    def stop(self) -> None:
+        """End running jobs as FAILED (jobs that wait stay QUEUED), and return when all ended."""
+        self._stopping.set()
+        with self._lock:
+            cancels = list(self._cancels.values())
+        for cancelled in cancels:
+            cancelled.set()
+        for _ in self._threads:
+            self._queue.put(None)
+            self._trials.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _work(self, waiting: queue.Queue[str | None]) -> None:
+        while (job_id := waiting.get()) is not None and not self._stopping.is_set():
+            with self._lock:
+                cancelled = self._cancels[job_id]
+                self._begun.add(job_id)
+            over = True
+            try:
+                if run := self._make_run(job_id, cancelled, self._stopping):
+                    over = run.execute()
+            except Exception as error:
+                # A mistake of the runner: the job must not hang, and the trace is in server.log.
+                traceback.print_exc()
+                text = f"Internal error of the local cloud: {type(error).__name__}: {error}"
+                self.jobs.move(job_id, JobState.FAILED, error=(RpcCode.INTERNAL, text))
+            finally:
+                self._leave(job_id, over)
+
+    def _leave(self, job_id: str, over: bool) -> None:
+        """A slot is done with the job, which is over or waits for machines."""
+        with self._lock:
+            self._begun.discard(job_id)
+            if over:
+                self._cancels.pop(job_id)
+                return
+            cancelled = self._cancels[job_id].is_set()
+            self._parked.append(job_id)
+        if cancelled and not self._stopping.is_set():  # it came while the slot had the job
+            self._end_cancelled(job_id)
+
+    def _unpark(self) -> None:
+        """Let the jobs that wait for machines try again, in the order they came."""
+        while not self._stopping.wait(_RETRY_SECONDS):
+            with self._lock:
+                parked, self._parked = self._parked, []
+            for job_id in parked:
+                self._put(job_id)
+
+    def _end_cancelled(self, job_id: str) -> None:
+        error = (RpcCode.CANCELLED, "The job was cancelled.")
+        self.jobs.move(job_id, JobState.CANCELLED, only_from=(JobState.CANCELLING,), error=error)

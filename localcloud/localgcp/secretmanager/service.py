@@ -1,0 +1,103 @@
+"""``AccessSecretVersion``: a job gets what its account may read; the owner's own programs get all.
+
+Whose call it is follows from the process that holds the connection, not from what it sends. So code
+without credentials is answered as its job's account.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import google_crc32c
+import grpc
+from google.cloud.secretmanager_v1 import types
+
+from localgcp.access import gate, grpc_server, guests
+from localgcp.errors import ApiError
+from localgcp.home import Home
+from localgcp.inventory.store import Store, project_number
+from localgcp.secretmanager import values
+
+API: Final = "secretmanager.googleapis.com"
+SERVICE: Final = "google.cloud.secretmanager.v1.SecretManagerService"
+_SECRET: Final = "gcp:secretmanager/secret:Secret"
+_NAME: Final = re.compile(r"projects/([^/]+)/secrets/([a-zA-Z0-9_-]{1,255})/versions/([^/]+)")
+#: Roles that contain secretmanager.versions.access.
+_READERS: Final = frozenset(
+    {"roles/secretmanager.secretAccessor", "roles/secretmanager.admin", "roles/owner"}
+)
+_CODE: Final = grpc.StatusCode
+
+
+class SecretService:
+    """``google.cloud.secretmanager.v1.SecretManagerService``, the one method that jobs call."""
+
+    def __init__(self, home: Home, store: Store) -> None:
+        self.home, self.store = home, store
+
+    def access_secret_version(
+        self, request: types.AccessSecretVersionRequest, guest: guests.Guest | None
+    ) -> types.AccessSecretVersionResponse:
+        """The value. ``guest``: the job that asks; None: a program of the owner.
+
+        Raises ApiError, worded as the service does.
+        """
+        match = _NAME.fullmatch(request.name)
+        if not match or not re.fullmatch(r"latest|[1-9][0-9]{0,8}", match[3]):
+            text = f"Invalid resource field value in the request: {request.name[:300]}"
+            raise ApiError(_CODE.INVALID_ARGUMENT, text)
+        project, secret, version = self._project(match[1]), match[2], match[3]
+        if not self.store.service_enabled(project, API):
+            text = f"Secret Manager API has not been used in project {match[1]} before or it is"
+            raise ApiError(_CODE.PERMISSION_DENIED, f"{text} disabled.")
+        if guest is not None and not self._may_access(guest, project, secret):
+            who = f" The job runs as {guest.account}." if guest.account else ""
+            text = (
+                f"Permission 'secretmanager.versions.access' denied for resource '{request.name}'"
+            )
+            raise ApiError(_CODE.PERMISSION_DENIED, f"{text} (or it may not exist).{who}")
+        name = f"projects/{project_number(project)}/secrets/{secret}"
+        found = None
+        if self.store.get(_SECRET, f"projects/{project}/secrets/{secret}"):
+            found = values.read_version(self.home.secrets, project, secret, version)
+        if found is None:
+            text = f"Secret [{name}] not found or has no versions."
+            if version != values.LATEST:
+                text = f"Secret Version [{name}/versions/{version}] not found."
+            hint = f"Give it a value: vt local secret set {secret}"
+            raise ApiError(_CODE.NOT_FOUND, f"{text} {hint}")
+        number, value = found
+        return types.AccessSecretVersionResponse(
+            name=f"{name}/versions/{number}",
+            payload=types.SecretPayload(data=value, data_crc32c=google_crc32c.value(value)),
+        )
+
+    def _project(self, given: str) -> str:
+        """The id of a project that is given by its id or its number."""
+        known = {project_number(each): each for each in self.store.projects()}
+        return known.get(given, given)
+
+    def _may_access(self, guest: guests.Guest, project: str, secret: str) -> bool:
+        places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
+        member = f"serviceAccount:{guest.account}"
+        return any(not _READERS.isdisjoint(self.store.roles(place, member)) for place in places)
+
+
+def handler(service: SecretService) -> grpc.GenericRpcHandler:
+    """The service for a gRPC server behind a gate."""
+
+    def access(
+        request: types.AccessSecretVersionRequest, context: grpc.ServicerContext
+    ) -> types.AccessSecretVersionResponse:
+        def call() -> types.AccessSecretVersionResponse:
+            return service.access_secret_version(request, gate.guest_behind(context))
+
+        return grpc_server.answer(call, context)
+
+    method = grpc.unary_unary_rpc_method_handler(
+        access,
+        request_deserializer=types.AccessSecretVersionRequest.deserialize,
+        response_serializer=types.AccessSecretVersionResponse.serialize,
+    )
+    return grpc.method_handlers_generic_handler(SERVICE, {"AccessSecretVersion": method})

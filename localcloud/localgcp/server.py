@@ -1,0 +1,309 @@
+"""The local cloud's one server process: object storage, the job service and the runner.
+
+``python -m localgcp.server --home DIR --repo DIR`` runs until SIGTERM. Its lock
+file is held as long as it lives, and ``server.json`` is there while it is ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from localgcp import processes
+from localgcp.access.callers import can_check
+from localgcp.containers.registry import Registry, find_program
+from localgcp.faults.front import StorageFront
+from localgcp.faults.table import FaultTable
+from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.server_info import ServerInfo
+from localgcp.storage import StorageEmulator
+from vertex_training.errors import LocalCloudError
+
+if TYPE_CHECKING:
+    from grpc import GenericRpcHandler
+
+    from localgcp.access.gate import HttpServer
+    from localgcp.containers.front import RegistryFront
+    from localgcp.containers.host import ContainerHost
+    from localgcp.inventory.store import Store
+    from localgcp.runner.scheduler import LocalScheduler
+    from localgcp.tuning.assembly import Tuning
+    from localgcp.vertex.log_entries import LogService
+    from localgcp.vertex.records import JobTable
+    from localgcp.vertex.service import JobService
+
+_LOCK_SECONDS: Final = 3.0
+#: Below the ports of outgoing connections (Linux: from 32768, others from 49152).
+_LOWEST_PORT: Final = 20_000
+_PORTS: Final = 12_000
+_ATTEMPTS: Final = 20
+_WATCH_SECONDS: Final = 0.5
+_STOP_GRACE_SECONDS: Final = 1.0
+
+
+def choose_port(wanted: int, service: str) -> int:
+    """``wanted`` (0: none) if it is free, so that open shells go on; else any free port.
+
+    Chosen are ports that no system gives to outgoing connections: one that is kept for the next
+    start must not be another program's by then.
+    """
+    chosen = (_LOWEST_PORT + secrets.randbelow(_PORTS) for _ in range(_ATTEMPTS))
+    for port in (*((wanted,) if wanted else ()), *chosen, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                probe.listen()  # bind alone succeeds beside a listener with SO_REUSEPORT
+            except OSError:
+                if port == wanted:
+                    print(f"port {port} of {service} is taken by another program; choosing another")
+                continue
+            return probe.getsockname()[1]
+    raise LocalCloudError(f"no free port on 127.0.0.1 for {service}.")
+
+
+def run(home: Home) -> None:
+    """Serve until SIGTERM or SIGINT. Raises LocalCloudError if the server cannot start."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    lock = _lock(home)
+    # First of all: a command that finds the lock held would take the dead server's id for ours.
+    before = ServerInfo.read(home.server_file)
+    home.server_file.unlink(missing_ok=True)
+    for child in processes.end_orphaned_children(home.children):
+        print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+    processes.end_below(home.jobs)
+    for sockets in home.sockets.glob("vertex-*"):
+        shutil.rmtree(sockets, ignore_errors=True)
+    faults = FaultTable(home.faults)
+    faults.forget_held()
+    emulator = StorageEmulator(home.storage, home.storage_log, home.children, private=True)
+    storage = StorageFront(emulator, faults, lambda: choose_port(0, "storage"))
+    try:
+        storage.start(choose_port(before.storage_port if before else 0, "storage"))
+        _serve(home, storage, faults, before, lock, stop)
+    finally:
+        storage.stop()
+        lock.close()
+
+
+def _serve(
+    home: Home,
+    storage: StorageFront,
+    faults: FaultTable,
+    before: ServerInfo | None,
+    lock: TextIO,
+    stop: threading.Event,
+) -> None:
+    # Google's library takes more than a second to import: only here, and after storage began.
+    from localgcp.cloudbuild.assembly import CloudBuild
+    from localgcp.faults.calls import CallFaults
+    from localgcp.inventory.store import Store
+    from localgcp.tuning.assembly import Tuning
+    from localgcp.vertex.grpc_front import serve
+    from localgcp.vertex.log_entries import LogService
+    from localgcp.vertex.records import JobTable
+    from localgcp.vertex.service import JobService
+
+    store, jobs, tuning = Store(home.database), JobTable(home.database), Tuning(home)
+    port = choose_port(before.vertex_port if before else 0, "vertex")
+    registry = _registry(home, store)
+    try:
+        registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
+        containers = _containers(home, registry)
+        scheduler = _scheduler(home, storage, faults, store, jobs, containers, tuning, port)
+        scheduler.start()
+        builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
+        service = JobService(store, jobs, scheduler, containers.refusal)
+        logs = LogService(home, store, jobs, builds.entries(), tuning.trials)
+        also = [*_handlers(home, store, service, logs), builds.handler()]
+        hooks, more = [CallFaults(faults, jobs, stop, tuning.table)], tuning.start(service)
+        server, bound = serve(service, port, hooks, also, home.sockets, _rest, more)
+        containers.wait_ready()
+        _live(home, storage, registry, bound, lock, stop)
+        server.stop(_STOP_GRACE_SECONDS).wait()
+        for part in (tuning, scheduler, builds):
+            part.stop()
+    finally:
+        registry.stop()
+    print("stopped")
+
+
+def _handlers(
+    home: Home, store: Store, service: JobService, logs: LogService
+) -> list[GenericRpcHandler]:
+    """Services at the address of the job service."""
+    from localgcp.pipelines import front as pipelines
+    from localgcp.pipelines.records import PipelineTable
+    from localgcp.pipelines.service import PipelineService
+    from localgcp.secretmanager import service as secret_manager
+    from localgcp.vertex.log_entries import handler
+
+    table = PipelineTable(home.database)
+    return [
+        handler(logs),
+        pipelines.handler(PipelineService(service, table)),
+        secret_manager.handler(secret_manager.SecretService(home, store)),
+    ]
+
+
+def _rest(server: Path, port: int) -> HttpServer:
+    """What answers REST at the port of the job service."""
+    from localgcp.rest.front import RestFront
+
+    return RestFront(server, port).serve
+
+
+def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
+    """What runs containers, without those of a server that was killed."""
+    from localgcp.containers.host import ContainerHost
+
+    containers = ContainerHost(home, registry.port)
+    containers.start()
+    return containers
+
+
+def _registry(home: Home, store: Store) -> RegistryFront:
+    """The container registry; it serves nothing where its program is not installed."""
+    from localgcp.containers.front import RegistryFront
+
+    program = find_program()
+    if program is None:
+        print("no container registry: `make containers` installs one")
+        return RegistryFront(None, store)
+    return RegistryFront(Registry(program, home.registry, home.registry_log, home.children), store)
+
+
+def _scheduler(
+    home: Home,
+    storage: StorageFront,
+    faults: FaultTable,
+    store: Store,
+    jobs: JobTable,
+    containers: ContainerHost,
+    tuning: Tuning,
+    port: int,
+) -> LocalScheduler:
+    from localgcp.faults.jobs import JobFaults
+    from localgcp.runner.job import JobRun
+    from localgcp.runner.scheduler import LocalScheduler
+
+    def make_run(
+        job_id: str, cancelled: threading.Event, stopping: threading.Event
+    ) -> JobRun | None:
+        record = jobs.get(job_id)
+        return record and JobRun(
+            record,
+            home=home,
+            store=store,
+            jobs=jobs,
+            storage_url=storage.url,
+            api_url=f"http://127.0.0.1:{port}/",
+            faults=JobFaults(faults),
+            containers=containers,
+            cancelled=cancelled,
+            stopping=stopping,
+            trial=tuning.trial_id(job_id),
+        )
+
+    return LocalScheduler(jobs, make_run, is_trial=tuning.is_trial)
+
+
+def _live(
+    home: Home,
+    storage: StorageFront,
+    registry: RegistryFront,
+    port: int,
+    lock: TextIO,
+    stop: threading.Event,
+) -> None:
+    """Be found, and look after storage and registry, until the end."""
+    started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    warnings = _warnings(storage)
+    info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, warnings)
+    info.write(home.server_file)
+    print(f"ready: vertex 127.0.0.1:{port}, storage {storage.url}")
+    while not stop.wait(_WATCH_SECONDS) and _is_ours(lock, home):
+        if ServerInfo.read(home.server_file) != info:
+            info.write(home.server_file)  # damaged by hand: only this process knows its contents
+        storage.reconcile()
+        registry.reconcile()
+    if _is_ours(lock, home):
+        home.server_file.unlink(missing_ok=True)
+
+
+def _warnings(storage: StorageFront) -> tuple[str, ...]:
+    """What keeps other users out elsewhere and cannot be done on this system."""
+    found: list[str] = []
+    if not can_check():
+        found.append("this system does not report who owns a connection: other users get in")
+    if storage.refusal:
+        found.append(
+            "the storage emulator is within reach of this machine's other users: "
+            f"it gets no network of its own ({storage.refusal})"
+        )
+    return tuple(found)
+
+
+def _lock(home: Home) -> TextIO:
+    """Hold the server lock. Raises LocalCloudError if another server does."""
+    lock = home.server_lock.open("w")
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            # A command that asks whether a server runs holds the lock for an instant.
+            if time.monotonic() > deadline:
+                raise LocalCloudError(f"another server already runs in {home.root}.") from None
+            time.sleep(0.02)
+
+
+def _is_ours(lock: TextIO, home: Home) -> bool:
+    """Whether this server's lock is still in the folder.
+
+    If not, the folder was removed (``rm -rf``, ``git clean``) with all state.
+
+    Nobody could find this server any more, and another may already run in a folder of that name.
+    """
+    try:
+        return os.path.samestat(os.fstat(lock.fileno()), home.server_lock.stat())
+    except FileNotFoundError:
+        return False
+
+
+def main() -> int:
+    """Exit code 1 and a line ``error: …`` if the server cannot start."""
+    parser = argparse.ArgumentParser(prog="python -m localgcp.server")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--repo", type=Path, required=True)
+    options = parser.parse_args()
+    os.umask(PRIVATE_UMASK)
+    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        run(Home(options.home, options.repo))
+    except LocalCloudError as error:
+        print(f"error: {error}")
+        return 1
+    except Exception as error:
+        traceback.print_exc()
+        print(f"error: {type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

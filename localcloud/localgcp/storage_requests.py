@@ -1,0 +1,272 @@
+"""Which requests of Cloud Storage's API pass to the emulator, and in which form (pure).
+
+The emulator joins names of buckets and objects to a path in its folder. Every name is checked here,
+and the request is written anew, so that the emulator finds no other name in it than the one that
+was checked: a query has one encoding, a JSON body no key twice, an upload its name in the query.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from email import message_from_bytes
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from localgcp.errors import RefusedRequestError
+
+HEALTHCHECK: Final = "/_internal/healthcheck"
+
+_BATCH: Final = re.compile(r"/batch(/storage/v1)?/?")
+#: Where objects are made whose name the body may hold.
+_INSERT: Final = re.compile(r"(/upload|/resumable/upload)?/storage/v1/b/[^/]+/o/?")
+_CHUNK: Final = re.compile(r"/upload/resumable/[^/]+")
+_API: Final = re.compile(r"(/(upload|resumable/upload|download))?/storage/v1(/|$)")
+_BUCKETS: Final = re.compile(r"(?:/storage/v1|/copyTo|/rewriteTo)/b/([^/]*)")
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ABSOLUTE: Final = re.compile(r"/b/[^/]*/o[/\\]{2}|^/[^/\\]*[/\\]{2}|/o/\.$")
+_BOUNDARY: Final = re.compile(r"""boundary=(?:"([^"]+)"|'([^']+)'|([^;\s]+))""", re.IGNORECASE)
+_BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
+_UPLOADS: Final = frozenset({"x-goog-upload-protocol", "x-goog-upload-command"})
+_WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
+#: How often a text is decoded in search of a path; more than one client in use encodes it.
+_ROUNDS: Final = 5
+#: Metadata and batches; the service itself takes 8 MiB of metadata and 10 MB of a batch.
+_MAX_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True)
+class StorageRequest:
+    """A request; ``headers`` have names in lower case. ``body`` is None if it is content only."""
+
+    verb: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+
+
+def is_content(request: StorageRequest) -> bool:
+    """Whether the body is an object's content, which names nothing."""
+    path, pairs = _split(request.target)
+    if request.verb not in _WRITING or _CHUNK.fullmatch(path):
+        return True
+    if _INSERT.fullmatch(path):
+        return _upload(request, pairs) in ("", "media") or "upload_id" in dict(pairs)
+    return not _BATCH.fullmatch(path) and not _API.match(path)
+
+
+def accepted(request: StorageRequest) -> StorageRequest:
+    """The request as it goes to the emulator. Raises RefusedRequestError."""
+    path, pairs = _split(request.target)
+    if path == HEALTHCHECK and request.verb == "GET":
+        return replace(request, target=path)
+    _check_path(path)
+    for key, value in pairs:
+        if key.lower() == "name":
+            _check_object(value)
+    if request.verb in _WRITING:
+        if _BATCH.fullmatch(path):
+            return _batch(request)
+        if _INSERT.fullmatch(path):
+            return _insertion(request, path, pairs)
+        if _CHUNK.fullmatch(path):
+            return request
+        if _upload(request, pairs):
+            raise RefusedRequestError(400, "uploads go to /upload/storage/v1/b/BUCKET/o.")
+        if _API.match(path):
+            request = _with_plain_json(request)
+        elif request.verb != "PUT" or path.count("/") < 2:
+            raise RefusedRequestError(400, "forms and other writes than PUT /BUCKET/OBJECT.")
+    return replace(request, target=_joined(path, pairs))
+
+
+def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
+    if not target.startswith("/") or not target.isascii() or not target.isprintable():
+        raise RefusedRequestError(400, "the target is no path.")
+    path, _, query = target.partition("?")
+    if "#" in target or "\\" in path:
+        raise RefusedRequestError(400, "the path has # or a backslash.")
+    return path, parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
+
+
+def _joined(path: str, pairs: list[tuple[str, str]]) -> str:
+    return f"{path}?{urlencode(pairs, errors='surrogateescape')}" if pairs else path
+
+
+def _check_path(path: str) -> None:
+    for text in _decodings(path):
+        _check_segments(text)
+        if _ABSOLUTE.search(text):
+            raise RefusedRequestError(400, "an object's name begins with a slash.")
+    buckets = _BUCKETS.findall(path)
+    if not _API.match(path) and not _BATCH.fullmatch(path) and not _CHUNK.fullmatch(path):
+        buckets.append(path.split("/")[1])
+    for bucket in buckets:
+        _check_bucket(bucket)
+
+
+def _check_object(name: str) -> None:
+    for text in _decodings(name):
+        _check_segments(text)
+        if text.startswith(("/", "\\")):
+            raise RefusedRequestError(400, "an object's name begins with a slash.")
+
+
+def _check_bucket(name: str) -> None:
+    if not _BUCKET.fullmatch(name):
+        raise RefusedRequestError(400, f"{name[:80]!r} is no name of a bucket.")
+
+
+def _check_segments(text: str) -> None:
+    if "\0" in text:
+        raise RefusedRequestError(400, "a name has a NUL.")
+    if ".." in re.split(r"[/\\]", text) or text == ".":
+        raise RefusedRequestError(400, "a name has a part `..`.")
+
+
+def _decodings(text: str) -> list[str]:
+    """The text, decoded again and again."""
+    found = [text]
+    while len(found) <= _ROUNDS and (decoded := unquote(found[-1], errors="replace")) != found[-1]:
+        found.append(decoded)
+    return found
+
+
+def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
+    """The kind of upload that the emulator takes the request for; empty if it is none."""
+    query = dict(reversed(pairs))  # the first of a name counts
+    if kind := query.get("uploadType", ""):
+        return kind
+    signed = "X-Goog-Algorithm" in query and request.verb == "POST"
+    return "resumable" if signed or not _UPLOADS.isdisjoint(request.headers) else ""
+
+
+def _insertion(request: StorageRequest, path: str, pairs: list[tuple[str, str]]) -> StorageRequest:
+    kind = _upload(request, pairs)
+    named = any(key == "name" and value for key, value in pairs)
+    if is_content(request) or named:
+        return replace(request, target=_joined(path, pairs))
+    request = _decompressed(request)
+    body = request.body or b""
+    metadata = _first_part(request) if kind == "multipart" else body
+    name = _name_of(_parsed(metadata))
+    _check_object(name)
+    kept = [pair for pair in pairs if pair[0] != "name"]
+    return replace(request, target=_joined(path, [*kept, ("name", name)]))
+
+
+def _name_of(metadata: Any) -> str:
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise RefusedRequestError(400, "the upload names no object.")
+    return name
+
+
+def _first_part(request: StorageRequest) -> bytes:
+    """Body of the first part of a multipart upload.
+
+    Lines end with CR LF, as RFC 2046 says, or with LF alone, as gcloud writes them. The emulator
+    takes both, too; a name that it would read otherwise does not count beside that of the query.
+    """
+    mark = b"--" + _boundary(request)
+    body = request.body or b""
+    first = body.partition(mark)[2]
+    found = _BLANK_LINE.search(first)
+    if found is None or mark in first[: found.end()]:
+        raise RefusedRequestError(400, "the multipart body has no metadata.")
+    end = re.search(rb"\r?\n" + re.escape(mark), first[found.end() :])
+    return first[found.end() :][: end.start() if end else None]
+
+
+def _boundary(request: StorageRequest) -> bytes:
+    found = _BOUNDARY.search(request.headers.get("content-type", ""))
+    if found is None:
+        raise RefusedRequestError(400, "the multipart body has no boundary.")
+    return next(filter(None, found.groups())).encode()
+
+
+def _with_plain_json(request: StorageRequest) -> StorageRequest:
+    """The request with its JSON written anew, all names in it checked."""
+    request = _decompressed(request)
+    if not request.body:
+        return request
+    data = _parsed(request.body)
+    path = request.target.partition("?")[0]
+    bucket = request.verb == "POST" and path.rstrip("/") == "/storage/v1/b"
+    _check_names(data, bucket=bucket)
+    return replace(request, body=json.dumps(data).encode())
+
+
+def _check_names(data: Any, *, bucket: bool) -> None:
+    if isinstance(data, list):
+        for item in data:
+            _check_names(item, bucket=bucket)
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            if key.lower() == "name" and isinstance(value, str):
+                (_check_bucket if bucket else _check_object)(value)
+            else:
+                _check_names(value, bucket=bucket)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise RefusedRequestError(400, "the metadata is no JSON.") from None
+
+
+def _decompressed(request: StorageRequest) -> StorageRequest:
+    if request.headers.get("content-encoding", "").lower() != "gzip" or not request.body:
+        return request
+    try:
+        reader = zlib.decompressobj(wbits=31)
+        body = reader.decompress(request.body, _MAX_BYTES)
+    except zlib.error:
+        raise RefusedRequestError(400, "the body is no gzip.") from None
+    if not reader.eof:
+        raise RefusedRequestError(400, "the body is cut short, or larger than 64 MiB.")
+    kept = {name: text for name, text in request.headers.items() if name != "content-encoding"}
+    return replace(request, headers=kept, body=body)
+
+
+def _batch(request: StorageRequest) -> StorageRequest:
+    """A batch with every request in it checked and written anew."""
+    request = _decompressed(request)
+    kind = request.headers.get("content-type", "").encode("latin-1", "replace")
+    whole = message_from_bytes(b"Content-Type: " + kind + b"\r\n\r\n" + (request.body or b""))
+    if not whole.is_multipart():
+        raise RefusedRequestError(400, "the batch is no multipart body.")
+    mark, parts = "batch-of-the-local-cloud", []
+    for part in whole.get_payload():
+        payload = part.get_payload(decode=True)  # pyright: ignore[reportAttributeAccessIssue]
+        inner = _inner(payload if isinstance(payload, bytes) else b"")
+        number = re.sub(r"[^\w<>+.@:-]", "", str(part.get("Content-ID", "")))  # pyright: ignore[reportAttributeAccessIssue]
+        head = f"--{mark}\r\nContent-Type: application/http\r\nContent-ID: {number}\r\n\r\n"
+        parts.append(head.encode() + inner + b"\r\n")
+    headers = {**request.headers, "content-type": f"multipart/mixed; boundary={mark}"}
+    body = b"".join(parts) + f"--{mark}--\r\n".encode()
+    return replace(request, target="/batch/storage/v1", headers=headers, body=body)
+
+
+def _inner(payload: bytes) -> bytes:
+    """One request of a batch, as text of HTTP."""
+    head, _, body = payload.replace(b"\r\n", b"\n").partition(b"\n\n")
+    first, *lines = head.decode("latin-1").split("\n")
+    words = first.split(" ")
+    fields = [line.partition(":") for line in lines]
+    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
+    address = urlsplit(words[1] if len(words) == 3 else "")
+    target = f"{address.path}?{address.query}" if address.query else address.path
+    if not words[0].isalpha() or not target.startswith("/storage/v1/"):
+        raise RefusedRequestError(400, "a batch has requests of /storage/v1/ only.")
+    inner = accepted(StorageRequest(words[0], target, headers, body.strip()))
+    content = inner.body or b""
+    text = (
+        f"{inner.verb} {inner.target} HTTP/1.1\r\nHost: localhost\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return text.encode() + content

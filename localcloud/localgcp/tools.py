@@ -1,0 +1,44 @@
+"""The two programs that come first on PATH in the local shell.
+
+``pulumi-resource-gcp`` is the stand-in for the gcp plugin: the engine takes a plugin from PATH
+before any other. ``pulumi`` is a shim that keeps the checkout untouched
+(``localgcp.pulumi_shim``).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import PRIVATE_UMASK, Home
+
+_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
+
+
+def install_tools(home: Home) -> None:
+    """Write both programs, if they are not there as they should be."""
+    python = shlex.quote(sys.executable)
+    shim = shlex.quote(str(Path(__file__).with_name("pulumi_shim.py")))
+    parent = shlex.quote(str(_PACKAGE_PARENT))
+    # -S and -I: the shim is standard library only, and starts in a few hundredths of a second.
+    # The engine writes state, plans and plugins below the home.
+    private = f"umask {PRIVATE_UMASK:03o}\n"
+    _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
+    _write(
+        home.bin / "pulumi-resource-gcp",
+        f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
+        f'exec {python} -m localgcp.gcp "$@"',
+    )
+
+
+def _write(path: Path, body: str) -> None:
+    text = f"#!/bin/sh\n# Written by `vt local`.\n{body}\n"
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text)
+    partial.chmod(0o700)
+    partial.replace(path)

@@ -1,0 +1,169 @@
+"""What the service refuses at once, at CreateHyperparameterTuningJob.
+
+Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
+marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are
+ours. The ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from localgcp.tuning.parameters import LOG, REVERSE_LOG, Kind, parent_values
+
+FieldErrors = Iterator[tuple[str, str]]
+
+_MOST_DISCRETE: Final = 1000
+_LEAST_APART: Final = 1e-10
+_DEEPEST: Final = 10
+_REQUIRED: Final = "Required field is not set."
+_VIZIER_ONLY: Final = "Only supported by the Vertex AI Vizier service."
+#: Field of a condition, by the type of the parent.
+_CONDITIONS: Final = {
+    Kind.INTEGER: "parentIntValues",
+    Kind.DISCRETE: "parentDiscreteValues",
+    Kind.CATEGORICAL: "parentCategoricalValues",
+}
+
+
+def field_errors(job: Mapping[str, Any]) -> FieldErrors:
+    """Bad fields of a HyperparameterTuningJob (the API's JSON form) but for ``trialJobSpec``."""
+    yield from _counts(job)
+    study = job.get("studySpec", {})
+    yield from _metrics(study.get("metrics", []))
+    parameters = study.get("parameters", [])
+    if not parameters:
+        yield "study_spec.parameters", "At least one parameter should be specified."
+    grid = study.get("algorithm") == "GRID_SEARCH"
+    yield from _parameters("study_spec.parameters", parameters, grid, 0)
+    if study.get("observationNoise", "OBSERVATION_NOISE_UNSPECIFIED") != (
+        "OBSERVATION_NOISE_UNSPECIFIED"
+    ):
+        yield "study_spec.observation_noise", _VIZIER_ONLY
+
+
+def _counts(job: Mapping[str, Any]) -> FieldErrors:
+    most, parallel = int(job.get("maxTrialCount", 0)), int(job.get("parallelTrialCount", 0))
+    failed = int(job.get("maxFailedTrialCount", 0))
+    if most < 1:
+        yield "max_trial_count", "Must be greater than 0."
+    if parallel < 1:
+        yield "parallel_trial_count", "Must be greater than 0."
+    if failed < 0:
+        yield "max_failed_trial_count", "Must not be negative."
+    elif failed > most > 0:
+        yield "max_failed_trial_count", f"Must not be greater than max_trial_count ({most})."
+
+
+def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
+    if not metrics:
+        yield "study_spec.metrics", "At least one metric should be specified."
+    for index, metric in enumerate(metrics):
+        at = f"study_spec.metrics[{index}].metric_id"
+        yield from _id(at, metric.get("metricId", ""))
+    yield from _duplicates("study_spec.metrics", [each.get("metricId", "") for each in metrics])
+
+
+def _id(at: str, text: str) -> FieldErrors:
+    if not text:
+        yield at, _REQUIRED
+    elif any(character.isspace() for character in text):
+        yield at, f"Must not contain white space: {text!r}."
+
+
+def _duplicates(at: str, names: Sequence[str]) -> FieldErrors:
+    for name in sorted({name for name in names if name and names.count(name) > 1}):
+        yield at, f"Ids must be unique: {name!r}."
+
+
+def _parameters(
+    at: str, parameters: Sequence[Mapping[str, Any]], grid: bool, depth: int
+) -> FieldErrors:
+    for index, parameter in enumerate(parameters):
+        yield from _parameter(f"{at}[{index}]", parameter, grid, depth)
+    if depth == 0:
+        yield from _duplicates(at, [each.get("parameterId", "") for each in parameters])
+
+
+def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:
+    yield from _id(f"{at}.parameter_id", parameter.get("parameterId", ""))
+    kind = next((each for each in Kind if each in parameter), None)
+    if kind is None:
+        yield at, "One of the value specs must be set."
+        return
+    values = parameter[kind]
+    if "defaultValue" in values:
+        yield f"{at}.default_value", _VIZIER_ONLY
+    scale = parameter.get("scaleType", "")
+    if kind in (Kind.DOUBLE, Kind.INTEGER):
+        yield from _range(at, values, scale)
+    else:
+        yield from _choices(at, kind, values.get("values", []), scale)
+    if grid and kind is Kind.DOUBLE:
+        yield at, "GRID_SEARCH takes INTEGER, CATEGORICAL and DISCRETE parameters, not DOUBLE."
+    if depth < _DEEPEST:
+        yield from _children(at, kind, parameter, grid, depth)
+    elif parameter.get("conditionalParameterSpecs"):
+        yield at, f"Conditional parameters are nested deeper than {_DEEPEST} levels."
+
+
+def _range(at: str, values: Mapping[str, Any], scale: str) -> FieldErrors:
+    low, high = float(values.get("minValue", 0)), float(values.get("maxValue", 0))
+    if not math.isfinite(high - low):
+        yield at, "min_value, max_value and the space between them must be finite."
+    elif low > high:
+        yield at, f"min_value {low:g} must not be greater than max_value {high:g}."
+    elif scale in (LOG, REVERSE_LOG) and low <= 0:
+        yield at, f"{scale} needs a feasible space that is strictly positive, not {low:g}."
+
+
+def _choices(at: str, kind: Kind, values: Sequence[Any], scale: str) -> FieldErrors:
+    if not values:
+        yield f"{at}.values", _REQUIRED
+    if kind is Kind.CATEGORICAL:
+        yield from _duplicates(f"{at}.values", values)
+        if scale not in ("", "SCALE_TYPE_UNSPECIFIED"):
+            yield f"{at}.scale_type", "Must not be set for a CATEGORICAL parameter."
+        return
+    if len(values) > _MOST_DISCRETE:
+        yield f"{at}.values", f"No more than {_MOST_DISCRETE} values, got {len(values)}."
+    numbers = [float(value) for value in values]
+    if not all(map(math.isfinite, numbers)):
+        yield f"{at}.values", "Values must be finite."
+    elif any(b - a < _LEAST_APART for a, b in pairwise(numbers)):
+        yield f"{at}.values", f"Must be in increasing order and at least {_LEAST_APART} apart."
+    if scale in (LOG, REVERSE_LOG) and numbers and min(numbers) <= 0:
+        yield at, f"{scale} needs a feasible space that is strictly positive."
+
+
+def _children(
+    at: str, kind: Kind, parameter: Mapping[str, Any], grid: bool, depth: int
+) -> FieldErrors:
+    asked: dict[str, set[object]] = {}
+    for index, child in enumerate(parameter.get("conditionalParameterSpecs", [])):
+        place = f"{at}.conditional_parameter_specs[{index}]"
+        wanted = _CONDITIONS.get(kind)
+        if wanted is None:
+            yield place, "A DOUBLE parameter has no conditional parameters."
+            continue
+        if wanted not in child:
+            yield place, f"{wanted} must be set, as the parent is {kind.name}."
+            continue
+        values = parent_values(child)
+        if stray := [value for value in values if not _feasible(kind, parameter[kind], value)]:
+            yield place, f"{stray[0]!r} is no value of {parameter.get('parameterId')}."
+        spec = child.get("parameterSpec", {})
+        name = spec.get("parameterId", "")
+        if not asked.setdefault(name, set()).isdisjoint(values):
+            yield place, f"{name!r} is there twice for the same value of its parent."
+        asked[name].update(values)
+        yield from _parameter(f"{place}.parameter_spec", spec, grid, depth + 1)
+
+
+def _feasible(kind: Kind, values: Mapping[str, Any], value: Any) -> bool:
+    if kind is Kind.INTEGER:
+        return int(values.get("minValue", 0)) <= value <= int(values.get("maxValue", 0))
+    return value in values.get("values", [])

@@ -1,0 +1,200 @@
+"""The file in which a trial reports its metrics.
+
+Form, of the package cloudml-hypertune: a line of JSON for each report, with ``timestamp``,
+``trial``, ``global_step`` and the value of one metric under its id; values are text or numbers.
+``CLOUD_ML_HP_METRIC_FILE`` names the file. The package writes all of it anew for each report, so a
+look may meet a part of it: what was read before counts as well.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.tuning.records import Measurement
+
+#: Bytes read from the end of the file. The package keeps the last 100 reports, about 20 kB.
+_MOST_BYTES: Final = 1 << 20
+_LONGEST_LINE: Final = 1 << 16
+_MOST_STEPS: Final = 1 << 63
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a trial has reported."""
+
+    measurement: Measurement | None
+    """The one that counts; None if a metric is missing."""
+    missing: str = ""
+    """Why there is no measurement."""
+    measurements: tuple[Measurement, ...] = ()
+    """All of them, by their steps; one may lack metrics that were not reported at its step."""
+
+
+@dataclass
+class _Reported:
+    """Values by metric and step; steps in the order in which they were reported."""
+
+    values: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
+    elapsed: dict[int, float] = field(default_factory=dict[int, float])
+    """Seconds from the start of the trial, by step."""
+    lines: dict[str, int] = field(default_factory=dict[str, int])
+    """Reports of each metric in the file."""
+    others: set[str] = field(default_factory=set[str])
+    """Keys of other metrics."""
+    unusable: int = 0
+    """Lines that are no report."""
+    not_finite: str = ""
+
+    @classmethod
+    def of(cls, known: Sequence[Measurement]) -> _Reported:
+        """What is known already."""
+        found = cls()
+        for measurement in known:
+            found.elapsed[measurement.step] = measurement.elapsed
+            for metric, value in measurement.metrics.items():
+                found.values.setdefault(metric, {})[measurement.step] = value
+        return found
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Each step with the metrics that were reported at it."""
+        return tuple(
+            Measurement(
+                step,
+                {name: steps[step] for name, steps in self.values.items() if step in steps},
+                self.elapsed[step],
+            )
+            for step in sorted(self.elapsed)
+        )
+
+
+def read_report(
+    file: Path,
+    metrics: Sequence[Mapping[str, Any]],
+    *,
+    best: bool,
+    began: float,
+    known: Sequence[Measurement] = (),
+) -> Report:
+    """The measurement that counts: the last, or with ``best`` the best by the first metric.
+
+    ``began``: the time of day at which the trial began; ``known``: what it reported before.
+    """
+    tail = _tail(file)
+    if tail is None and not known:
+        return Report(None, "it reported no metric: CLOUD_ML_HP_METRIC_FILE was not written")
+    found = _Reported.of(known)
+    data, written = tail or (b"", began)
+    _read_lines(data, [metric["metricId"] for metric in metrics], (began, written), found)
+    every = found.measurements()
+    for metric in metrics:
+        if metric["metricId"] not in found.values:
+            return Report(None, _missing(metric["metricId"], found), every)
+    first = metrics[0]
+    steps = found.values[first["metricId"]]
+    step = next(reversed(steps))
+    if best:
+        choose = min if first.get("goal") == "MINIMIZE" else max
+        step = choose(steps, key=lambda each: steps[each])
+    values = {m["metricId"]: _at(step, found.values[m["metricId"]]) for m in metrics}
+    return Report(Measurement(step, values, found.elapsed[step]), measurements=every)
+
+
+def _at(step: int, reported: dict[int, float]) -> float:
+    """A metric's value at a step, or the last one before it, or the last of all."""
+    if step in reported:
+        return reported[step]
+    before = [each for each in reported if each < step]
+    return reported[max(before) if before else next(reversed(reported))]
+
+
+def _missing(metric: str, found: _Reported) -> str:
+    text = f"it reported no value of the metric {metric!r}"
+    if found.not_finite:
+        return f"{text} but {found.not_finite}, which is no finite number"
+    if found.others:
+        return f"{text} but of {', '.join(sorted(found.others)[:5])}"
+    return f"{text}; {found.unusable} lines of the file are no reports" if found.unusable else text
+
+
+def _tail(file: Path) -> tuple[bytes, float] | None:
+    """The end of a regular file and the time it was written at; None if there is none.
+
+    A job may put anything in its place.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        data = os.pread(descriptor, _MOST_BYTES, max(0, found.st_size - _MOST_BYTES))
+        return data, found.st_mtime
+    finally:
+        os.close(descriptor)
+
+
+_NO_METRICS: Final = frozenset({"timestamp", "trial", "global_step", "checkpoint_path"})
+
+
+def _read_lines(
+    data: bytes, metrics: Sequence[str], times: tuple[float, float], found: _Reported
+) -> None:
+    """Add what lines report; ``times``: of the trial's start and of the file's last change."""
+    for line in data.splitlines():
+        if not line.strip():
+            continue
+        try:
+            report = json.loads(line) if len(line) <= _LONGEST_LINE else None
+        except (ValueError, RecursionError):
+            report = None
+        if not isinstance(report, dict):
+            found.unusable += 1
+            continue
+        _add(report, metrics, times, found)
+
+
+def _add(
+    report: dict[str, Any], metrics: Sequence[str], times: tuple[float, float], found: _Reported
+) -> None:
+    found.others.update(key[:40] for key in report if key not in metrics and key not in _NO_METRICS)
+    step = _number(report.get("global_step"))
+    for metric in metrics:
+        if metric not in report:
+            continue
+        value = _number(report[metric])
+        if value is None:
+            found.not_finite = str(report[metric])[:40]
+            continue
+        steps = found.values.setdefault(metric, {})
+        place = found.lines[metric] = found.lines.get(metric, -1) + 1
+        at = int(step) if step is not None and 0 <= step < _MOST_STEPS else place
+        steps.pop(at, None)  # a step that is reported again is the last one
+        steps[at] = value
+        found.elapsed[at] = _elapsed(report.get("timestamp"), times)
+
+
+def _elapsed(timestamp: Any, times: tuple[float, float]) -> float:
+    """Seconds from the start to a report, which is between the start and the file's last change."""
+    began, written = times
+    reported = _number(timestamp)
+    return max(0.0, min(written if reported is None else reported, written) - began)
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, from text or a number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

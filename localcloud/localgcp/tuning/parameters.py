@@ -1,0 +1,109 @@
+"""The search space of a study, and values of it as arguments (pure).
+
+Source: google-cloud-aiplatform 2.7.0, ``StudySpec.ParameterSpec``. A conditional parameter is part
+of a trial only where its parent has one of the values it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from localgcp.tuning.records import Value
+
+LOG: Final = "UNIT_LOG_SCALE"
+REVERSE_LOG: Final = "UNIT_REVERSE_LOG_SCALE"
+
+
+class Kind(StrEnum):
+    """Types of parameters, by the field that has their values."""
+
+    DOUBLE = "doubleValueSpec"
+    INTEGER = "integerValueSpec"
+    CATEGORICAL = "categoricalValueSpec"
+    DISCRETE = "discreteValueSpec"
+
+
+@dataclass(frozen=True)
+class Child:
+    """A conditional parameter, and the values of its parent that ask for it."""
+
+    parent_values: tuple[Value, ...]
+    parameter: Parameter
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a study."""
+
+    id: str
+    kind: Kind
+    low: float = 0
+    high: float = 0
+    """The bounds of DOUBLE and INTEGER, both inclusive."""
+    choices: tuple[Value, ...] = ()
+    """The values of CATEGORICAL and DISCRETE."""
+    scale: str = ""
+    children: tuple[Child, ...] = ()
+
+
+def search_space(study: Mapping[str, Any]) -> list[Parameter]:
+    """The parameters of a ``studySpec`` in the API's JSON form, which was checked."""
+    return [_parameter(each) for each in study.get("parameters", [])]
+
+
+def _parameter(spec: Mapping[str, Any]) -> Parameter:
+    kind = next(each for each in Kind if each in spec)
+    values = spec[kind]
+    children = tuple(
+        Child(parent_values(each), _parameter(each["parameterSpec"]))
+        for each in spec.get("conditionalParameterSpecs", [])
+    )
+    number: Callable[[Any], float] = int if kind is Kind.INTEGER else float
+    return Parameter(
+        id=spec["parameterId"],
+        kind=kind,
+        # The JSON form leaves out a bound that is 0, and has integers as text.
+        low=number(values.get("minValue", 0)),
+        high=number(values.get("maxValue", 0)),
+        choices=tuple(values.get("values", ())),
+        scale=spec.get("scaleType", ""),
+        children=children,
+    )
+
+
+def parent_values(condition: Mapping[str, Any]) -> tuple[Value, ...]:
+    """Values of the parent for which a conditional parameter is there."""
+    if found := condition.get("parentIntValues"):
+        return tuple(int(value) for value in found.get("values", []))
+    for key in ("parentDiscreteValues", "parentCategoricalValues"):
+        if found := condition.get(key):
+            return tuple(found.get("values", []))
+    return ()
+
+
+def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> dict[str, Value]:
+    """A value for each parameter, and for the conditional ones that these values ask for."""
+    found: dict[str, Value] = {}
+    for parameter in space:
+        value = found[parameter.id] = pick(parameter)
+        asked = [each.parameter for each in parameter.children if value in each.parent_values]
+        found |= choose(asked, pick)
+    return found
+
+
+def arguments(values: Mapping[str, Value]) -> list[str]:
+    """``--name value`` for each parameter, names as written (doc:using-hyperparameter-tuning).
+
+    A whole number has no ``.0``: code reads such values with ``int``.
+    """
+    return [word for name, value in values.items() for word in (f"--{name}", to_text(value))]
+
+
+def to_text(value: Value) -> str:
+    """A value as an argument."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)

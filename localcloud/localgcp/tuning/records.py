@@ -1,0 +1,210 @@
+"""Tuning jobs and their trials as rows of SQLite, in the file that has the CustomJobs.
+
+A trial and its CustomJob are written in one transaction: after a kill there is both or neither.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from localgcp.vertex.records import JobRecord, JobTable, RecordTable, insert_row
+
+_TRIALS: Final = """
+CREATE TABLE IF NOT EXISTS trials (
+    tuning_id TEXT NOT NULL, number INTEGER NOT NULL, job_id TEXT NOT NULL UNIQUE,
+    job_name TEXT NOT NULL, parameters TEXT NOT NULL, state TEXT NOT NULL,
+    start_time TEXT, end_time TEXT, measurement TEXT, infeasible_reason TEXT,
+    PRIMARY KEY (tuning_id, number)
+) WITHOUT ROWID
+"""
+_MEASUREMENTS: Final = """
+CREATE TABLE IF NOT EXISTS measurements (
+    tuning_id TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL,
+    elapsed REAL NOT NULL, metrics TEXT NOT NULL,
+    PRIMARY KEY (tuning_id, number, step)
+) WITHOUT ROWID
+"""
+_SURPLUS: Final = (
+    "SELECT step FROM measurements WHERE tuning_id = ? AND number = ?"
+    " ORDER BY step DESC LIMIT -1 OFFSET ?"
+)
+#: Measurements that are kept of a trial: as many as the metric file has of one metric.
+MOST_MEASUREMENTS: Final = 100
+
+#: Value of a parameter: a number, or a category.
+Value = float | int | str
+
+
+class TrialState(StrEnum):
+    """The states a trial takes here, as the API names them (T:study.Trial.State)."""
+
+    REQUESTED = "REQUESTED"
+    ACTIVE = "ACTIVE"
+    STOPPING = "STOPPING"
+    SUCCEEDED = "SUCCEEDED"
+    INFEASIBLE = "INFEASIBLE"
+
+    @property
+    def over(self) -> bool:
+        return self in (TrialState.SUCCEEDED, TrialState.INFEASIBLE)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Values of metrics after a number of steps."""
+
+    step: int
+    metrics: dict[str, float]
+    elapsed: float = 0.0
+    """Seconds from the start of the trial."""
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One row: a trial, and the CustomJob that runs it."""
+
+    tuning_id: str
+    number: int
+    """1, 2, …: the trial's id."""
+    job_id: str
+    job_name: str
+    parameters: dict[str, Value]
+    state: TrialState = TrialState.REQUESTED
+    start_time: str | None = None
+    end_time: str | None = None
+    measurement: Measurement | None = None
+    infeasible_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class TuningRecord(JobRecord):
+    """One row; ``request`` is the HyperparameterTuningJob as it was sent, in its JSON form."""
+
+    @property
+    def name(self) -> str:
+        place = f"projects/{self.number}/locations/{self.region}"
+        return f"{place}/hyperparameterTuningJobs/{self.job_id}"
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The ``trialJobSpec``."""
+        return self.request.get("trialJobSpec", {})
+
+    @property
+    def study(self) -> dict[str, Any]:
+        """The ``studySpec``."""
+        return self.request.get("studySpec", {})
+
+    @property
+    def max_trials(self) -> int:
+        return int(self.request.get("maxTrialCount", 0))
+
+    @property
+    def parallel_trials(self) -> int:
+        return int(self.request.get("parallelTrialCount", 0))
+
+    @property
+    def max_failed_trials(self) -> int:
+        """0: the service decides."""
+        return int(self.request.get("maxFailedTrialCount", 0))
+
+
+class TuningTable(RecordTable[TuningRecord]):
+    """The tables ``tuning_jobs`` and ``trials``."""
+
+    table = "tuning_jobs"
+    row_type = TuningRecord
+
+    def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
+        """Write a new trial and its CustomJob, both or neither."""
+        values = [*vars(trial).values()]
+        values[4], values[8] = json.dumps(trial.parameters), None
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.execute(f"INSERT INTO trials VALUES ({', '.join('?' * len(values))})", values)
+            insert_row(db, JobTable.table, job)
+            db.execute("COMMIT")
+
+    def trials(self, tuning_id: str) -> list[TrialRecord]:
+        """Trials of a tuning job, in the order of their numbers."""
+        query = "SELECT * FROM trials WHERE tuning_id = ? ORDER BY number"
+        with self._connect() as db:
+            return [_trial(row) for row in db.execute(query, (tuning_id,))]
+
+    def trial_of(self, job_id: str) -> TrialRecord | None:
+        """The trial that a CustomJob runs; None if it runs none."""
+        with self._connect() as db:
+            row = db.execute("SELECT * FROM trials WHERE job_id = ?", (job_id,)).fetchone()
+        return _trial(row) if row else None
+
+    def change_trial(self, trial: TrialRecord) -> None:
+        """Write state, times, measurement and reason of a trial that is not over."""
+        measured = json.dumps(vars(trial.measurement)) if trial.measurement else None
+        over = [state for state in TrialState if state.over]
+        with self._connect() as db:
+            db.execute(
+                "UPDATE trials SET state = ?, start_time = ?, end_time = ?, measurement = ?,"
+                " infeasible_reason = ?"
+                " WHERE tuning_id = ? AND number = ? AND state NOT IN (?, ?)",
+                (
+                    *(trial.state, trial.start_time, trial.end_time, measured),
+                    *(trial.infeasible_reason, trial.tuning_id, trial.number, *over),
+                ),
+            )
+
+    def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
+        """What the trials of a tuning job reported: by trial, each by its steps."""
+        query = "SELECT * FROM measurements WHERE tuning_id = ? ORDER BY number, step"
+        found: dict[int, list[Measurement]] = {}
+        with self._connect() as db:
+            for row in db.execute(query, (tuning_id,)):
+                measured = Measurement(row["step"], json.loads(row["metrics"]), row["elapsed"])
+                found.setdefault(row["number"], []).append(measured)
+        return found
+
+    def put_measurements(self, trial: TrialRecord, reported: Iterable[Measurement]) -> None:
+        """Add what a trial reported; a step that is there already is written anew.
+
+        Of more than ``MOST_MEASUREMENTS`` those with the highest steps are kept.
+        """
+        key = (trial.tuning_id, trial.number)
+        rows = [(*key, each.step, each.elapsed, json.dumps(each.metrics)) for each in reported]
+        of_trial = "tuning_id = ? AND number = ?"
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            db.executemany("INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?)", rows)
+            db.execute(
+                f"DELETE FROM measurements WHERE {of_trial} AND step IN ({_SURPLUS})",
+                (*key, *key, MOST_MEASUREMENTS),
+            )
+            db.execute("COMMIT")
+
+    def delete(self, job_id: str) -> bool:
+        """Remove a tuning job, its trials and their CustomJobs; False if there was none."""
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")
+            known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
+            db.execute(f"DELETE FROM {JobTable.table} WHERE job_id IN {known}", (job_id,))
+            for table in ("measurements", "trials"):
+                db.execute(f"DELETE FROM {table} WHERE tuning_id = ?", (job_id,))
+            found = db.execute(f"DELETE FROM {self.table} WHERE job_id = ?", (job_id,)).rowcount
+            db.execute("COMMIT")
+        return found == 1
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        db.execute(_TRIALS)
+        db.execute(_MEASUREMENTS)
+
+
+def _trial(row: sqlite3.Row) -> TrialRecord:
+    values = dict(row)
+    values["parameters"] = json.loads(values["parameters"])
+    values["state"] = TrialState(values["state"])
+    if values["measurement"]:
+        values["measurement"] = Measurement(**json.loads(values["measurement"]))
+    return TrialRecord(**values)

@@ -1,0 +1,173 @@
+"""The methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs.
+
+States move as a CustomJob's. Which trials there are is decided in
+``localgcp.tuning.driver``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from google.longrunning import operations_pb2
+from google.protobuf import empty_pb2, json_format
+
+from localgcp.tuning.checks import field_errors
+from localgcp.tuning.records import (
+    Measurement,
+    TrialRecord,
+    TuningRecord,
+    TuningTable,
+)
+from localgcp.vertex.api_errors import (
+    failed_precondition,
+    invalid_argument,
+    not_found,
+)
+from localgcp.vertex.checks import check_custom_job, resolve_parent
+from localgcp.vertex.records import JobState
+from localgcp.vertex.service import (
+    CANCELLABLE,
+    OUTPUT_ONLY,
+    JobService,
+    list_page,
+    message_body,
+)
+from vertex_training.customjob.google import vertex_api
+
+KIND: Final = "HyperparameterTuningJob"
+_NAME: Final = re.compile(
+    r"(?P<parent>projects/[^/]+/locations/[^/]+)/hyperparameterTuningJobs/(?P<id>\d+)"
+)
+
+
+class Driver(Protocol):
+    """Runs tuning jobs; see ``localgcp.tuning.driver``."""
+
+    def wake(self) -> None: ...
+
+
+class TuningService:
+    """Each method takes the request message and returns the response, or raises ApiError."""
+
+    def __init__(self, jobs: JobService, table: TuningTable, driver: Driver) -> None:
+        self._jobs, self._table, self._driver = jobs, table, driver
+
+    def create(
+        self, request: vertex_api.CreateHyperparameterTuningJobRequest
+    ) -> vertex_api.HyperparameterTuningJob:
+        project, region = resolve_parent(self._jobs.store, request.parent)
+        pb = vertex_api.HyperparameterTuningJob.pb(request.hyperparameter_tuning_job)
+        body = {
+            key: value
+            for key, value in json_format.MessageToDict(pb).items()
+            if key not in (*OUTPUT_ONLY, "trials")
+        }
+        self._check(body, project, region)
+        record = TuningRecord.new(project, region, body, JobState.PENDING)
+        self._table.insert(record)
+        self._driver.wake()
+        return to_message(record, [])
+
+    def _check(self, body: dict[str, Any], project: str, region: str) -> None:
+        spec = body.get("trialJobSpec", {})
+        job = {key: body[key] for key in ("displayName", "labels") if key in body}
+        check_custom_job(
+            self._jobs.store,
+            self._jobs.jobs,
+            {**job, "jobSpec": spec},
+            project,
+            region,
+            spec_field="trial_job_spec",
+            more=field_errors(body),
+        )
+        if text := self._jobs.refusal(spec):
+            raise failed_precondition(text)
+
+    def get(
+        self, request: vertex_api.GetHyperparameterTuningJobRequest
+    ) -> vertex_api.HyperparameterTuningJob:
+        record = self._find(request.name)
+        trials = self._table.trials(record.job_id)
+        return to_message(record, trials, self._table.measurements(record.job_id))
+
+    def list(
+        self, request: vertex_api.ListHyperparameterTuningJobsRequest
+    ) -> vertex_api.ListHyperparameterTuningJobsResponse:
+        """A page of tuning jobs, without their trials (T:job_service)."""
+        page, token = list_page(self._jobs.store, self._table, request)
+        return vertex_api.ListHyperparameterTuningJobsResponse(
+            hyperparameter_tuning_jobs=[to_message(each, []) for each in page],
+            next_page_token=token,
+        )
+
+    def cancel(self, request: vertex_api.CancelHyperparameterTuningJobRequest) -> empty_pb2.Empty:
+        record = self._find(request.name)
+        self._table.move(record.job_id, JobState.CANCELLING, only_from=CANCELLABLE)
+        self._driver.wake()
+        return empty_pb2.Empty()
+
+    def delete(
+        self, request: vertex_api.DeleteHyperparameterTuningJobRequest
+    ) -> operations_pb2.Operation:
+        """Delete a tuning job that has ended, with its trials and their CustomJobs."""
+        record = self._find(request.name)
+        if not record.state.terminal:  # as of a CustomJob
+            text = f"The {KIND} is in state {record.state} and cannot be deleted; cancel it first."
+            raise failed_precondition(f"{text} ({record.name})")
+        self._table.delete(record.job_id)
+        return self._jobs.deleted(record)
+
+    def _find(self, name: str) -> TuningRecord:
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise invalid_argument(f"Invalid resource name: {name!r}; expected a {KIND}.")
+        project, region = resolve_parent(self._jobs.store, match["parent"])
+        record = self._table.get(match["id"])
+        if record is None or (record.project, record.region) != (project, region):
+            raise not_found(name, KIND)
+        return record
+
+
+def to_message(
+    record: TuningRecord,
+    trials: list[TrialRecord],
+    measurements: Mapping[int, Sequence[Measurement]] | None = None,
+) -> vertex_api.HyperparameterTuningJob:
+    """The record as the API's HyperparameterTuningJob; ``measurements`` by trial."""
+    job = vertex_api.HyperparameterTuningJob()
+    reported = measurements or {}
+    bodies = [_trial_body(trial, reported.get(trial.number, ())) for trial in trials]
+    body = {**message_body(record), "trials": bodies}
+    json_format.ParseDict(body, vertex_api.HyperparameterTuningJob.pb(job))
+    return job
+
+
+def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str, Any]:
+    """A trial in the API's JSON form."""
+    body: dict[str, Any] = {
+        "id": str(trial.number),
+        "state": trial.state.value,
+        "parameters": [
+            {"parameterId": name, "value": value} for name, value in trial.parameters.items()
+        ],
+        "customJob": trial.job_name,
+    }
+    body |= {"startTime": trial.start_time} if trial.start_time else {}
+    body |= {"endTime": trial.end_time} if trial.end_time else {}
+    body |= {"infeasibleReason": trial.infeasible_reason} if trial.infeasible_reason else {}
+    if trial.measurement:
+        body["finalMeasurement"] = _measurement_body(trial.measurement)
+    body["measurements"] = [_measurement_body(each) for each in reported]
+    return body
+
+
+def _measurement_body(measurement: Measurement) -> dict[str, Any]:
+    return {
+        "stepCount": str(measurement.step),
+        "elapsedDuration": f"{measurement.elapsed:.6f}s",
+        "metrics": [
+            {"metricId": name, "value": value} for name, value in measurement.metrics.items()
+        ],
+    }

@@ -1,0 +1,134 @@
+"""What the service finds out when a job starts: the job is then FAILED with a message.
+
+A custom account needs its grants on the buckets themselves or on the project. Without a custom
+account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
+project (doc:general/access-control).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from localgcp.errors import StartRefusedError
+from localgcp.inventory.store import Store
+from localgcp.rpc_code import RpcCode
+from localgcp.vertex import capacity, interface, peering
+from localgcp.vertex.checks import no_act_as
+from localgcp.vertex.records import JobRecord
+
+READERS: Final = frozenset({"roles/storage.objectViewer"})
+CREATORS: Final = frozenset({"roles/storage.objectCreator"})
+WRITERS: Final = frozenset(
+    {"roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"}
+)
+
+_OBJECT: Final = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
+
+
+class Access:
+    """What the account of one job may do with buckets."""
+
+    def __init__(self, store: Store, project: str, account: str | None) -> None:
+        self.store = store
+        self.project = project
+        self.account = account
+
+    def may_read(self, bucket: str) -> bool:
+        return self._holds(bucket, READERS | WRITERS)
+
+    def may_create(self, bucket: str) -> bool:
+        """May it add objects?"""
+        return self._holds(bucket, CREATORS | WRITERS)
+
+    def may_change(self, bucket: str) -> bool:
+        """May it overwrite and delete objects?"""
+        return self._holds(bucket, WRITERS)
+
+    def _holds(self, bucket: str, roles: frozenset[str]) -> bool:
+        found = self.store.bucket(bucket)
+        if found is None:
+            return False
+        if self.account is None:
+            return found.get("project") in (self.project, None)
+        member = f"serviceAccount:{self.account}"
+        held = self.store.roles(f"b/{bucket}", member)
+        held |= self.store.roles(f"projects/{self.project}", member)
+        return not roles.isdisjoint(held)
+
+
+def access_of(store: Store, job: JobRecord) -> Access:
+    """The rights this job runs with."""
+    return Access(store, job.project, job.spec.get("serviceAccount"))
+
+
+def admit(store: Store, job: JobRecord) -> None:
+    """Raise StartRefusedError if the job cannot start in this cloud."""
+    access = access_of(store, job)
+    if access.account and store.account(access.account) is None:
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, no_act_as(access.account).message)
+    for uri in _package_uris(job.spec):
+        bucket = _existing(store, uri)
+        if not access.may_read(bucket):
+            raise StartRefusedError(
+                RpcCode.PERMISSION_DENIED, _denied(access, "storage.objects.get", uri, "Viewer")
+            )
+    if prefix := job.output_prefix:
+        bucket = _existing(store, prefix)
+        if not access.may_create(bucket):
+            text = _denied(access, "storage.objects.create", prefix, "User")
+            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
+    _admit_named(store, access, job.spec)
+    peering.admit(store, job)
+    interface.admit(store, job)
+    capacity.admit(store, job)
+
+
+def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
+    """Buckets that arguments and variables name: the job's code would be answered 403.
+
+    The storage emulator does not authenticate, so what the cloud would refuse in the middle of
+    the run is refused before it. A bucket this cloud does not have is left to the code.
+    """
+    for text in _words(spec):
+        for uri in _OBJECT.findall(text):
+            bucket = uri.removeprefix("gs://").partition("/")[0]
+            known = store.bucket(bucket) is not None
+            if known and not access.may_read(bucket) and not access.may_create(bucket):
+                denied = _denied(access, "storage.objects.get", uri, "Viewer")
+                raise StartRefusedError(
+                    RpcCode.PERMISSION_DENIED, f"403 for what the job names: {denied}"
+                )
+
+
+def _words(spec: dict[str, Any]) -> Iterator[str]:
+    """Arguments, command and values of variables of all pools."""
+    for pool in spec.get("workerPoolSpecs", []):
+        task = pool.get("containerSpec") or pool.get("pythonPackageSpec") or {}
+        yield from task.get("command", [])
+        yield from task.get("args", [])
+        yield from (variable.get("value", "") for variable in task.get("env", []))
+
+
+def _package_uris(spec: dict[str, Any]) -> Iterator[str]:
+    for pool in spec.get("workerPoolSpecs", []):
+        yield from pool.get("pythonPackageSpec", {}).get("packageUris", [])
+
+
+def _existing(store: Store, uri: str) -> str:
+    bucket = uri.removeprefix("gs://").partition("/")[0]
+    if store.bucket(bucket) is None:
+        raise StartRefusedError(
+            RpcCode.NOT_FOUND, f"The specified bucket does not exist: gs://{bucket} (in {uri})."
+        )
+    return bucket
+
+
+def _denied(access: Access, permission: str, uri: str, role: str) -> str:
+    who = access.account or f"the Custom Code Service Agent of project {access.project}"
+    bucket = uri.removeprefix("gs://").partition("/")[0]
+    return (
+        f"{who} does not have {permission} access to {uri}. Permission '{permission}' denied on "
+        f"resource (or it may not exist). Grant roles/storage.object{role} on bucket {bucket}."
+    )

@@ -1,0 +1,26 @@
+"""Google's own accounts that act for a job: who they are here, and what they hold."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localgcp.inventory.store import Store, project_number
+
+NETWORK_ADMIN: Final = frozenset({"roles/compute.networkAdmin", "roles/compute.admin"})
+NETWORK_USER: Final = NETWORK_ADMIN | {"roles/compute.networkUser"}
+VIEWER: Final = frozenset({"roles/compute.viewer", "roles/compute.admin", "roles/viewer"})
+DNS_PEER: Final = frozenset({"roles/dns.peer", "roles/dns.admin"})
+# These contain the permissions of all the others.
+_PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
+
+
+def service_agent(project: str) -> str:
+    """Address of the Vertex AI Service Agent of a project (id)."""
+    return f"service-{project_number(project)}@gcp-sa-aiplatform.iam.gserviceaccount.com"
+
+
+def has_role(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
+    """Does the account hold one of the roles on one of these resources?"""
+    member = f"serviceAccount:{email}"
+    wanted = roles | _PRIMITIVE
+    return any(not wanted.isdisjoint(store.roles(place, member)) for place in places)

@@ -1,0 +1,163 @@
+"""Machines of reservations for a job: which it may use, and taking them.
+
+Sources: doc:training/use-reservations, doc:predictions/use-reservations (several values are in
+order of priority), D:compute.v1. Sentences are ours. A job whose reservation is used up waits
+PENDING; one that never fits ends FAILED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from localgcp.errors import StartRefusedError
+from localgcp.inventory import reservations
+from localgcp.inventory.reservations import Reservation, Shape
+from localgcp.inventory.store import Store
+from localgcp.rpc_code import RpcCode
+from localgcp.vertex import agents
+from localgcp.vertex.records import JobRecord, JobTable
+
+ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
+
+
+@dataclass
+class Plan:
+    """What a job would take: machines by reservation, how many there are, and what to log."""
+
+    wanted: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    short: str = ""
+    """What is used up, if the job has to wait."""
+
+    def take(self, reservation: Reservation, machines: int) -> None:
+        self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + machines
+        self.limits[reservation.path] = reservation.count
+
+
+def admit(store: Store, job: JobRecord) -> None:
+    """Raise StartRefusedError if the reservations the job names can never serve it."""
+    made = plan(store, None, job)
+    if made.short:
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, f"{made.short} in all.")
+
+
+def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
+    """Reservations the job can consume now; without ``jobs``, if no other job consumed any.
+
+    Raises StartRefusedError.
+    """
+    made = Plan()
+    for at, pool in _pools(job):
+        kind, replicas = _kind(pool), _replicas(pool)
+        if kind == SPECIFIC:
+            left, named = replicas, list(_named(store, job, at, pool))
+            for each in named:
+                taken = min(left, _free(jobs, each, made))
+                if taken:
+                    made.take(each, taken)
+                    made.notes.append(f"{at}: {taken} of reservation {each.path}")
+                left -= taken
+            if left:
+                names, total = ", ".join(_values(pool)), sum(each.count for each in named)
+                made.short = f"{at} asks for {replicas} machines; {names} has {total}"
+        elif kind == ANY:
+            _any(store, jobs, job, at, pool, made)
+    return made
+
+
+def _any(
+    store: Store, jobs: JobTable | None, job: JobRecord, at: str, pool: dict[str, Any], made: Plan
+) -> None:
+    shape, replicas = _shape(pool), _replicas(pool)
+    fitting = [
+        each
+        for each in reservations.everywhere(store)
+        if (each.region, each.shape) == (job.region, shape) and not _why_not(each, job)
+    ]
+    zones = {
+        zone: sum(_free(jobs, each, made) for each in fitting if each.zone == zone)
+        for zone in sorted({each.zone for each in fitting})
+    }
+    if not zones:
+        made.notes.append(f"{at}: no open reservation of {shape} in {job.region}; on demand")
+        return
+    zone, left = max(zones, key=lambda each: zones[each]), replicas
+    for each in (each for each in fitting if each.zone == zone):
+        if taken := min(left, _free(jobs, each, made)):
+            made.take(each, taken)
+            made.notes.append(f"{at}: {taken} of reservation {each.path}")
+            left -= taken
+    if left:
+        made.notes.append(f"{at}: {left} on demand in {zone}, its reservations are used up")
+
+
+def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
+    """The reservations a pool names, in order.
+
+    Raises StartRefusedError for one that cannot serve it.
+    """
+    for value in _values(pool):
+        found = reservations.find(store, value)
+        if found is None:
+            text = f"{at}: the reservation {value} does not exist (or cannot be seen)."
+            raise StartRefusedError(RpcCode.NOT_FOUND, text)
+        agent = agents.service_agent(job.project)
+        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{found.project}"):
+            text = (
+                f"{agent} does not have compute.reservations.get on {value}. Grant it "
+                f"roles/compute.viewer in project {found.project}."
+            )
+            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
+        if reason := _why_not(found, job, by_name=True):
+            raise StartRefusedError(
+                RpcCode.FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}."
+            )
+        shape = _shape(pool)
+        if found.shape != shape:
+            text = f"{at}: the reservation {value} is of {found.shape}, the job asks for {shape}."
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+        yield found
+
+
+def _why_not(found: Reservation, job: JobRecord, *, by_name: bool = False) -> str:
+    if found.service_share_type != "ALLOW_ALL":
+        return "is not shared with Vertex AI (reservationSharingPolicy.serviceShareType: ALLOW_ALL)"
+    if not found.open_to(job.project):
+        return f"is not shared with project {job.project} (shareSettings)"
+    if found.local_ssds:
+        return "has local SSDs attached by hand, which Vertex AI cannot use"
+    if found.by_name_only and not by_name:
+        return "can only be consumed by name"
+    return ""
+
+
+def _free(jobs: JobTable | None, reservation: Reservation, made: Plan) -> int:
+    used = jobs.used(reservation.path) if jobs else 0
+    return max(0, reservation.count - used - made.wanted.get(reservation.path, 0))
+
+
+def _pools(job: JobRecord) -> Iterator[tuple[str, dict[str, Any]]]:
+    for index, pool in enumerate(job.spec.get("workerPoolSpecs", [])):
+        if pool:
+            yield f"workerpool{index}", pool
+
+
+def _kind(pool: dict[str, Any]) -> str:
+    return pool["machineSpec"].get("reservationAffinity", {}).get("reservationAffinityType", "")
+
+
+def _values(pool: dict[str, Any]) -> list[str]:
+    return pool["machineSpec"]["reservationAffinity"].get("values", [])
+
+
+def _replicas(pool: dict[str, Any]) -> int:
+    return int(pool.get("replicaCount", 1))
+
+
+def _shape(pool: dict[str, Any]) -> Shape:
+    machine = pool["machineSpec"]
+    count = int(machine.get("acceleratorCount", 0))
+    return Shape(machine["machineType"], machine.get("acceleratorType", ""), count)

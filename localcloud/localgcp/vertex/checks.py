@@ -1,0 +1,170 @@
+"""What the service refuses at once, at CreateCustomJob.
+
+Required fields are those marked Required in google-cloud-aiplatform 2.7.0
+(``aiplatform_v1/types/custom_job.py``, ``machine_resources.py``, ``io.py``, ``env_var.py``). What
+the service finds out only when the job starts is in
+``localgcp.vertex.admission``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from localgcp.errors import ApiError
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store, project_number
+from localgcp.vertex import placement
+from localgcp.vertex.api_errors import (
+    invalid_argument,
+    invalid_fields,
+    permission_denied,
+)
+from localgcp.vertex.records import JobTable
+from vertex_training.naming import LOCAL_PREFIX, is_local
+
+API: Final = "aiplatform.googleapis.com"
+_PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")
+_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+$")
+_LABEL_KEY: Final = re.compile(r"[^\W_A-Z][\w-]{0,62}$")
+_LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}$")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_MAX_POOLS: Final = 4
+FieldErrors = Iterator[tuple[str, str]]
+
+
+def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
+    """(project id, region) of ``projects/{id or number}/locations/{region}``.
+
+    Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
+    """
+    match = _PARENT.match(parent)
+    if match is None:
+        raise invalid_argument(
+            f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
+        )
+    project, region = resource_paths.project_id(store, match["project"]), match["region"]
+    if not _REGION.match(region):
+        raise invalid_argument(f"Unsupported region for Vertex AI: {region!r}.")
+    if project is None or not is_local(project):
+        raise permission_denied(
+            f"Permission denied on resource project {match['project']}. "
+            f"(The local cloud has only projects whose id begins with '{LOCAL_PREFIX}'.)"
+        )
+    if not store.service_enabled(project, API):
+        raise permission_denied(
+            f"Vertex AI API has not been used in project {project_number(project)} before or it is "
+            f"disabled. Enable it ({API}) then retry."
+        )
+    return project, region
+
+
+def check_custom_job(
+    store: Store,
+    jobs: JobTable,
+    job: dict[str, Any],
+    project: str,
+    region: str,
+    *,
+    spec_field: str = "job_spec",
+    more: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Raise ApiError if the service would refuse this CustomJob (in the API's JSON form).
+
+    ``spec_field``: what a message of another type calls its ``job_spec``; ``more``: further bad
+    fields of that message.
+    """
+    found = [*_fields(job), *placement.fields(job, region)]
+    named = [(re.sub("^job_spec", spec_field, field), text) for field, text in found]
+    if bad := [*named, *more]:
+        raise invalid_fields(bad)
+    placement.check(store, jobs, job, project, region)
+    account = job["jobSpec"].get("serviceAccount")
+    if account and store.account(account) is None:
+        raise no_act_as(account)
+
+
+def no_act_as(account: str) -> ApiError:
+    """The account is missing, or the caller may not use it: the service does not say which."""
+    return permission_denied(
+        f"You do not have permission to act as service_account: {account}. (or it may not exist)."
+    )
+
+
+def _fields(job: dict[str, Any]) -> FieldErrors:
+    name = job.get("displayName", "")
+    if not name:
+        yield "display_name", "Required field is not set."
+    elif len(name) > 128:
+        yield "display_name", "The display name can be up to 128 characters long."
+    yield from _labels(job.get("labels", {}))
+    spec = job.get("jobSpec", {})
+    pools = spec.get("workerPoolSpecs", [])
+    if not pools or not pools[0]:
+        yield "job_spec.worker_pool_specs", "At least one worker pool should be specified."
+    if len(pools) > _MAX_POOLS:
+        yield "job_spec.worker_pool_specs", f"At most {_MAX_POOLS} worker pools are allowed."
+    for index, pool in enumerate(pools):
+        if pool:
+            yield from _pool(f"job_spec.worker_pool_specs[{index}]", pool)
+    if "baseOutputDirectory" in spec:
+        uri = spec["baseOutputDirectory"].get("outputUriPrefix", "")
+        if not re.match(r"gs://[^/]+", uri):
+            field = "job_spec.base_output_directory.output_uri_prefix"
+            yield field, f"Cloud Storage URI expected, got {uri!r}."
+    if spec.get("tensorboard") and not spec.get("serviceAccount"):
+        message = "must be specified when uploading to TensorBoard"
+        yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
+
+
+def _labels(labels: dict[str, str]) -> FieldErrors:
+    if len(labels) > 64:
+        yield "labels", "No more than 64 labels can be associated with one resource."
+    for key, value in labels.items():
+        good = _LABEL_KEY.match(key) and _LABEL_VALUE.match(value) and value == value.lower()
+        if not good or key != key.lower():
+            yield "labels", f"Label {key}={value} is not valid: lowercase letters, digits, _ and -."
+
+
+def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
+    machine = pool.get("machineSpec", {})
+    if not machine.get("machineType"):
+        yield f"{at}.machine_spec.machine_type", "Required field is not set."
+    if ("acceleratorType" in machine) != ("acceleratorCount" in machine):
+        message = "Both `accelerator_type` and `accelerator_count` should be specified or none."
+        yield f"{at}.machine_spec", message
+    if int(pool.get("replicaCount", 0)) < 1:
+        yield f"{at}.replica_count", "The replica count must be at least 1."
+    if container := pool.get("containerSpec"):
+        yield from _required(f"{at}.container_spec", container, imageUri="image_uri")
+        yield from _env(f"{at}.container_spec", container)
+    elif package := pool.get("pythonPackageSpec"):
+        yield from _required(
+            f"{at}.python_package_spec",
+            package,
+            executorImageUri="executor_image_uri",
+            packageUris="package_uris",
+            pythonModule="python_module",
+        )
+        for uri in package.get("packageUris", []):
+            if not re.match(r"gs://[^/]+/.+", uri):
+                yield f"{at}.python_package_spec.package_uris", f"Cloud Storage URI expected: {uri}"
+        yield from _env(f"{at}.python_package_spec", package)
+    else:
+        yield at, "One of `container_spec` and `python_package_spec` must be set."
+
+
+def _required(at: str, message: dict[str, Any], **fields: str) -> FieldErrors:
+    for json_name, field in fields.items():
+        if not message.get(json_name):
+            yield f"{at}.{field}", "Required field is not set."
+
+
+def _env(at: str, message: dict[str, Any]) -> FieldErrors:
+    names = [variable.get("name", "") for variable in message.get("env", [])]
+    for name in names:
+        if not _ENV_NAME.match(name):
+            yield f"{at}.env", f"{name!r} is not a valid C identifier."
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{at}.env", f"EnvVar names must be unique: {name}"

@@ -1,0 +1,159 @@
+"""The filter of ListCustomJobs: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
+
+Grammar (AIP-160, the part the service documents for jobs: T:job_service.ListCustomJobsRequest):
+terms joined by AND, or by OR, which binds tighter; NOT or ``-`` before a term; parentheses.
+Operators = != and, for times, < <= > >=; ``:`` asks for presence (``*``) or a part of the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from localgcp.errors import FilterError
+from localgcp.vertex.records import JobRecord
+
+Predicate = Callable[[JobRecord], bool]
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|!=|[=<>:()])|(?P<word>[^\s"()=<>:!]+))"""
+)
+_TIMES: Final = ("create_time", "start_time", "end_time", "update_time")
+_ORDER: Final = ("<", "<=", ">", ">=")
+_FIELDS: Final = ("display_name", "state", *_TIMES)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+def parse(text: str) -> Predicate:
+    """The filter as a test of a job; an empty one lets all pass. Raises FilterError."""
+    tokens = _tokens(text)
+    if not tokens:
+        return lambda _job: True
+    parser = _Parser(tokens, text)
+    test = parser.conjunction()
+    if parser.peek() is not None:
+        raise parser.error()
+    return test
+
+
+def label(text: str) -> tuple[str, str] | None:
+    """Key and value of a filter that asks for one label; None if it asks for anything else.
+
+    A table of a thousand jobs answers that by itself, hundreds of times faster than the test.
+    """
+    match _tokens(text):
+        case [_Token("word", field), _Token("op", "="), _Token("word" | "string", value)]:
+            return (field.removeprefix("labels."), value) if field.startswith("labels.") else None
+        case _:
+            return None
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    position = 0
+    text = text.rstrip()
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise FilterError(f"Invalid filter: {text!r}, at position {position}.")
+        kind = match.lastgroup or ""
+        token = match[kind]
+        if kind == "string":
+            token = re.sub(r"\\(.)", r"\1", token[1:-1])
+        found.append(_Token(kind, token))
+        position = match.end()
+    return found
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token], text: str) -> None:
+        self._tokens = tokens
+        self._text = text
+        self._next = 0
+
+    def peek(self) -> _Token | None:
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def error(self) -> FilterError:
+        token = self.peek()
+        where = f"near {token.text!r}" if token else "at its end"
+        return FilterError(f"Invalid filter: {self._text!r}, {where}.")
+
+    def conjunction(self) -> Predicate:
+        tests = [self._disjunction()]
+        while self._accept("word", "AND"):
+            tests.append(self._disjunction())
+        return lambda job: all(test(job) for test in tests)
+
+    def _disjunction(self) -> Predicate:
+        tests = [self._term()]
+        while self._accept("word", "OR"):
+            tests.append(self._term())
+        return lambda job: any(test(job) for test in tests)
+
+    def _term(self) -> Predicate:
+        if self._accept("word", "NOT"):
+            test = self._term()
+            return lambda job: not test(job)
+        if self._accept("op", "("):
+            test = self.conjunction()
+            if not self._accept("op", ")"):
+                raise self.error()
+            return test
+        return self._comparison()
+
+    def _comparison(self) -> Predicate:
+        field = self._take("word")
+        negate = field.startswith("-")
+        field = field.removeprefix("-")
+        if field not in _FIELDS and not re.fullmatch(r"labels\.[\w-]+", field):
+            raise FilterError(f"Invalid filter: {self._text!r}, unknown field {field!r}.")
+        operator = self._take("op")
+        value = self._take("string", "word")
+        if operator in ("(", ")") or (operator in _ORDER and field not in _TIMES):
+            raise self.error()
+        test = _comparison(field, operator, value)
+        return (lambda job: not test(job)) if negate else test
+
+    def _accept(self, kind: str, text: str) -> bool:
+        if self.peek() == (kind, text):
+            self._next += 1
+            return True
+        return False
+
+    def _take(self, *kinds: str) -> str:
+        token = self.peek()
+        if token is None or token.kind not in kinds:
+            raise self.error()
+        self._next += 1
+        return token.text
+
+
+def _comparison(field: str, operator: str, value: str) -> Predicate:
+    if field in _TIMES:
+        value = value.replace("+00:00", "Z")
+        if "." not in value:  # records hold microseconds; as text, "…05Z" sorts after "…05.9Z"
+            value = value.removesuffix("Z") + ".000000Z"
+
+    def test(job: JobRecord) -> bool:
+        if field.startswith("labels."):
+            actual = job.labels.get(field.removeprefix("labels."))
+        else:
+            actual = getattr(job, field)
+        if operator == "!=":
+            return actual != value
+        if actual is None:
+            return False
+        if operator == ":":
+            return value == "*" or value.strip("*") in actual
+        if operator == "=":
+            return actual == value
+        ordered = {"<": actual < value, "<=": actual <= value, ">": actual > value}
+        return ordered.get(operator, actual >= value)
+
+    return test

@@ -1,0 +1,42 @@
+"""Jobs that hold something of a project: a peered network, a network attachment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+
+#: States in which a job may have machines. A QUEUED one has none yet.
+HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING)
+
+
+def network_of(store: Store, job: JobRecord) -> str | None:
+    """Path of the network the job is peered with (``projects/ID/global/networks/NAME``)."""
+    given = job.spec.get("network")
+    return resource_paths.canonical(store, given) if given and "projects/" in given else None
+
+
+def attachment_of(store: Store, job: JobRecord) -> str | None:
+    """Path of the job's network attachment; a bare name lies in the job's project and region."""
+    given = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
+    if not given:
+        return None
+    home = {"project": job.project, "region": job.region}
+    return resource_paths.resolve(store, given, "networkAttachments", **home)
+
+
+def jobs_on_network(store: Store, path: str) -> list[JobRecord]:
+    """Jobs that hold machines in the network, oldest first."""
+    return [job for job in _holding(store) if network_of(store, job) == path]
+
+
+def jobs_on_attachment(store: Store, path: str) -> list[JobRecord]:
+    """Jobs that hold an interface of the attachment, oldest first."""
+    return [job for job in _holding(store) if attachment_of(store, job) == path]
+
+
+def _holding(store: Store) -> list[JobRecord]:
+    jobs = JobTable(store.path).list()
+    return [job for job in reversed(jobs) if job.state in HOLDING_STATES]

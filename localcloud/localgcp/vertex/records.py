@@ -1,0 +1,294 @@
+"""Custom jobs as rows of SQLite: they outlive the server, and are read without Google's library.
+
+Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``, ``logs``
+and ``up`` read this table; only the server turns rows into API messages.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
+
+from localgcp.home import touch_private
+from localgcp.inventory.store import BUSY_SECONDS, project_number
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS {table} (
+    job_id TEXT PRIMARY KEY,
+    project TEXT NOT NULL, number TEXT NOT NULL, region TEXT NOT NULL,
+    display_name TEXT NOT NULL, labels TEXT NOT NULL, request TEXT NOT NULL,
+    state TEXT NOT NULL,
+    create_time TEXT NOT NULL, start_time TEXT, end_time TEXT, update_time TEXT NOT NULL,
+    error_code INTEGER, error_message TEXT
+) WITHOUT ROWID
+"""
+# Machines of reservations that jobs hold. Triggers give them back together with the change that
+# ends the job, so that no crash comes in between.
+_CLAIMS: Final = """
+CREATE TABLE IF NOT EXISTS reservation_claims (
+    job_id TEXT NOT NULL, reservation TEXT NOT NULL, machines INTEGER NOT NULL,
+    PRIMARY KEY (job_id, reservation)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS machines_of_a_job_at_rest AFTER UPDATE OF state ON custom_jobs
+WHEN NEW.state NOT IN ('JOB_STATE_PENDING', 'JOB_STATE_RUNNING', 'JOB_STATE_CANCELLING')
+BEGIN DELETE FROM reservation_claims WHERE job_id = NEW.job_id; END;
+CREATE TRIGGER IF NOT EXISTS machines_of_a_job_gone AFTER DELETE ON custom_jobs
+BEGIN DELETE FROM reservation_claims WHERE job_id = OLD.job_id; END;
+"""
+
+_HAS_CLAIMS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_job_gone'"
+
+
+class JobState(StrEnum):
+    """The states a job takes here, as the API names them (google.cloud.aiplatform.v1.JobState)."""
+
+    QUEUED = "JOB_STATE_QUEUED"
+    PENDING = "JOB_STATE_PENDING"
+    RUNNING = "JOB_STATE_RUNNING"
+    SUCCEEDED = "JOB_STATE_SUCCEEDED"
+    FAILED = "JOB_STATE_FAILED"
+    CANCELLING = "JOB_STATE_CANCELLING"
+    CANCELLED = "JOB_STATE_CANCELLED"
+
+    @property
+    def word(self) -> str:
+        """The state as people say it: ``RUNNING``."""
+        return self.value.removeprefix("JOB_STATE_")
+
+    @property
+    def terminal(self) -> bool:
+        return self in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+
+
+LIVE_STATES: Final = tuple(state for state in JobState if not state.terminal)
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """One row. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
+
+    job_id: str
+    project: str
+    number: str
+    region: str
+    display_name: str
+    labels: dict[str, str]
+    request: dict[str, Any]
+    """The CustomJob as it was sent, in the API's JSON form."""
+    state: JobState
+    create_time: str
+    start_time: str | None
+    end_time: str | None
+    update_time: str
+    error_code: int | None
+    error_message: str | None
+
+    @classmethod
+    def new(cls, project: str, region: str, request: dict[str, Any], state: JobState) -> Self:
+        """A job that begins now, under an id of its own; ``request`` is in the API's JSON form."""
+        time = now()
+        return cls(
+            job_id=new_id(),
+            project=project,
+            number=project_number(project),
+            region=region,
+            display_name=request["displayName"],
+            labels=request.get("labels", {}),
+            request=request,
+            state=state,
+            create_time=time,
+            start_time=None,
+            end_time=None,
+            update_time=time,
+            error_code=None,
+            error_message=None,
+        )
+
+    @property
+    def name(self) -> str:
+        return f"projects/{self.number}/locations/{self.region}/customJobs/{self.job_id}"
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return self.request.get("jobSpec", {})
+
+    @property
+    def output_prefix(self) -> str | None:
+        """``baseOutputDirectory`` without a slash at the end, or None."""
+        prefix = self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
+        return prefix.rstrip("/") or None
+
+
+_R = TypeVar("_R", bound=JobRecord)
+
+
+class RecordTable(Generic[_R]):
+    """A table of jobs; safe across threads and processes (a connection for each call)."""
+
+    #: Name of the table, and the type of its rows.
+    table: ClassVar[str]
+    row_type: ClassVar[type[JobRecord]]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def insert(self, record: _R) -> None:
+        """Add a job."""
+        with self._connect() as db:
+            insert_row(db, self.table, record)
+
+    def get(self, job_id: str) -> _R | None:
+        """The job, or None."""
+        query = f"SELECT * FROM {self.table} WHERE job_id = ?"
+        with self._connect() as db:
+            row = db.execute(query, (job_id,)).fetchone()
+        return self._record(row) if row else None
+
+    def list(
+        self,
+        number: str | None = None,
+        region: str | None = None,
+        label: tuple[str, str] | None = None,
+    ) -> list[_R]:
+        """Jobs of a project and a region (None: of any) with a label, newest first."""
+        key, value = label or (None, None)
+        with self._connect() as db:
+            rows = db.execute(
+                f"SELECT * FROM {self.table} WHERE (?1 IS NULL OR number = ?1)"
+                " AND (?2 IS NULL OR region = ?2)"
+                " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
+                " ORDER BY create_time DESC, job_id DESC",
+                (number, region, key, value),
+            ).fetchall()
+        return [self._record(row) for row in rows]
+
+    def move(
+        self,
+        job_id: str,
+        to: JobState,
+        *,
+        only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
+        error: tuple[int, str] | None = None,
+    ) -> bool:
+        """Change the state if it is one of ``only_from``; sets the times. False if it was another.
+
+        This is the one place a state changes, so a job that was cancelled cannot succeed later.
+        """
+        time = now()
+        code, message = error or (None, None)
+        sources = ", ".join("?" * len(only_from))
+        begins, ends = to is JobState.RUNNING, to.terminal
+        values = (to, time, begins, time, ends, time, code, message, job_id, *only_from)
+        with self._connect() as db:
+            cursor = db.execute(
+                f"UPDATE {self.table} SET state = ?, update_time = ?,"
+                " start_time = CASE WHEN ? THEN ? ELSE start_time END,"
+                " end_time = CASE WHEN ? THEN ? ELSE end_time END,"
+                " error_code = ?, error_message = ?"
+                f" WHERE job_id = ? AND state IN ({sources})",
+                values,
+            )
+            return cursor.rowcount == 1
+
+    def delete(self, job_id: str) -> bool:
+        """Remove a job; False if there was none."""
+        query = f"DELETE FROM {self.table} WHERE job_id = ?"
+        with self._connect() as db:
+            return db.execute(query, (job_id,)).rowcount == 1
+
+    def _record(self, row: sqlite3.Row) -> _R:
+        values = dict(row)
+        values["labels"] = json.loads(values["labels"])
+        values["request"] = json.loads(values["request"])
+        values["state"] = JobState(values["state"])
+        return cast(_R, self.row_type(**values))
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        touch_private(self.path)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(_SCHEMA.format(table=self.table))
+            self._create(db)
+            yield db
+        finally:
+            db.close()
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        """Make what belongs to the table, where it is missing."""
+
+
+class JobTable(RecordTable[JobRecord]):
+    """The table ``custom_jobs``, and the machines of reservations that jobs hold."""
+
+    table = "custom_jobs"
+    row_type = JobRecord
+
+    def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
+        """Take machines of reservations (path -> number), all or none; False if too few are free.
+
+        ``limits``: how many machines each reservation has.
+        """
+        with self._connect() as db:
+            db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
+            for reservation, machines in wanted.items():
+                if _used(db, reservation) + machines > limits[reservation]:
+                    return False
+            db.executemany(
+                "INSERT INTO reservation_claims VALUES (?, ?, ?)",
+                [(job_id, reservation, machines) for reservation, machines in wanted.items()],
+            )
+            db.execute("COMMIT")
+        return True
+
+    def used(self, reservation: str) -> int:
+        """Machines of the reservation with this path that jobs hold."""
+        with self._connect() as db:
+            return _used(db, reservation)
+
+    def users(self, reservation: str) -> builtins.list[JobRecord]:
+        """Jobs that hold machines of the reservation."""
+        with self._connect() as db:
+            rows = db.execute(
+                "SELECT custom_jobs.* FROM custom_jobs JOIN reservation_claims USING (job_id)"
+                " WHERE reservation = ? ORDER BY create_time",
+                (reservation,),
+            ).fetchall()
+        return [self._record(row) for row in rows]
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        if not db.execute(_HAS_CLAIMS).fetchone():
+            db.executescript(_CLAIMS)
+
+
+def insert_row(db: sqlite3.Connection, table: str, record: JobRecord) -> None:
+    """Add a job to a table."""
+    values = [*vars(record).values()]
+    values[5], values[6] = json.dumps(record.labels), json.dumps(record.request)
+    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _used(db: sqlite3.Connection, reservation: str) -> int:
+    total = "SELECT coalesce(sum(machines), 0) FROM reservation_claims WHERE reservation = ?"
+    return db.execute(total, (reservation,)).fetchone()[0]
+
+
+def now() -> str:
+    """The time as records hold it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def new_id() -> str:
+    """An id as the service gives them."""
+    return str(10**18 + secrets.randbelow(8 * 10**18))
