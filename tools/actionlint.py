@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 # It runs before this project is installed, and with any Python.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
 from go_programs import build, cache_name, report
 from vertex_training_cli.toolchain.cache import link, lock, place, publish

@@ -14,8 +14,8 @@ from typing import Final
 
 OLDEST_PYTHON: Final = "3.11"
 HEADER: Final = "# Compiled from {name}.in by `make requirements`; do not edit.\n"
-#: What is compiled -> the projects whose dependencies are in it, beside its own file. In this order:
-#: dev is constrained by the versions of runtime.
+#: What is compiled -> the projects whose dependencies are in it, beside its own file. The order
+#: counts: dev is constrained by the versions of runtime.
 SOURCES: Final = {
     "runtime": ("../pyproject.toml",),
     "dev": ("../pyproject.toml", "../localcloud/pyproject.toml"),

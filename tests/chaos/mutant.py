@@ -30,7 +30,7 @@ class Mutant:
     def path(self) -> Path:
         """The file that is mutated; it is only read."""
         return (
-            ROOT / "vertex_training" / "infra" / "customjob" / f"{self.module.replace('.', '/')}.py"
+            ROOT / "infra" / "vertex_training" / "customjob" / f"{self.module.replace('.', '/')}.py"
         )
 
     def source(self) -> str:

@@ -238,7 +238,7 @@ def test_a_policy_pack_runs_in_its_own_environment_and_stops_a_violation(
     pack = project.folder / "policy"
     pack.mkdir()
     uv, python = VENV / "bin" / "uv", pack / ".venv" / "bin" / "python"
-    pins = ROOT / "vertex_training" / "toolchain" / "policy.txt"
+    pins = ROOT / "cli" / "vertex_training_cli" / "toolchain" / "policy.txt"
     subprocess.run([uv, "venv", "-q", "-p", sys.executable, pack / ".venv"], check=True)
     subprocess.run([uv, "pip", "sync", "-q", "-p", python, "--require-hashes", pins], check=True)
     (pack / "PulumiPolicy.yaml").write_text(

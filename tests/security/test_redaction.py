@@ -192,7 +192,9 @@ def test_every_line_on_stderr_is_printed_by_the_one_function_that_redacts(
     print_line(f"vt drift: {SAID}")
     assert_redacted(capsys.readouterr().err)
     files = [
-        file for file in (ROOT / "vertex_training" / "vt").rglob("*.py") if file.name != "status.py"
+        file
+        for file in (ROOT / "cli" / "vertex_training_cli").rglob("*.py")
+        if file.name != "status.py"
     ]
     pattern = re.compile(r"print\((?:[^()]|\([^()]*\))*file=sys\.stderr")
     assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []

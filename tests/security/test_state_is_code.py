@@ -17,10 +17,6 @@ from vertex_training.customjob.provider import PROVIDER_KEY, CustomJobProvider
 from vertex_training_cli.deploy.state_code import is_own_provider, state_problems
 
 OWN: Final = serialize_provider(CustomJobProvider())
-#: The same at its earlier place, as states of version 0.1 have it.
-EARLIER: Final = (
-    "gASVNQAAAAAAAACMGGluZnJhLmN1c3RvbWpvYi5wcm92aWRlcpSMEUN1c3RvbUpvYlByb3ZpZGVylJOUKYGULg=="
-)
 URN: Final = "urn:pulumi:dev::vertex-training::"
 JOB: Final[dict[str, Any]] = {
     "urn": f"{URN}pulumi-python:dynamic/vertex:CustomJob::titanic",
@@ -68,16 +64,11 @@ def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: i
     assert state_problems({}) == []
 
 
-def test_the_providers_earlier_place_passes_and_leads_to_the_provider() -> None:
-    assert is_own_provider(EARLIER)
-    assert type(pickle.loads(base64.b64decode(EARLIER))) is CustomJobProvider
-
-
 @pytest.mark.parametrize(
     "text",
     [
         encoded(pickle.dumps(Evil())),
-        encoded(base64.b64decode(EARLIER).replace(b"infra", b"other")),
+        encoded(base64.b64decode(OWN).replace(b"customjob", b"otherjobs")),
         serialize_provider(Other()),
         with_attribute(),
         encoded(base64.b64decode(OWN).replace(b"Provider", b"Provided")),

@@ -35,7 +35,7 @@ _ROOT: Final = Path(__file__).parents[2]
 #: Beside the job files of this repository, and in the package for those that `vt init` makes.
 TARGETS: Final = (
     _ROOT / "jobs" / "job.schema.json",
-    _ROOT / "vertex_training" / "vt" / "init" / "templates" / "job.schema.json",
+    _ROOT / "cli" / "vertex_training_cli" / "init" / "templates" / "job.schema.json",
 )
 
 #: Messages that one reference may replace.

@@ -41,8 +41,8 @@ the team would not.
     --policy-pack-config policy/levels.dev.json'
 ```
 
-The policies are a part of the package (`infra/vertex_training/guardrails/`). A folder `policy/` serves
-them, here and in every [repository of one's own](new-repository.md).
+The policies are a part of the package (`infra/vertex_training/guardrails/`). A folder `policy/`
+serves them, here and in every [repository of one's own](new-repository.md).
 
 Policies need no Pulumi Cloud. A violation of a mandatory policy fails the preview with exit code 1,
 after all violations are listed; `pulumi up` stops before it changes the resource. A value that a

@@ -18,20 +18,15 @@ from vertex_training.errors import Problem
 
 #: Where the engine keeps the pickled provider: ``pulumi.dynamic.dynamic.PROVIDER_KEY``.
 _PROVIDER_KEY: Final = "__provider"
-#: Where the program's provider is, and where it was when earlier states were written.
-_MODULES: Final = ("vertex_training.customjob.provider", "infra.customjob.provider")
 #: What the SDK pickles of it: its class, made without arguments. A change of Python's protocol
 #: changes numbers and frames, which are left out here.
-_OWN_PROVIDERS: Final = tuple(
-    (
-        ("SHORT_BINUNICODE", module),
-        ("SHORT_BINUNICODE", "CustomJobProvider"),
-        ("STACK_GLOBAL", None),
-        ("EMPTY_TUPLE", None),
-        ("NEWOBJ", None),
-        ("STOP", None),
-    )
-    for module in _MODULES
+_OWN_PROVIDER: Final = (
+    ("SHORT_BINUNICODE", "vertex_training.customjob.provider"),
+    ("SHORT_BINUNICODE", "CustomJobProvider"),
+    ("STACK_GLOBAL", None),
+    ("EMPTY_TUPLE", None),
+    ("NEWOBJ", None),
+    ("STOP", None),
 )
 _WITHOUT_EFFECT: Final = ("PROTO", "FRAME", "MEMOIZE")
 #: The text of the program's own provider has 108 characters.
@@ -109,4 +104,4 @@ def is_own_provider(text: object) -> bool:
         )
     except (binascii.Error, ValueError, IndexError, OverflowError, struct.error):
         return False
-    return steps in _OWN_PROVIDERS
+    return steps == _OWN_PROVIDER

@@ -21,6 +21,6 @@
 ``json_report``    for programs: JSON with a schema version
 =================  ================================================================
 
-Everything but ``command`` is pure: a plan in, a report out. ``vertex_training_cli.engine`` makes the
-plan of the engine's events.
+Everything but ``command`` is pure: a plan in, a report out. ``vertex_training_cli.engine`` makes
+the plan of the engine's events.
 """

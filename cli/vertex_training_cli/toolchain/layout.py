@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import sys
@@ -22,19 +21,15 @@ PLUGINS: Final = (
 ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
 SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
 
-#: Version of the engine that is downloaded or built. ``tools/offline_engine/go.mod`` requires it too.
+#: The engine that is downloaded or built; ``tools/offline_engine/go.mod`` requires it, too.
 ENGINE_VERSION: Final = "3.259.0"
 
 #: Inputs of what ``vt setup`` installs, beside this package's code. A change makes it out of date.
 SETUP_SOURCES: Final = ("policy.txt", "releases.sha256")
+#: Inputs of a build from source, where its folder is there.
+BUILD_SOURCES: Final = ("go.mod", "go.sum", "pulumi-language-python")
 #: Inputs of ``make setup``, which only a checkout has.
-INSTALL_SOURCES: Final = (
-    "pyproject.toml",
-    "localcloud/pyproject.toml",
-    "tools/offline_engine/go.mod",
-    "tools/offline_engine/go.sum",
-    "tools/offline_engine/pulumi-language-python",
-)
+INSTALL_SOURCES: Final = ("pyproject.toml", "localcloud/pyproject.toml")
 
 
 @dataclass(frozen=True)
@@ -42,6 +37,7 @@ class Layout:
     """The folders of one installation."""
 
     root: Path
+    """The checkout; of an installed package, the folder that contains it."""
     cache: Path
     deploy: bool = False
     """Only what deployments need, and nothing downloaded that is not pinned by SHA-256."""
@@ -72,10 +68,12 @@ class Layout:
                 f"{sys.executable} is in no virtual environment",
                 hint="python3 -m venv .venv, install this package there, and run its vt",
             )
-        found = dataclasses.replace(
-            cls.of_this_checkout(deploy=deploy),
-            environment=Path(sys.prefix),
-            own_releases=own_releases,
+        found = cls(
+            Path(__file__).resolve().parents[2],
+            cache_home(os.environ),
+            deploy,
+            Path(sys.prefix),
+            own_releases,
         )
         if not os.access(found.bin, os.W_OK):
             raise SetupError(f"cannot write {found.bin}", hint="use an environment of your own")
@@ -122,9 +120,8 @@ class Layout:
     @property
     def package(self) -> Path:
         """This package, also where a test has a checkout of its own."""
-        if self.environment:
-            return Path(__file__).resolve().parent
-        return self.root / "cli" / "vertex_training_cli" / "toolchain"
+        source_root = self.root if self.environment else self.root / "cli"
+        return source_root / "vertex_training_cli" / "toolchain"
 
     @property
     def releases(self) -> Path:
@@ -146,6 +143,8 @@ class Layout:
         """Digest of all inputs of an installation; compared with the one in the stamp."""
         own_code = sorted(Path(__file__).parent.glob("*.py"))
         files = [*(self.package / name for name in SETUP_SOURCES), *own_code]
+        build = (self.offline_engine / name for name in BUILD_SOURCES)
+        files += [file for file in build if file.is_file()]
         if not self.environment:
             files += [self.requirements, *(self.root / name for name in INSTALL_SOURCES)]
         if self.own_releases:

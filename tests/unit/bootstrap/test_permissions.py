@@ -24,7 +24,7 @@ LOOKING = {"get", "list", "getIamPolicy"}
 
 def declared_types() -> set[str]:
     """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
-    return JOBS | declared_below(ROOT / "vertex_training" / "infra" / "components")
+    return JOBS | declared_below(ROOT / "infra" / "vertex_training" / "components")
 
 
 def declared_below(folder: Path) -> set[str]:
@@ -51,7 +51,9 @@ def previewed_types() -> set[str]:
 
 def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -> None:
     assert previewed_types() <= declared_types()
-    made_by_bootstrap = declared_below(ROOT / "vertex_training" / "foundation") - declared_types()
+    made_by_bootstrap = (
+        declared_below(ROOT / "infra" / "vertex_training" / "foundation") - declared_types()
+    )
     own = {need.type for need in permissions.needs().values() if need.where == "bootstrap"}
     assert own == made_by_bootstrap
     assert declared_types() == set(permissions.needs()) - own

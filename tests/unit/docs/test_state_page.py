@@ -19,14 +19,14 @@ TYPE: Final = re.compile(r'__init__\(\s*"(vertextraining:[\w:]+)"')
 
 
 def test_the_page_has_every_type_of_a_component_and_no_other() -> None:
-    files = (ROOT / "vertex_training" / "infra" / "components").rglob("*.py")
+    files = (ROOT / "infra" / "vertex_training" / "components").rglob("*.py")
     declared = [found for file in files for found in TYPE.findall(file.read_text())]
     assert sorted(declared) == re.findall(r"^\| `(vertextraining:[\w:]+)` \|", PAGE, re.MULTILINE)
     assert len(declared) == len(set(declared))
 
 
 def test_the_page_has_every_component_of_the_package() -> None:
-    files = (ROOT / "vertex_training" / "components").glob("*.py")
+    files = (ROOT / "infra" / "vertex_training" / "public").glob("*.py")
     pattern = re.compile(r'__init__\("(vertex-training:index:\w+)"')
     declared = [found for file in files for found in pattern.findall(file.read_text())]
     pattern = re.compile(r"^\| `(vertex-training:index:\w+)` \|", re.MULTILINE)

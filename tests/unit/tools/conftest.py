@@ -19,6 +19,7 @@ def checkout(tmp_path: Path) -> Layout:
         "requirements/dev.txt": "uv==1.2.3 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n",
         "cli/vertex_training_cli/toolchain/policy.txt": "",
         "pyproject.toml": "",
+        "localcloud/pyproject.toml": "",
         "tools/offline_engine/go.mod": GO_MOD,
         "tools/offline_engine/go.sum": "",
         "tools/offline_engine/pulumi-language-python": "#!/bin/sh\n",

@@ -26,7 +26,13 @@ def environment(checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     The policy pack needs no packages here, so that its environment is made without a network.
     """
-    found = dataclasses.replace(checkout, environment=tmp_path / "an environment")
+    installed_in = tmp_path / "site packages"
+    shutil.copytree(checkout.root / "cli", installed_in)
+    (installed_in / "vertex_training").mkdir()
+    monkeypatch.setenv("VT_OFFLINE_ENGINE", str(checkout.offline_engine))
+    found = dataclasses.replace(
+        checkout, root=installed_in, environment=tmp_path / "an environment"
+    )
     make = [sys.executable, "-m", "venv", "--without-pip", str(found.environment)]
     subprocess.run(make, check=True)
     (found.bin / "uv").symlink_to(Path(sys.executable).with_name("uv"))

