@@ -59,7 +59,11 @@ class Checkout:
         ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR")
         env = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
         # The copy's own packages come first: the environment's point at the original.
-        env |= {"VT_LOCAL_HOME": str(self.home), "PYTHONPATH": str(self.path), "NO_COLOR": "1"}
+        env |= {
+            "VT_LOCAL_HOME": str(self.home),
+            "PYTHONPATH": fixture_project.source_path(self.path),
+            "NO_COLOR": "1",
+        }
         env["PATH"] = f"{self.path / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
         done = subprocess.run(
             command,

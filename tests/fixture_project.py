@@ -39,6 +39,14 @@ SAMPLE_JOBS: Final = (
 _reading: list[bool] = []
 
 
+def source_path(root: Path) -> str:
+    """``PYTHONPATH`` for a process that imports the packages of a checkout, and its ``tests``.
+
+    The packages of a copy come before those of the environment, which are the original's.
+    """
+    return os.pathsep.join(str(root / name) for name in ("infra", "cli", "localcloud", "."))
+
+
 @contextmanager
 def reading_samples() -> Iterator[None]:
     """Inside of this, the stack files of the repository may be read."""

@@ -22,6 +22,7 @@ from localgcp.inventory.store import SERVICE, Store
 from localgcp.orphaned_plugins import end_orphaned_plugins
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobRecord, JobTable, RecordTable
+from tests.fixture_project import source_path
 from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.google import job_service as client
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
@@ -89,7 +90,7 @@ class Arena:
         self.env = {
             **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
             **self.home.environment(info.ports),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": source_path(ROOT),
             # Byte code is compiled once, which saves two thirds of a run's time.
             "PYTHONPYCACHEPREFIX": str(self.folder.parent / "bytecode"),
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",

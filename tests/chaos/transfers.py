@@ -26,6 +26,7 @@ from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage import StorageEmulator
+from tests.fixture_project import source_path
 from tests.unit.localcloud.conftest import free_port
 from vertex_training_cli.data import files
 from vertex_training_cli.data.upload import LARGE
@@ -197,7 +198,7 @@ def _emulator(base: Path) -> Iterator[_Place]:
             **os.environ,
             "STORAGE_EMULATOR_HOST": front.url,
             "XDG_CACHE_HOME": str(base / "cache"),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": source_path(ROOT),
         }
         objects = home.storage / _BUCKET
         yield _Place(base, objects, home.storage.with_name("uploads"), env)

@@ -24,6 +24,7 @@ from typing import Final
 import yaml
 
 from localgcp.containers import mirror
+from tests.fixture_project import source_path
 from tests.unit.localcloud.conftest import free_port
 from vertex_training.naming import local_project_number
 
@@ -146,7 +147,7 @@ class Builds:
         self.env = {
             **os.environ, "CONTAINERS_STORAGE_CONF": str(settings), "TMPDIR": str(self.tmp),
             "ARTIFACT_REGISTRY_EMULATOR_HOST": address, "VT_CACHE_DIR": str(folder / "cache"),
-            "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "VERTEX_EMULATOR_HOST": "127.0.0.1:1",
+            "PYTHONPATH": source_path(ROOT), "NO_COLOR": "1", "VERTEX_EMULATOR_HOST": "127.0.0.1:1",
         }  # fmt: skip
         self.source.parent.mkdir(parents=True)
         self.tmp.mkdir()

@@ -20,6 +20,7 @@ from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobTable
+from tests.fixture_project import source_path
 
 ROOT = Path(__file__).parents[2]
 PROJECT, REGION, CONTROL = "local-jobs", "us-central1", "local-jobs-control"
@@ -70,7 +71,11 @@ class Project:
         ambient = ("PULUMI_", "VT_LOCAL_", "VERTEX_EMULATOR", "STORAGE_EMULATOR")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(ambient)}
         path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{kept['PATH']}"
-        home = {"VT_LOCAL_HOME": str(self.home.root), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+        home = {
+            "VT_LOCAL_HOME": str(self.home.root),
+            "PYTHONPATH": source_path(ROOT),
+            "NO_COLOR": "1",
+        }
         return kept | home | {"PATH": path}
 
     def want(self, **jobs: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import ROOT, Project
+from tests.fixture_project import source_path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -53,7 +54,7 @@ def env(project: Project) -> dict[str, str]:
         **ENVIRONMENT,
         "PATH": os.pathsep.join(path),
         "HOME": str(project.path),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": source_path(ROOT),
         "PULUMI_HOME": str(project.path / "pulumi-home"),
         "PULUMI_BACKEND_URL": f"file://{state}",
         "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,

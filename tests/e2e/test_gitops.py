@@ -19,6 +19,7 @@ import pytest
 
 from localgcp.inventory.store import BUCKET, Binding, Store
 from tests.conftest import ROOT, copy_checkout
+from tests.fixture_project import source_path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -119,7 +120,7 @@ class World:
         # One environment for all, which `make -o setup` leaves alone; the clone's own packages
         # come first in it.
         (path / ".venv").symlink_to(ROOT / ".venv")
-        return Clone(path, {**env, "PYTHONPATH": str(path)})
+        return Clone(path, {**env, "PYTHONPATH": source_path(path)})
 
     @property
     def github(self) -> dict:

@@ -22,7 +22,7 @@ import pytest
 from localgcp.home import Home
 from tests.chaos.ways import provider_of
 from tests.conftest import running_checkout
-from tests.fixture_project import sample
+from tests.fixture_project import sample, source_path
 
 for _name in ("titanic", "data/titanic"):
     sample(_name)
@@ -108,7 +108,11 @@ def never_end(checkout):
 
 def up_through(checkout, proxy):
     """`pulumi up` against the proxy, running, its submission committed and not answered."""
-    env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home), "PYTHONPATH": str(checkout.path)}
+    env = {
+        **os.environ,
+        "VT_LOCAL_HOME": str(checkout.home),
+        "PYTHONPATH": source_path(checkout.path),
+    }
     command = (
         f"VERTEX_EMULATOR_HOST=127.0.0.1:{proxy.port} exec pulumi up -s local -y --skip-preview"
     )

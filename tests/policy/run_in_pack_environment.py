@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+sys.path[:0] = [str(ROOT / "infra"), str(Path(__file__).parent)]
 
 import cases  # noqa: E402
 from pulumi_policy import (  # noqa: E402

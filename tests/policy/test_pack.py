@@ -12,6 +12,7 @@ import pytest
 
 from localgcp.gcp import schema
 from tests.conftest import Checkout
+from tests.fixture_project import source_path
 from tests.policy import cases
 from vertex_training.guardrails.policy import load
 
@@ -75,7 +76,7 @@ def test_a_policy_of_a_repository_is_served_beside_ours(tmp_path: Path) -> None:
     )
     ran = subprocess.run(
         [PYTHON, tmp_path],
-        env={"PYTHONPATH": str(cases.ROOT)},
+        env={"PYTHONPATH": source_path(cases.ROOT)},
         capture_output=True,
         text=True,
         check=False,

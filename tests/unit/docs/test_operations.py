@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.fixture_project import ROOT, copy_project
+from tests.fixture_project import ROOT, copy_project, source_path
 
 TEXT = (ROOT / "docs" / "operations.md").read_text()
 REPLAY = (ROOT / "tests" / "e2e" / "test_gitops.py").read_text()
@@ -35,7 +35,7 @@ def test_the_page_has_commands_of_both_kinds():
 @pytest.mark.parametrize("command", [c for c in commands(cloud=False) if c.startswith("vt ")])
 def test_a_command_that_takes_a_moment_does_what_the_page_says(command, tmp_path):
     words = [sys.executable, "-m", "vertex_training_cli.cli", *command.split()[1:]]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": source_path(ROOT)}
     done = subprocess.run(
         words, cwd=copy_project(tmp_path), env=env, capture_output=True, text=True, check=False
     )

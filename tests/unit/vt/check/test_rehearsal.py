@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.fixture_project import ROOT, copy_project
+from tests.fixture_project import ROOT, copy_project, source_path
 
 JOB = """\
 serviceAccount: ${{serviceAccounts.trainer}}
@@ -43,7 +43,7 @@ def check(
         "-s",
         stack,
     ]
-    env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(checkout)}
+    env = {"PYTHONPATH": source_path(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(checkout)}
     done = subprocess.run([*command, "--format", "json"], cwd=checkout, env=env,
                           capture_output=True, text=True, check=False)  # fmt: skip
     findings = [each for file in json.loads(done.stdout)["files"] for each in file["findings"]]

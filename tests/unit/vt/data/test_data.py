@@ -234,7 +234,9 @@ def test_a_large_file_goes_on_where_a_kill_left_it(
     held = table.add(Fault.parse(service="storage", kind="hold", nth=4, match="big"))
     big.write_bytes(data)
     command = [sys.executable, "-m", "vertex_training_cli.cli", "data", "push", "data", str(big)]
-    push = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(fixture_project.ROOT)})
+    push = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": fixture_project.source_path(fixture_project.ROOT)}
+    )
     table.wait_held(held, 60)  # the first part has arrived
     push.send_signal(signal.SIGKILL)
     push.wait()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.fixture_project import source_path
 from tests.unit.vt.images.conftest import write_stack
 from vertex_training_cli.images import documents
 
@@ -34,7 +35,7 @@ def start(programs, *arguments):
     """``vt images build`` in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "vertex_training_cli.cli", *BUILD, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": source_path(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -252,7 +253,7 @@ setattr(holder, name, killed)
 from vertex_training_cli.cli import app
 app({list(BUILD)!r})
 """
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": source_path(ROOT)}
     ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     after = (root / "Pulumi.one.yaml").read_bytes()

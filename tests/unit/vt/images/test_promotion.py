@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.fixture_project import source_path
 from tests.unit.vt.images import stand_in
 from tests.unit.vt.images.conftest import write_stack
 
@@ -158,7 +159,7 @@ setattr(holder, name, killed)
 from vertex_training_cli.cli import app
 app(["promote", "train", "--from", "one", "--to", "two"])
 """
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": source_path(ROOT)}
     ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     copied = (TWO, digest) in registry.manifests

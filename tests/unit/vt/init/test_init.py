@@ -14,6 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.fixture_project import source_path
 from tests.unit.structure.tree import ROOT
 from vertex_training.catalog import machines
 from vertex_training_cli.cli import app
@@ -61,7 +62,7 @@ def test_a_repository_is_in_order_for_every_stack(folder: str, tmp_path: Path) -
         done = subprocess.run(
             [sys.executable, "-m", "vertex_training_cli.cli", "check", "--stack", stack],
             cwd=root, capture_output=True, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": source_path(ROOT)},
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert "no errors" in done.stderr + done.stdout

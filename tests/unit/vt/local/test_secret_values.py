@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixture_project import ROOT, copy_project
+from tests.fixture_project import ROOT, copy_project, source_path
 
 
 def run(
@@ -24,7 +24,7 @@ def run(
         "set",
         *arguments,
     ]
-    env["PYTHONPATH"] = str(ROOT)
+    env["PYTHONPATH"] = source_path(ROOT)
     (project := tmp_path / "project").mkdir(exist_ok=True)
     return subprocess.run(
         command, cwd=copy_project(project), env=env, input=value, capture_output=True, check=False

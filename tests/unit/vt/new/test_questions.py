@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixture_project import source_path
+
 ROOT = Path(__file__).parents[4]
 STACK = """\
 config:
@@ -27,7 +29,7 @@ class Person:
         self.terminal, self.shown = here, ""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "vertex_training_cli.cli", *arguments],
-            cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+            cwd=folder, env={**os.environ, "PYTHONPATH": source_path(ROOT), "NO_COLOR": "1"},
             stdin=there, stdout=there, stderr=there, start_new_session=True,
         )  # fmt: skip
         os.close(there)
