@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.structure.tree import ROOT
 from tests.unit.tools.test_wheel import build
 
 pytestmark = pytest.mark.e2e
@@ -57,6 +58,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     wheels = folder / "wheels"
     wheels.mkdir()
     wheel = build(wheels)
+    build(wheels, "localcloud")
     tools = folder / "tools"
     tools.mkdir()
     (tools / "uv").symlink_to(shutil.which("uv") or Path(sys.executable).with_name("uv"))
@@ -65,10 +67,12 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     env = {name: text for name, text in os.environ.items() if name not in OURS}
     env |= {"PATH": os.pathsep.join(path), "UV_FIND_LINKS": str(wheels)}
     env["PYTHON"] = sys.executable
+    # Where releases can be downloaded, nothing is built, and this is not read.
+    env["VT_OFFLINE_ENGINE"] = str(ROOT / "tools" / "offline_engine")
     made = Repository(folder, env)
     made.run(tools / "uv", "venv", "--quiet", "--python", sys.executable, folder / "vt")
     python = folder / "vt" / "bin" / "python"
-    made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, wheel)
+    made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, f"{wheel}[cli]")
     vt = folder / "vt" / "bin" / "vt"
     ids = ("--project", "acme-ml-dev", "--number", "210987654321")
     said = made.run(vt, "init", "acme", *ids)

@@ -184,7 +184,7 @@ def uv() -> str:
     beside = Path(sys.executable).with_name("uv")
     found = str(beside) if beside.exists() else shutil.which("uv")
     if found is None:
-        raise ExecutorError("uv is not installed. Hint: pip install 'vertex-training[local]'")
+        raise ExecutorError("uv is not installed. Hint: python -m pip install uv")
     return found
 
 

@@ -16,20 +16,21 @@ from tests.unit.structure.tree import ROOT, files
 SOURCES = ("infra/", "cli/", "pyproject.toml", "README.md", "LICENSE")
 
 
-def build(folder: Path) -> Path:
-    """The wheel of what git tracks, built in ``folder`` without a network."""
+def build(folder: Path, project: str = "") -> Path:
+    """The wheel of what git tracks of a ``project``, built in ``folder`` without a network."""
+    sources = (f"{project}/",) if project else SOURCES
     for name in files():
-        if name.startswith(SOURCES):
+        if name.startswith(sources):
             (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / "source" / name)
     command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--offline"]
     done = subprocess.run(
         [*command, "--python", sys.executable, "--out-dir", folder],
-        cwd=folder / "source", env={"SOURCE_DATE_EPOCH": "1700000000", "HOME": str(folder)},
+        cwd=folder / "source" / project, env={"SOURCE_DATE_EPOCH": "1700000000", "HOME": str(folder)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    [wheel] = folder.glob("*.whl")
+    [wheel] = folder.glob(f"{'localgcp' if project else 'vertex_training'}-*.whl")
     return wheel
 
 

@@ -44,12 +44,12 @@ def test_a_newer_release_is_shown_and_written_only_when_asked(root: Path, newer:
     edit(newer, "makefile.j2", "pytest -q", "pytest -q --no-header")
     before = files(root)
     said = vt("upgrade", str(root))
-    assert "+vertex-training==9.0.0" in said
+    assert "+vertex-training[cli]==9.0.0" in said
     assert files(root) == before
     said = vt("upgrade", str(root), "--write")
     assert "Upgraded from" in said
     assert "pytest -q --no-header" in (root / "Makefile").read_text()
-    assert "vertex-training[local]==9.0.0" in (root / "requirements-dev.txt").read_text()
+    assert "vertex-training[cli,local]==9.0.0" in (root / "requirements-dev.txt").read_text()
     assert manifest.read(root).release == "9.0.0"
     assert "your edits aside" in vt("upgrade", str(root))
 
