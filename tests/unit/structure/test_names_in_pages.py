@@ -6,27 +6,37 @@ import ast
 import builtins
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
 
 import pytest
 
 from tests.fixture_project import is_removed_sample
-from tests.unit.structure.tree import PRODUCT, ROOT, files, modules
+from tests.unit.structure.tree import PRODUCT, ROOT, SOURCES, files, modules
 from vertex_training_cli.init import answers
 from vertex_training_cli.init.rendering import render
+
+
+def folders_at_the_top() -> list[str]:
+    return sorted({name.partition("/")[0] for name in files() if "/" in name and name[0] != "."})
+
 
 #: Pages about earlier states of the tree.
 HISTORY: Final = ("CHANGELOG.md",)
 #: A page about the files that ``vt init`` writes.
 NEW_REPOSITORY: Final = "docs/new-repository.md"
-#: A path below a folder of this project, in backticks.
-NAMED_PATH: Final = re.compile(
-    r"`{1,2}((?:infra|vt|localcloud|tools|bootstrap|policy|jobs|tests|bench|docs)/[\w./-]+)`"
-)
-#: A dotted name of a module of this project, in backticks.
-NAMED_MODULE: Final = re.compile(r"`{1,2}((?:infra|vt|localcloud)(?:\.[a-z_]+)+)(?:\(\))?`")
+FENCED: Final = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+#: Code in backticks: a path or a module stands in it, with other words or alone.
+CODE: Final = re.compile(r"(`{1,2})([^`]+)\1")
+#: First parts of a path: from the top of the checkout, or from a source root.
+TOPS: Final = "|".join([*folders_at_the_top(), *SOURCES.values()])
+NAMED_PATH: Final = re.compile(rf"(?<![\w./:$}}-])((?:{TOPS})/[\w./-]*\w/?)(?!\w|[\w.]*[*<{{…])")
+#: First parts of a dotted name; ``vt`` was a package once.
+PACKAGES: Final = "|".join([*SOURCES, *SOURCES.values(), "bench", "tools", "vt"])
+NAMED_MODULE: Final = re.compile(rf"(?<![\w./:@-])((?:{PACKAGES})(?:\.[A-Za-z_]\w*)+)(?![\w/*<-])")
+#: Names that stand for any other in an example, such as ``jobs/x.yaml``.
+PLACEHOLDERS: Final = ("x", "NAME")
 #: What a docstring says is raised, when it looks like one of our exceptions.
 RAISED: Final = re.compile(r"\bRaises:?\s+([A-Z]\w+)\b")
 #: Exceptions of libraries.
@@ -61,34 +71,103 @@ def written_by_init() -> frozenset[str]:
     return frozenset(str(each) for path in paths for each in (path, *path.parents))
 
 
-def test_every_path_that_is_named_exists() -> None:
-    missing = {
+def named(pattern: re.Pattern[str], text: str) -> list[str]:
+    """What a pattern finds in the code of a text."""
+    spans = [code for _, code in CODE.findall(FENCED.sub("", text))]
+    return [name for code in spans for name in pattern.findall(code)]
+
+
+def is_path(name: str) -> bool:
+    """Whether a file or folder is there, from the top or from a source root."""
+    return any((ROOT / root / name.rstrip("./")).exists() for root in ("", *SOURCES))
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name leads to a module, or to what a module defines."""
+    top, *rest = name.split(".")
+    place = next((ROOT / root / top for root, package in SOURCES.items() if package == top), None)
+    place = place or ROOT / top
+    while rest and (place / rest[0]).is_dir():
+        place /= rest.pop(0)
+    if rest and (place / f"{rest[0]}.py").is_file():
+        place /= f"{rest.pop(0)}.py"
+    inside = place if place.is_file() else place / "__init__.py"
+    if not rest:
+        return place.is_dir() or place.is_file()
+    return inside.is_file() and bool(re.search(rf"\b{rest[0]}\b", inside.read_text()))
+
+
+def missing_paths(texts: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(Page or module, path) of each path that is named and is not there."""
+    return {
         (where, name)
-        for where, text in texts()
-        for name in NAMED_PATH.findall(text)
-        if not list(ROOT.glob(name.rstrip("./")))
+        for where, text in texts
+        for name in named(NAMED_PATH, text)
+        if not is_path(name)
+        and PurePosixPath(name).stem not in PLACEHOLDERS
         and not is_removed_sample(name)
         and not (where == NEW_REPOSITORY and name.rstrip("/") in written_by_init())
     }
-    assert missing == set()
+
+
+def missing_modules(texts: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(Page or module, dotted name) of each name that leads to nothing."""
+    return {
+        (where, name)
+        for where, text in texts
+        for name in named(NAMED_MODULE, text)
+        if not is_module(name) and name.rpartition(".")[2] not in PLACEHOLDERS
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "infra/vertex_training/does/not/exist.py",
+        "cli/vertex_training_cli/nowhere/",
+        "localcloud/localgcp/vertex/nothing.py",
+        "vertex_training/infra/plan/grants.py",
+        "docs/nothing.md",
+    ],
+)
+def test_a_path_that_leads_nowhere_is_found(name: str) -> None:
+    assert missing_paths([("page", f"See `{name}`.")]) == {("page", name)}
+    assert missing_paths([("page", f"Run ``python {name} -x``.")]) == {("page", name)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "vertex_training.nowhere",
+        "vertex_training.infra.plan",
+        "vertex_training_cli.engine.nowhere",
+        "localgcp.faults.model.Nothing",
+        "vt.engine",
+        "localcloud.server",
+        "tools.generate.nothing",
+    ],
+)
+def test_a_module_that_leads_nowhere_is_found(name: str) -> None:
+    assert missing_modules([("page", f"It is ``{name}``.")]) == {("page", name)}
+    assert missing_modules([("page", f"Call `{name}(x)`.")]) == {("page", name)}
+
+
+def test_what_is_there_is_no_finding() -> None:
+    page = """`infra/vertex_training/stack.py`, ``localgcp/faults/``, `cli/vertex_training_cli/*/x`,
+    `tests/unit/<name>`, `vertex_training.TrainingJob`, `localgcp.faults.model.Fault.parse`,
+    `python -m tools.generate.rules_doc`, docs/nothing.md outside of code"""
+    assert missing_paths([("page", page)]) == set()
+    assert missing_modules([("page", page)]) == set()
+
+
+def test_every_path_that_is_named_exists() -> None:
+    assert len([name for _, text in texts() for name in named(NAMED_PATH, text)]) > 200
+    assert missing_paths(texts()) == set()
 
 
 def test_every_module_that_is_named_exists() -> None:
-    def exists(name: str) -> bool:
-        *parents, last = name.split(".")
-        place, outer = ROOT.joinpath(*parents, last), ROOT.joinpath(*parents)
-        module = outer.with_suffix(".py")
-        inside = module if module.is_file() else outer / "__init__.py"
-        defined = inside.is_file() and re.search(rf"\b{last}\b", inside.read_text())
-        return place.is_dir() or place.with_suffix(".py").is_file() or bool(defined)
-
-    missing = {
-        (where, name)
-        for where, text in texts()
-        for name in NAMED_MODULE.findall(text)
-        if not exists(name)
-    }
-    assert missing == set()
+    assert len([name for _, text in texts() for name in named(NAMED_MODULE, text)]) > 20
+    assert missing_modules(texts()) == set()
 
 
 @pytest.mark.parametrize("package", PRODUCT)
@@ -97,10 +176,11 @@ def test_every_exception_that_a_docstring_names_exists(package: str) -> None:
         name for path in modules(*PRODUCT) for name in EXCEPTION.findall((ROOT / path).read_text())
     }
     known = defined | set(dir(builtins)) | FOREIGN
-    named = {
+    unknown = {
         (where, name)
         for where, text in texts()
         if where.startswith(f"{package}/")
         for name in RAISED.findall(text)
+        if name not in known
     }
-    assert {(where, name) for where, name in named if name not in known} == set()
+    assert unknown == set()

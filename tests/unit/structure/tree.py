@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[3]
+#: Source root -> the package in it.
+SOURCES: Final = {
+    "infra": "vertex_training",
+    "cli": "vertex_training_cli",
+    "localcloud": "localgcp",
+}
 #: Folders with code that is shipped or run; not tests and benchmarks.
-PRODUCT: Final = ("bootstrap", "jobs", "policy", "tools", "vertex_training")
+PRODUCT: Final = ("bootstrap", "jobs", "policy", "tools", *SOURCES)
 
 
 @functools.cache
