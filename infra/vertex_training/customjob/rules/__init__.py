@@ -1,8 +1,8 @@
 """Rules for requests: what the service would refuse, or the owner of the job regret.
 
-One module for each subject. A rule is a small function over a ``Job``, registered with an id, a
-one-line summary and its source. What Google documents or the client refuses is an error. What was
-observed or inferred is a warning.
+One module for each subject, in ``compute``, ``task``, ``tuning`` and ``stack``. A rule is a small
+function over a ``Job``, registered with an id, a one-line summary and its source. What Google
+documents or the client refuses is an error. What was observed or inferred is a warning.
 """
 
 import importlib
