@@ -96,8 +96,8 @@ def test_a_state_whose_attributes_a_kill_cut_off_is_read_again(project: Project)
 
 
 def test_the_barrier_of_the_guide_ends_with_one_job(project: Project) -> None:
-    guide = (only_jobs.ROOT / "docs" / "faults.md").read_text()
-    script = guide.partition("## Barriers")[2].partition("```sh\n")[2].partition("```")[0]
+    guide = (only_jobs.ROOT / "docs" / "local-stack.md").read_text()
+    script = guide.partition("### Barriers")[2].partition("```sh\n")[2].partition("```")[0]
     project.want(train={"script": "true", "run": 2})
     done = subprocess.run(
         ["bash", "-e", "-c", script], cwd=project.path, env=project.env, text=True, timeout=300,

@@ -1,4 +1,4 @@
-"""``docs/recovery.md``, followed word by word on two clones that share a state and a cloud."""
+"""The chapter "Recovery" of ``docs/operations.md``, followed word by word on two clones that share a state and a cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.e2e.only_jobs import ROOT, Project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1700)]
 
-PAGE = (ROOT / "docs" / "recovery.md").read_text()
+PAGE = (ROOT / "docs" / "operations.md").read_text().partition("\n## Recovery\n")[2]
 BUSY = {"script": "exec sleep 600"}
 
 
@@ -64,7 +64,7 @@ class Clone:
 
 def sections() -> dict[str, str]:
     """The text of each section by its heading."""
-    found = re.split(r"^## (.*)\n", PAGE, flags=re.MULTILINE)
+    found = re.split(r"^### (.*)\n", PAGE, flags=re.MULTILINE)
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 

@@ -127,7 +127,7 @@ def test_a_guest_that_goes_takes_its_grant_and_nothing_of_the_owner(
 def test_the_page_on_imports_is_followed_and_the_bucket_is_the_stacks_from_then_on(
     teams: tuple[TeamStack, TeamStack],
 ) -> None:
-    """`docs/resources.md`, word by word but for the URN that it says to put in."""
+    """`docs/environments.md`, word by word but for the URN that it says to put in."""
     _, guest = teams
     guest.share({"name": "acme-corpus", "forceDestroy": True})
     guest.up()
@@ -154,4 +154,4 @@ def test_the_page_on_imports_is_followed_and_the_bucket_is_the_stacks_from_then_
 
 
 def _page() -> str:
-    return (ROOT / "docs" / "resources.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")

@@ -171,7 +171,7 @@ def _detail(loss: Loss, contents: Contents) -> str:
         else:
             parts.append("empty")
         if loss.own and contents.keeps(loss):
-            parts.append("Pulumi stops here at the end: see docs/recovery.md")
+            parts.append("Pulumi stops here at the end: see docs/operations.md")
     else:
         parts.append(loss.detail)
     return "; ".join(parts)

@@ -99,7 +99,7 @@ def doctor(
         DoctorFormat, typer.Option("--format", "-f", help="How to print the settings.")
     ] = DoctorFormat.TEXT,
 ) -> None:
-    """Compare the repository's settings with docs/github.md. Exit code 1 if any is missing.
+    """Compare the repository's settings with docs/bootstrap.md. Exit code 1 if any is missing.
 
     In a repository that `vt init` made, its own environments are expected.
     """

@@ -1,4 +1,4 @@
-"""The repository's settings, read with ``gh``, against ``docs/github.md``.
+"""The repository's settings, read with ``gh``, against ``docs/bootstrap.md``.
 
 Shapes follow GitHub's REST reference (https://docs.github.com/en/rest, version 2022-11-28). A
 setting that cannot be read counts as missing: what nobody can see protects nobody.
@@ -54,7 +54,7 @@ class Setting:
     """A setting and its state."""
 
     where: str
-    """As in the first column of ``docs/github.md``."""
+    """As in the first column of ``docs/bootstrap.md``."""
     what: str
     state: State
     detail: str = ""
@@ -76,7 +76,7 @@ def examine(
     environments: Mapping[str, bool] = ENVIRONMENTS,
     check: str = CHECK,
 ) -> list[Setting]:
-    """Every setting of ``docs/github.md``; ``read`` asks GitHub's API for one path.
+    """Every setting of ``docs/bootstrap.md``; ``read`` asks GitHub's API for one path.
 
     ``environments``: those that are expected, and whether somebody must approve a deployment to
     them. ``check`` is the job that must pass before a merge.
@@ -260,5 +260,5 @@ def as_text(repository: str, settings: list[Setting]) -> str:
         for s in settings
     ]
     bad = sum(setting.state is not State.OK for setting in settings)
-    total = f"{repository}: {len(settings) - bad} of {len(settings)} settings are as docs/github.md"
+    total = f"{repository}: {len(settings) - bad} of {len(settings)} settings are as docs/bootstrap.md"
     return "\n".join([*lines, f"{total} says."])

@@ -13,8 +13,7 @@ HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
 PAGE: Final = """\
 # Who can do what
 
-What [bootstrap](bootstrap.md) and a stack grant, by the example of dev and prod as they were
-published. The page is written from the two programs. The same of your own stacks:
+What the programs in `bootstrap/` and of a stack grant, written from the two:
 
 ```sh
 vt iam dev prod --format markdown
@@ -63,7 +62,7 @@ def _row(grant: Grant, conditions: list[str]) -> tuple[str, str, str, str]:
 
 
 def as_markdown(accesses: Sequence[Access]) -> str:
-    """The page ``docs/iam.md``."""
+    """A page with the grants, custom roles and denials of each environment."""
     parts = [PAGE]
     for access in accesses:
         parts += [_section(access)]

@@ -14,7 +14,7 @@ from vertex_training.plan import extra_grants, grants
 from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 
-HINT = "somebody with the right deploys it, once (docs/resources.md), or gives deploy that right"
+HINT = "somebody with the right deploys it, once (docs/environments.md), or gives deploy that right"
 
 
 def warnings(settings: Settings) -> list[Problem]:

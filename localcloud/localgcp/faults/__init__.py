@@ -12,5 +12,5 @@
 ``connection``    resets TCP connections
 ================  ====================================================================
 
-Without a fault, nothing here acts. ``docs/faults.md`` is the guide.
+Without a fault, nothing here acts. ``docs/local-stack.md`` is the guide.
 """

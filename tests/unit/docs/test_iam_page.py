@@ -1,4 +1,4 @@
-"""docs/iam.md, and `vt iam` from which it is written."""
+"""`vt iam`, and what it writes of the fixtures' stacks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _among_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
 
 
-def test_the_page_is_what_the_command_writes() -> None:
+def test_the_grants_are_those_of_the_recorded_page() -> None:
     done = CliRunner().invoke(app, ["iam", "dev", "prod", "--format", "markdown"])
     assert done.exit_code == 0, done.output
-    page = ROOT / "docs" / "iam.md"
+    page = ROOT / "tests" / "golden" / "iam.md"
     if os.environ.get("UPDATE_GOLDEN"):
         page.write_text(done.stdout)
     hint = "run: UPDATE_GOLDEN=1 .venv/bin/python -m pytest tests/unit/docs/test_iam_page.py"

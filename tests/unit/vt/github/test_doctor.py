@@ -277,7 +277,7 @@ def test_without_gh_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_the_page_names_every_setting_that_is_examined(doctor: Doctor) -> None:
-    page = (ROOT / "docs" / "github.md").read_text()
+    page = (ROOT / "docs" / "bootstrap.md").read_text()
     settings = json.loads(doctor(GOOD, "-f", "json").stdout)
     for where in {setting["where"] for setting in settings}:
         assert f"| {where} |" in page, where

@@ -16,7 +16,7 @@ from vertex_training.customjob.rules.registry import GUIDES, Finding, rule
 from vertex_training.errors import Path
 
 RESERVATIONS: Final = GUIDES + "training/use-reservations"
-OURS: Final = "docs/reservations.md"
+OURS: Final = "docs/networks.md#reservations"
 
 
 def _known(job: Job) -> Mapping[str, ReservationFacts]:

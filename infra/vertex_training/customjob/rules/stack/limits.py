@@ -12,7 +12,7 @@ from vertex_training.customjob.rules.context import JobLimits
 from vertex_training.customjob.rules.job import SPEC, Job
 from vertex_training.customjob.rules.registry import Finding, rule
 
-DOCS: Final = "docs/limits.md"
+DOCS: Final = "docs/networks.md#limits"
 STRATEGY: Final = ("jobSpec", "scheduling", "strategy")
 TIMEOUT: Final = ("jobSpec", "scheduling", "timeout")
 
