@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import yaml
 
-TARGET: Final = Path(__file__).parents[2] / "infra" / "vertex_training" / "catalog"
+TARGET: Final = Path(__file__).parents[2] / "infra/vertex_training/catalog"
 DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 NO_PRICE: Final = "no price"
 

@@ -31,12 +31,8 @@ from vertex_training.customjob import kinds
 from vertex_training.customjob.request import hints
 from vertex_training.customjob.request import message as job_message
 
-_ROOT: Final = Path(__file__).parents[2]
-#: Beside the job files of this repository, and in the package for those that `vt init` makes.
-TARGETS: Final = (
-    _ROOT / "jobs" / "job.schema.json",
-    _ROOT / "cli" / "vertex_training_cli" / "init" / "templates" / "job.schema.json",
-)
+#: Beside the job files of this repository. The templates of `vt init` link to it.
+TARGET: Final = Path(__file__).parents[2] / "jobs" / "job.schema.json"
 
 #: Messages that one reference may replace.
 FROM_STACK: Final = {
@@ -211,5 +207,4 @@ def tidy(lines: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    module = "tools.generate.editor_schema"
-    sys.exit(max(generated.main(target, generate, module) for target in TARGETS))
+    sys.exit(generated.main(TARGET, generate, "tools.generate.editor_schema"))

@@ -30,7 +30,7 @@ from urllib.parse import unquote
 
 from tools.generate.editor_forms import snake
 
-TARGET: Final = Path(__file__).parents[2] / "localcloud" / "localgcp" / "gcp" / "schema.json"
+TARGET: Final = Path(__file__).parents[2] / "localcloud/localgcp/gcp/schema.json"
 
 #: Fields of a row in the order in which the file has them.
 FIELDS: Final = (

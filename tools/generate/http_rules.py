@@ -18,7 +18,7 @@ from typing import Any, Final
 from localgcp.rest.methods import METHODS
 from tools.generate import generated
 
-TARGET: Final = Path(__file__).parents[2] / "localcloud" / "localgcp" / "rest" / "http_rules.json"
+TARGET: Final = Path(__file__).parents[2] / "localcloud/localgcp/rest/http_rules.json"
 
 CLIENT: Final = "google.cloud.aiplatform_v1"
 _SECRETS: Final = "google.cloud.secretmanager_v1"

@@ -20,7 +20,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from tools.generate import generated
 
-CATALOG: Final = Path(__file__).parents[2] / "infra" / "vertex_training" / "catalog"
+CATALOG: Final = Path(__file__).parents[2] / "infra/vertex_training/catalog"
 TARGET: Final = CATALOG / "custom_job.json"
 TUNING_TARGET: Final = CATALOG / "tuning_job.json"
 PACKAGE: Final = "google.cloud.aiplatform.v1."
