@@ -11,10 +11,9 @@ from typing import Any, Final, NoReturn
 
 import pulumi
 
+from vertex_training import pulumi_internals
 from vertex_training.customjob.secret_patterns import redacted
-from vertex_training.errors import ConfigError
-from vertex_training.settings import locations, reader, stack_files
-from vertex_training.settings.includes import merging
+from vertex_training.settings import stack_files
 from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 
 #: By this exit code the SDK's executor tells the language host that the user has seen the error.
@@ -28,25 +27,19 @@ def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
     """The current stack's config by key, as ``reader.parse`` takes it; also undeclared keys.
 
     ``folder`` has the stack file. ``pulumi.Config`` can only be asked for a key by name, which is
-    how unknown keys slip through. So this reads what the engine passed to the SDK:
-    ``pulumi.runtime.config.CONFIG`` and ``get_config_env`` are internals of SDK 3.272.0, and
-    ``tests/unit/infra/settings/test_reader.py`` fails when they change.
+    how unknown keys slip through. So this reads all that the engine passed to the SDK.
 
     Raises:
         ConfigError: a value is encrypted, also in a file that the stack's file includes.
     """
     stack, prefix = pulumi.get_stack(), f"{schema.namespace}:"
-    known = pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
+    known = pulumi_internals.config()
     read = [key for key in known if key.startswith((prefix, f"{PROVIDER}:"))]
-    if encrypted := [key for key in read if pulumi.runtime.is_config_secret(key)]:
-        found = [reader.encrypted_problem(key, stack) for key in encrypted]
-        raise ConfigError(locations.locate(found, folder))
+    encrypted = [key for key in read if pulumi.runtime.is_config_secret(key)]
     values = {full: _value(schema, full.removeprefix(prefix), known[full]) for full in known}
-    in_file = stack_files.file_problems(folder / reader.file_name(stack))
-    given = stack_files.given_keys(schema, folder, stack)
-    merged = merging.merge(schema, stack, folder, values, given)
-    problems = [*in_file, *merged.problems]
-    return reader.merge(schema, stack, merged, problems, pulumi.get_project())
+    own = stack_files.given_keys(schema, folder, stack)
+    project = pulumi.get_project()
+    return stack_files.complete(schema, folder, stack, project, values, own, encrypted)
 
 
 def _value(schema: Schema[Any], key: str, text: str) -> Any:

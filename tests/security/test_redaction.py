@@ -209,7 +209,7 @@ def test_an_error_of_a_program_or_of_its_provider_has_no_secret(
     import pulumi
 
     from vertex_training import engine
-    from vertex_training.customjob import plain_errors
+    from vertex_training.customjob.provider import CustomJobProvider
 
     logged: list[str] = []
     monkeypatch.setattr(pulumi.log, "error", logged.append)
@@ -218,7 +218,7 @@ def test_an_error_of_a_program_or_of_its_provider_has_no_secret(
     assert_redacted(logged[0])
     main = SimpleNamespace(traceback=traceback)
     monkeypatch.setitem(sys.modules, "__main__", main)
-    plain_errors.print_operator_errors_plainly()
+    CustomJobProvider().configure(pulumi.dynamic.ConfigureRequest(None))
     for error in (OperatorError(SAID), ValueError(SAID)):
         try:
             raise error

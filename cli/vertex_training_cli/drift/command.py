@@ -18,7 +18,7 @@ OTHER_DRIFT: Final = 3
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.settings.drift import AllowedMember
+    from vertex_training.settings.model import AllowedMember
     from vertex_training_cli.drift.findings import Drift, ResourceDifference
     from vertex_training_cli.drift.policies import Membership
     from vertex_training_cli.engine.stacks import StackRef

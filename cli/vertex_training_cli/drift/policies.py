@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vertex_training.settings.drift import AllowedMember
+from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.review.grants import PUBLIC, is_iam
 

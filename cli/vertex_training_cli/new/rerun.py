@@ -16,7 +16,7 @@ import yaml
 
 from vertex_training.errors import CommandError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
-from vertex_training.settings.includes.config import read_config
+from vertex_training.settings.includes import read_config
 
 if TYPE_CHECKING:
     from vertex_training.settings.model import Settings

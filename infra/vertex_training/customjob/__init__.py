@@ -10,8 +10,6 @@ A HyperparameterTuningJob is the same with other names: ``kinds`` has them.
 ``google``           Vertex AI, the control bucket and the logs, by official clients
 ``provider``         check, diff, create, read, update, delete (the state names it)
 ``resource``         ``CustomJob``, which the program declares
-``engine_liveness``  whether the engine of a provider process is alive
-``plain_errors``     errors for people without a traceback, in the SDK's process
 ``refusal_lookup``   in a preview: what a submission would be refused for
 ``secret_patterns``  text that looks like a secret, and its redaction
 ===================  =================================================================

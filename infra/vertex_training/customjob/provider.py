@@ -7,15 +7,14 @@ threads.
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
-from pulumi.output import Unknown
 
-from vertex_training.customjob.engine_liveness import is_engine_alive
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
-from vertex_training.customjob.plain_errors import print_operator_errors_plainly
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
@@ -35,7 +34,9 @@ from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import release, withdraw
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request.job_file import digest_of
+from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.errors import JobRefusedError, OperatorError
+from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit the job once more.
@@ -64,7 +65,7 @@ class CustomJobProvider(dynamic.ResourceProvider):
 
     def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
         """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
-        print_operator_errors_plainly()
+        format_exceptions(_format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Re-check inputs that the program validated. Accept unknown values.
@@ -139,6 +140,13 @@ class CustomJobProvider(dynamic.ResourceProvider):
         delete_record = props["options"]["onDelete"] == "delete"
         withdraw(_service(props), id_, delete_record=delete_record)
         release(_intents(props), props["requestId"], id_)
+
+
+def _format_exception(*args: Any, **kwargs: Any) -> str:
+    """Of an ``OperatorError`` its message alone; of all others the traceback. Without secrets."""
+    error = sys.exc_info()[1]
+    is_plain = isinstance(error, OperatorError)
+    return redacted(str(error) if is_plain else traceback.format_exc(*args, **kwargs))
 
 
 def _has_another_request(olds: dict[str, Any], news: dict[str, Any]) -> bool:

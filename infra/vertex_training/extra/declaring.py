@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-from pulumi.runtime import get_root_resource
 
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.environment import Environment
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra.faults import problem_of
 from vertex_training.extra.loading import Extra
+from vertex_training.pulumi_internals import get_root_resource
 
 #: Packages whose resources a state may name; ``vt/deploy/state_code.py`` judges the state.
 DEPLOYED: Final = ("gcp", "pulumi")

@@ -10,8 +10,7 @@ from typing import Final
 
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
-from vertex_training.settings.encryption import Covered
-from vertex_training.settings.model import Settings
+from vertex_training.settings.model import Covered, Settings
 
 
 @dataclass(frozen=True, slots=True)

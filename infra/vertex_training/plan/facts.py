@@ -16,9 +16,8 @@ from vertex_training.customjob.rules.context import (
 )
 from vertex_training.plan.network import NetworkPlan
 from vertex_training.plan.reservations import ReservationPlan
-from vertex_training.settings.limits import Limits
+from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Settings
-from vertex_training.settings.teams import TeamLimits
 
 
 def stack_facts(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 import pulumi
-from pulumi.runtime.mocks import MockMonitor
 
 from vertex_training.components.apis import DOMAIN, Apis
 from vertex_training.customjob.request.job_file import Submission
 from vertex_training.errors import Problem
 from vertex_training.naming import CONTROL, STAGING
-from vertex_training.public.reading import Arguments, awaited
+from vertex_training.public.reading import Arguments
+from vertex_training.pulumi_internals import awaited, is_mocked
 from vertex_training.stack import Stack
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def claim(
     Raises:
         ArgumentsError: another component of the program has one of them.
     """
-    if isinstance(pulumi.runtime.settings.get_monitor(), MockMonitor):
+    if is_mocked():
         return  # a company's unit tests may declare a component once a test
     wanted = [
         (f"job {each.job} of {each.stack} in {each.project}, {each.region}", "name it otherwise")

@@ -13,17 +13,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Awaitable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pulumi
-
-# A private name of the SDK (3.272.0), which its own ``invoke`` is made of; a program cannot await.
-# ``tests/unit/components/test_components.py`` fails if it goes.
-from pulumi.output import UNKNOWN, Unknown
-from pulumi.runtime.sync_await import _sync_await
 from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
@@ -31,6 +26,7 @@ from vertex_training import stack as stacks
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
 from vertex_training.errors import Path as ProblemPath
+from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited
 from vertex_training.settings import reader
 from vertex_training.settings.model import Settings
 from vertex_training.settings.partial import STAND_INS
@@ -65,8 +61,6 @@ class _Schema(Schema[AnySection]):
     def missing_hint(self, path: ProblemPath, stack: str) -> str:  # noqa: ARG002
         return f"give {_spelled(dotted(path[-1:]))}"
 
-
-T = TypeVar("T")
 
 _NOT_KNOWN: Final = "is not known before another resource was made"
 #: Of an environment's name, which ends names and is a label.
@@ -264,11 +258,6 @@ class Arguments:
     def _problem(self, what: str, hint: str, path: ProblemPath) -> None:
         path = (_spelled(str(path[0])), *path[1:])
         self.problems.append(Problem(what, hint=hint, path=path))
-
-
-def awaited(value: Awaitable[T]) -> T:
-    """What a program, which cannot await, gets of it."""
-    return _sync_await(value)
 
 
 async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulumi.Resource]]:

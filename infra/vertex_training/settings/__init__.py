@@ -5,16 +5,12 @@
 ``model``          the whole stack file; its larger sections have modules of their own
 ``network``        the sections ``network`` and ``sharedVpc``
 ``reservations``   the section ``reservations``
-``job_defaults``   ``jobDefaults``: what job files may leave out
-``limits``         the section ``limits``
-``teams``          the section ``teams``
-``drift``          the section ``drift``
-``encryption``     the section ``encryption``
+``limits``         the sections ``limits``, ``teams`` and ``jobDefaults``
 ``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings; refuses unknown keys and encrypted values
 ``partial``        as much of a wrong config as is valid, so that rules judge the rest
-``stack_files``    reads a stack's config from its files, for tools without an engine
+``stack_files``    a stack's config from its files, with what they include
 ``project_files``  which stacks a project has
 ``locations``      where in a stack file a mistake stands
 =================  =================================================================

@@ -1,4 +1,4 @@
-"""The section ``limits`` of a stack file: what the stack's jobs may use and cost."""
+"""What holds for jobs: the sections ``limits``, ``teams`` and ``jobDefaults`` of a stack file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from vertex_training.settings.section import Section
+from vertex_training.settings.section import Section, form
 
 Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -34,3 +34,46 @@ class Limits(Section):
     def in_usd(self) -> bool:
         """Whether something is limited in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_environment is not None
+
+
+class TeamLimits(Section):
+    """Bounds for the jobs of one team, beside those of the stack. What is absent is not limited."""
+
+    max_usd_per_job: Usd | None = None
+    """The most a job of the team may cost if it runs until its timeout."""
+    max_usd_per_team: Usd | None = None
+    """The most all jobs of the team may cost together, each once and until its timeout."""
+    machine_types: Annotated[list[str], Field(min_length=1)] | None = None
+    """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
+    strategies: (
+        Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
+    ) = None
+    """Strategies its jobs may be scheduled with."""
+
+    @property
+    def in_usd(self) -> bool:
+        """Whether something is limited in USD."""
+        return self.max_usd_per_job is not None or self.max_usd_per_team is not None
+
+
+class Team(Section):
+    """People who share accounts, buckets and secrets of the stack, apart from other teams."""
+
+    submitters: list[str] = []
+    """IAM members that may submit jobs as the team's accounts, and as no others."""
+    labels: dict[str, str] = {}
+    """Labels on what the team owns and on its jobs, beside ``team: NAME``."""
+    limits: TeamLimits = TeamLimits()
+
+
+class JobDefaults(Section):
+    """Values for fields that a job file does not have. What a file says always wins."""
+
+    service_account: Annotated[str, Field(min_length=1)] | None = None
+    """``serviceAccount``, like ``${serviceAccounts.trainer}``."""
+    timeout: Annotated[str, form(r"[1-9][0-9]{0,8}s", "86400s")] | None = None
+    """``scheduling.timeout``."""
+    output_directory: Annotated[str, Field(min_length=1)] | None = None
+    """``baseOutputDirectory.outputUriPrefix``, like ``${buckets.out}/${job.requestId}``."""
+    labels: dict[str, str] = {}
+    """Labels of the request; a label of the file wins over one of the same key."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from vertex_training.errors import ConfigError, Path, Problem
 from vertex_training.located_yaml import document
-from vertex_training.settings.includes import paths as include_paths
+from vertex_training.settings import includes
 
 
 def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
@@ -50,7 +50,7 @@ def _included(file: document.Document) -> list[str]:
     config = content.get("config") if isinstance(content, dict) else None
     config = config if isinstance(config, dict) else {}
     spaces = sorted({str(key).rpartition(":")[0] for key in config})
-    return [path for each in spaces for _, path in include_paths.numbered_paths(config, each)]
+    return [path for each in spaces for _, path in includes.numbered_paths(config, each)]
 
 
 def _located(problem: Problem, parsed: list[document.Document]) -> Problem:

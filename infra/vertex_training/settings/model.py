@@ -10,11 +10,8 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 
 from vertex_training.naming import Names, is_local
-from vertex_training.settings.drift import DriftSettings
-from vertex_training.settings.encryption import Covered, Encryption
-from vertex_training.settings.includes.paths import IncludePath
-from vertex_training.settings.job_defaults import JobDefaults
-from vertex_training.settings.limits import Limits
+from vertex_training.settings.includes import IncludePath
+from vertex_training.settings.limits import JobDefaults, Limits, Team
 from vertex_training.settings.network import Network, SharedVpc
 from vertex_training.settings.reservations import Reservation
 from vertex_training.settings.section import (
@@ -25,7 +22,6 @@ from vertex_training.settings.section import (
     Section,
     form,
 )
-from vertex_training.settings.teams import Team
 
 #: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
 BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
@@ -87,6 +83,16 @@ Role = Annotated[
     ),
 ]
 BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
+
+KeyPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/locations/[a-z0-9-]+/"
+        r"keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}",
+        "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
+    ),
+]
+Covered = Literal["buckets", "registry", "secrets", "jobs"]
 
 
 class Retention(Section):
@@ -283,6 +289,33 @@ class Job(JobOptions):
     """A file of a job or of a tuning job, and what the stack asks of it."""
 
     file: str
+
+
+class Encryption(Section):
+    """A key in Cloud KMS that exists; the stack makes none, for a key can never be deleted."""
+
+    key: KeyPath
+    covers: Annotated[list[Covered], Field(min_length=1)] = [
+        *("buckets", "registry", "secrets", "jobs")
+    ]
+    """What is encrypted with it. On a repository or a secret that is there, it means a new one."""
+
+
+class AllowedMember(Section):
+    """A member of an IAM policy that the stack does not declare and that is no drift."""
+
+    member: Annotated[str, Field(min_length=1)]
+    role: Annotated[str, Field(min_length=1)]
+    policy: Annotated[str, Field(min_length=1)]
+    """Name of the policy as ``vt drift`` shows it, like ``b/BUCKET``; ``*`` stands for any text."""
+    reason: Annotated[str, Field(min_length=10)]
+    """Why it is there, for who reads the file."""
+
+
+class DriftSettings(Section):
+    """Exceptions of ``vt drift``."""
+
+    allowed: dict[Key, AllowedMember] = {}
 
 
 class Settings(Section):

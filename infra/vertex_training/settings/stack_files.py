@@ -1,23 +1,22 @@
-"""A project's stack files, read without an engine: for tools that judge and render jobs.
+"""A stack's config from its files: the values that the stack has, and what its file includes.
 
-What the engine does with the two files is done here for the project's own keys:
-``Pulumi.<stack>.yaml`` wins over the defaults in ``Pulumi.yaml``, whole values at a time. What it
-includes is added to it.
+A program has the values from the engine. For tools that judge and render jobs without one,
+``read_raw`` does what the engine does with the two files: ``Pulumi.<stack>.yaml`` wins over the
+defaults in ``Pulumi.yaml``, whole values at a time. Both go through :func:`complete`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from vertex_training.errors import ConfigError, Problem, did_you_mean
 from vertex_training.located_yaml import document
-from vertex_training.settings import locations, project_files, reader
-from vertex_training.settings.includes import merging
-from vertex_training.settings.includes.config import is_encrypted, read_config, with_text_keys
-from vertex_training.settings.includes.paths import INCLUDE
+from vertex_training.settings import includes, locations, project_files, reader
+from vertex_training.settings.includes import is_encrypted, read_config, with_text_keys
 from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 
 #: What a stack file may have: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/
@@ -50,11 +49,31 @@ def read_raw(schema: Schema[Any], root: Path, stack: str) -> RawConfig:
             encrypted.append(full)
         is_text = namespace != schema.namespace or schema.is_text(key)
         values[full] = _text(value) if is_text else with_text_keys(value)
-    if encrypted:
-        found = [reader.encrypted_problem(key, stack) for key in encrypted]
-        raise ConfigError(locations.locate(found, root))
-    merged = merging.merge(schema, stack, root, values, own)
-    return reader.merge(schema, stack, merged, [*file_problems(file), *merged.problems], project)
+    return complete(schema, root, stack, project, values, own, encrypted)
+
+
+def complete(
+    schema: Schema[Any],
+    root: Path,
+    stack: str,
+    project: str,
+    values: Mapping[str, Any],
+    own: Collection[str],
+    encrypted: Iterable[str],
+) -> RawConfig:
+    """``values`` and what the stack's file includes, by key, as ``reader.parse`` takes it.
+
+    All keys are full ones. ``own`` are those that the stack's file gives, and are no defaults,
+    ``encrypted`` those with a value that the engine decrypted, or would.
+
+    Raises:
+        ConfigError: a value is encrypted, also in an included file.
+    """
+    if problems := [reader.encrypted_problem(key, stack) for key in encrypted]:
+        raise ConfigError(locations.locate(problems, root))
+    merged = includes.merge(schema, stack, root, values, own)
+    problems = [*file_problems(root / reader.file_name(stack)), *merged.problems]
+    return reader.merge(schema, stack, merged, problems, project)
 
 
 def file_problems(file: Path) -> list[Problem]:
@@ -131,7 +150,7 @@ def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
 
     The engine shows what stands in the stack's own file.
     """
-    if not raw.get(INCLUDE):
+    if not raw.get(includes.INCLUDE):
         return {}
     return {
         f"{schema.namespace}:{key}": json.dumps(raw[key], sort_keys=True)

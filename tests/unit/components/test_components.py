@@ -306,7 +306,7 @@ def test_two_components_cannot_have_one_job_or_one_bucket(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(declaring, "_CLAIMED", {})
-    monkeypatch.setattr(declaring, "MockMonitor", type("NoMock", (), {}))
+    monkeypatch.setattr(declaring, "is_mocked", lambda: False)
     job = {**PROJECT, "control_bucket": "control", "spec": SPEC}
 
     def declare() -> None:

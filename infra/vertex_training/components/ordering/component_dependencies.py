@@ -1,9 +1,6 @@
 """Dependencies on components as such, in a few words of state (docs/adr/0013).
 
-Private names of the Pulumi SDK (3.272.0) are used here, and nowhere else in the components:
-``pulumi.resource.DependencyResource``, ``ComponentResource._childResources`` and
-``Resource._name``. The SDK has no public way to depend on a component without naming each of its
-children. ``tests/e2e/test_state_of_jobs.py`` fails when an SDK changes them.
+The SDK has no public way to depend on a component without naming each of its children.
 """
 
 from __future__ import annotations
@@ -11,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import pulumi
-from pulumi.resource import DependencyResource
+
+from vertex_training.pulumi_internals import DependencyResource, children_of
 
 
 def component_dependencies(
@@ -58,4 +56,4 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
     for resource in resources:
         yield resource
         if isinstance(resource, pulumi.ComponentResource):
-            yield from inside(sorted(resource._childResources, key=lambda child: child._name))
+            yield from inside(children_of(resource))

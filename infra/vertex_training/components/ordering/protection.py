@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Sequence
 
 import pulumi
-from pulumi.resource import DependencyResource
 
 from vertex_training.components.ordering.component_dependencies import custom_resources
+from vertex_training.pulumi_internals import DependencyResource
 
 
 class Protection(pulumi.ComponentResource):

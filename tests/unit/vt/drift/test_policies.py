@@ -13,7 +13,7 @@ import requests
 
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError
-from vertex_training.settings.drift import AllowedMember
+from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.drift.policies import Declared, Membership, declared, digest_of, undeclared
 from vertex_training_cli.drift.policy_clients import ADDRESSES, GooglePolicies
 

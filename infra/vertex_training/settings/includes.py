@@ -1,4 +1,4 @@
-"""The config of a stack and of the files that it includes, as one. Pure.
+"""Files that several stack files share, by the key ``include``: one config of all of them. Pure.
 
 A mapping of names (``buckets``, ``jobs``, ``labels``, …) has the entries of all files; any other
 key stands in one of them. Nothing overrides anything: what stands in two places is a mistake
@@ -9,23 +9,85 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, get_origin
+from typing import Annotated, Any, Final, get_origin
+
+import yaml
 
 from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.located_yaml import document
+from vertex_training.located_yaml.loader import Loader
 from vertex_training.settings import reader
-from vertex_training.settings.includes.config import is_encrypted, read_config, with_text_keys
-from vertex_training.settings.includes.paths import INCLUDE, numbered_paths
 from vertex_training.settings.reader import RawConfig, Schema
+from vertex_training.settings.section import form
 
+#: The key that names the files.
+INCLUDE: Final = "include"
+#: Relative, with ``/``, without ``.`` and ``..``, to a YAML file.
+FORM: Final = r"(?!\.\.?/)(?!.*/\.\.?/)(?!.*//)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\.ya?ml"
+IncludePath = Annotated[
+    str, form(FORM, "stacks/shared.yaml: a YAML file of the checkout, from its top")
+]
+_PATH: Final = re.compile(rf"(?:{FORM})\Z")
 #: Keys of the project that stand in the file of one stack: why.
 OF_ONE_STACK: Final[Mapping[str, str]] = {
     INCLUDE: "an included file includes nothing",
     "images": "each stack pins digests of its own repository",
     "projectNumber": "it stands beside gcp:project",
 }
+
+
+def numbered_paths(config: Mapping[str, Any], namespace: str) -> list[tuple[int, str]]:
+    """Paths of the files that a config includes, with their places in its list.
+
+    Those that have not the form of one are left out: the model reports them.
+    """
+    given = config.get(f"{namespace}:{INCLUDE}")
+    paths = enumerate(given if isinstance(given, list) else [])
+    return [(index, path) for index, path in paths if isinstance(path, str) and _PATH.match(path)]
+
+
+def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
+    """The section by key, as the file has it. Messages call the file ``shown``, or by its name.
+
+    Raises:
+        ConfigError: the file is no YAML, or has no mapping where one belongs.
+        OSError: it cannot be read.
+    """
+    name = shown or file.name
+    start = Location(name, 1, 1)
+    try:
+        content = yaml.load(file.read_bytes(), Loader=Loader)
+    except yaml.MarkedYAMLError as bad:
+        mark = bad.problem_mark or bad.context_mark
+        location = Location(name, mark.line + 1, mark.column + 1) if mark else start
+        what = f"not YAML: {bad.problem or bad.context}"
+        raise ConfigError([Problem(what, location=location)]) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as bad:
+        what = f"not YAML: {str(bad).splitlines()[0]}"
+        raise ConfigError([Problem(what, location=start)]) from None
+    config = content.get("config") if isinstance(content, dict) else None
+    if config is None:
+        return {}
+    if not isinstance(config, dict):
+        raise ConfigError([Problem("config must be a mapping", location=start)])
+    return {str(key): value for key, value in config.items()}
+
+
+def is_encrypted(value: Any) -> bool:
+    """Whether the engine would have to decrypt a part of the value: ``{secure: …}``."""
+    if isinstance(value, dict):
+        return set(value) == {"secure"} or any(map(is_encrypted, value.values()))
+    return isinstance(value, list) and any(map(is_encrypted, value))
+
+
+def with_text_keys(value: Any) -> Any:
+    """The value as the engine passes it on, in JSON: keys are text."""
+    if isinstance(value, dict):
+        return {str(key): with_text_keys(item) for key, item in value.items()}
+    return [with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""The internals of the Pulumi SDK that we use are there, and do what we use them for."""
+
+import ast
+import asyncio
+import importlib.machinery
+import importlib.util
+import socket
+import sys
+import traceback
+import types
+from pathlib import Path
+from unittest.mock import Mock
+
+import pulumi
+import pytest
+
+from tests.unit.infra.recorder import Recorder
+from vertex_training import pulumi_internals
+from vertex_training.customjob.provider import CustomJobProvider
+from vertex_training.errors import OperatorError
+from vertex_training.pulumi_internals import PROVIDER_MODULE, is_engine_alive
+
+
+def test_all_keys_of_the_config_are_there(monkeypatch):
+    monkeypatch.setenv("PULUMI_CONFIG", '{"acme:key": "1"}')
+    pulumi.runtime.set_all_config({})
+    assert pulumi_internals.config() == {"acme:key": "1"}
+    pulumi.runtime.set_all_config({"acme:other": "[]"})
+    try:
+        assert pulumi_internals.config() == {"acme:other": "[]"}
+    finally:
+        pulumi.runtime.set_all_config({})
+
+
+def test_a_program_gets_what_it_cannot_await_and_the_children_of_a_component():
+    pulumi.runtime.set_mocks(Recorder(), "acme", "dev")
+
+    @pulumi.runtime.test
+    def declare():
+        component = pulumi.ComponentResource("acme:index:Thing", "thing")
+        inside = pulumi.ResourceOptions(parent=component)
+        made = [pulumi.ComponentResource("acme:index:Part", name, None, inside) for name in "ba"]
+        assert list(pulumi_internals.children_of(component)) == made[::-1]
+
+    declare()
+    assert pulumi_internals.is_mocked()
+    assert pulumi_internals.awaited(asyncio.sleep(0, "value")) == "value"
+    assert isinstance(pulumi_internals.UNKNOWN, pulumi_internals.Unknown)
+
+
+def as_main(monkeypatch, module_name, *arguments):
+    """Let this process look like one that was started as ``python -m MODULE ARGUMENTS``."""
+    main = types.ModuleType("__main__")
+    main.__spec__ = module_name and importlib.machinery.ModuleSpec(module_name, None)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr(sys, "argv", ["command", *arguments])
+
+
+@pytest.fixture
+def engine():
+    """An engine's address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_provider_that_an_engine_started_asks_whether_that_engine_still_listens(
+    monkeypatch, engine
+):
+    as_main(monkeypatch, PROVIDER_MODULE, engine)
+    assert is_engine_alive()
+    as_main(monkeypatch, PROVIDER_MODULE, "127.0.0.1:1")
+    assert not is_engine_alive()
+
+
+@pytest.mark.parametrize("name", [None, "pytest.__main__"])
+def test_a_number_given_to_another_program_is_no_engine(monkeypatch, name):
+    as_main(monkeypatch, name, "1")
+    assert is_engine_alive()
+
+
+def test_the_sdks_provider_process_is_the_module_that_is_looked_for():
+    assert importlib.util.find_spec(PROVIDER_MODULE) is not None
+    started = Path(sys.executable).parent / "pulumi-resource-pulumi-python"
+    assert "-m pulumi.dynamic $@" in started.read_text()
+
+
+@pytest.fixture
+def process(monkeypatch):
+    """The SDK's provider module as the main module of this process, without serving."""
+    spec = importlib.util.find_spec(PROVIDER_MODULE)
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text())
+    assert ast.unparse(tree.body.pop()) == "main()"
+    main = types.ModuleType("__main__")
+    exec(compile(tree, spec.origin, "exec"), vars(main))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    CustomJobProvider().configure(None)
+    return main
+
+
+def printed(process, error):
+    """What the SDK answers when a call of the provider raises ``error``."""
+    context = Mock()
+
+    def call(servicer, request, context):
+        raise error
+
+    process._abort_with_traceback(call)(None, None, context)
+    [(_, text)] = [each.args for each in context.abort.call_args_list]
+    return text
+
+
+def test_errors_for_people_come_without_a_traceback(process):
+    assert printed(process, OperatorError("run 1 ended FAILED")) == "run 1 ended FAILED"
+    text = printed(process, ValueError("bug"))
+    assert text.startswith("Traceback")
+    assert text.endswith("ValueError: bug\n")
+
+
+def test_only_the_providers_process_formats_errors_in_this_way(process):
+    assert traceback.format_exc is not process.traceback.format_exc
