@@ -1,4 +1,4 @@
-"""The chapter "Recovery" of ``docs/operations.md``, followed word by word on two clones that share a state and a cloud."""
+"""The chapter "Recovery" of ``docs/operations.md``, word by word, on two clones with one state."""
 
 from __future__ import annotations
 

@@ -260,5 +260,7 @@ def as_text(repository: str, settings: list[Setting]) -> str:
         for s in settings
     ]
     bad = sum(setting.state is not State.OK for setting in settings)
-    total = f"{repository}: {len(settings) - bad} of {len(settings)} settings are as docs/bootstrap.md"
+    total = (
+        f"{repository}: {len(settings) - bad} of {len(settings)} settings are as docs/bootstrap.md"
+    )
     return "\n".join([*lines, f"{total} says."])

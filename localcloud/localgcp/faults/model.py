@@ -166,7 +166,9 @@ class Fault(BaseModel):
         return self
 
 
-_HINT: Final = "`vt local fault add --help` lists kinds and options; docs/local-stack.md has examples."
+_HINT: Final = (
+    "`vt local fault add --help` lists kinds and options; docs/local-stack.md has examples."
+)
 
 
 def _place_problems(fault: Fault) -> Iterable[str]:
