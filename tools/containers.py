@@ -82,7 +82,7 @@ def can_pull(builder: str, image: str) -> bool:
 def provide_base(builder: str) -> int:
     """Make sure that there is a base image to build on. Returns an exit code."""
     from localgcp.containers import mirror
-    from vertex_training.errors import LocalCloudError
+    from localgcp.errors import LocalCloudError
 
     if mirror.has_stand_in() or can_pull(builder, mirror.BASE):
         return 0

@@ -22,7 +22,6 @@ printed. Exceptions that reach a person have one tree::
     ├── ApprovalParseError            a text is no record of an approval
     └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
         ├── ArtifactError             what a run uploaded is not what a preview uploads
-        ├── LocalCloudError           the local cloud cannot be started, reached or removed
         ├── ImageBuildError           an image was not built; has the last lines of the log
         └── RegistryError             a registry of images refused, or cannot be reached
 
@@ -202,10 +201,6 @@ class CommandError(TrainingError):
 
 class ArtifactError(CommandError):
     """A run's artifact is missing, or is not what the workflow of a preview uploads."""
-
-
-class LocalCloudError(CommandError):
-    """The local cloud cannot be started, reached or removed."""
 
 
 class ImageBuildError(CommandError):

@@ -1,8 +1,9 @@
-"""Exceptions of the local cloud's services, in one tree.
+"""Exceptions of the local cloud.
 
-They stand for answers of Google Cloud, or end work inside the local cloud. Each is caught in this
-package: what a person reads is a ``LocalCloudError`` of ``vertex_training.errors``. ::
+A person reads a ``LocalCloudError``. The others stand for answers of Google Cloud, or end work
+inside the local cloud; each is caught in this package. ::
 
+    LocalCloudError                   the local cloud cannot be started, reached or removed
     StandInError
     ├── PluginError                   the stand-in for the gcp plugin answers with an error
     │   ├── CloudError                the cloud refuses the call, as the official plugin words it
@@ -32,6 +33,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import grpc
+
+
+class LocalCloudError(Exception):
+    """The local cloud cannot be started, reached or removed: one plain line for a person.
+
+    ``message`` has what, where and the value; ``hint`` has what to do.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message} Hint: {hint}" if hint else message)
 
 
 class StandInError(Exception):

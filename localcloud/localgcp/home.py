@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from localgcp.clients import cloud_sdk
-from vertex_training.errors import LocalCloudError
+from localgcp.errors import LocalCloudError
 
 #: Encrypts the state of the local stack, which holds no secret of value.
 PASSPHRASE: Final = "local"
@@ -282,8 +282,7 @@ def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
     """``VT_CACHE_DIR``, else ``vertex-training`` below the user's cache folder.
 
-    The same place as that of ``make setup`` (``vertex_training_cli.toolchain.layout``, which runs
-    before there are packages to import). Raises LocalCloudError if the user has no home, and
+    The same place as that of ``make setup``. Raises LocalCloudError if the user has no home, and
     nothing else is named.
     """
     env = os.environ if env is None else env

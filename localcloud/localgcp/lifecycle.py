@@ -20,11 +20,11 @@ from typing import Final
 
 from localgcp import processes, storage
 from localgcp.environment import server_environment
+from localgcp.errors import LocalCloudError
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private
 from localgcp.orphaned_plugins import end_orphaned_plugins
 from localgcp.server_info import ServerInfo
 from localgcp.tools import install_tools
-from vertex_training.errors import LocalCloudError
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0

@@ -23,25 +23,20 @@ from typing import TYPE_CHECKING, Final, TextIO
 from localgcp import processes
 from localgcp.access.callers import can_check
 from localgcp.containers.registry import Registry, find_program
+from localgcp.errors import LocalCloudError
 from localgcp.faults.front import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home
 from localgcp.server_info import ServerInfo
 from localgcp.storage import StorageEmulator
-from vertex_training.errors import LocalCloudError
 
 if TYPE_CHECKING:
-    from grpc import GenericRpcHandler
-
-    from localgcp.access.gate import HttpServer
     from localgcp.containers.front import RegistryFront
     from localgcp.containers.host import ContainerHost
     from localgcp.inventory.store import Store
     from localgcp.runner.scheduler import LocalScheduler
     from localgcp.tuning.assembly import Tuning
-    from localgcp.vertex.log_entries import LogService
     from localgcp.vertex.records import JobTable
-    from localgcp.vertex.service import JobService
 
 _LOCK_SECONDS: Final = 3.0
 #: Below the ports of outgoing connections (Linux: from 32768, others from 49152).
@@ -108,11 +103,14 @@ def _serve(
     stop: threading.Event,
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
+    from localgcp.apis.server import serve
     from localgcp.cloudbuild.assembly import CloudBuild
     from localgcp.faults.calls import CallFaults
     from localgcp.inventory.store import Store
+    from localgcp.pipelines.records import PipelineTable
+    from localgcp.pipelines.service import PipelineService
+    from localgcp.secretmanager.service import SecretService
     from localgcp.tuning.assembly import Tuning
-    from localgcp.vertex.grpc_front import serve
     from localgcp.vertex.log_entries import LogService
     from localgcp.vertex.records import JobTable
     from localgcp.vertex.service import JobService
@@ -127,43 +125,23 @@ def _serve(
         scheduler.start()
         builds = CloudBuild(home, store, storage.url, lambda: home.image_environment(registry.port))
         service = JobService(store, jobs, scheduler, containers.refusal)
-        logs = LogService(home, store, jobs, builds.entries(), tuning.trials)
-        also = [*_handlers(home, store, service, logs), builds.handler()]
-        hooks, more = [CallFaults(faults, jobs, stop, tuning.table)], tuning.start(service)
-        server, bound = serve(service, port, hooks, also, home.sockets, _rest, more)
+        apis = [
+            service,
+            tuning.start(service),
+            PipelineService(service, PipelineTable(home.database)),
+            LogService(home, store, jobs, builds.entries(), tuning.trials),
+            SecretService(home, store),
+            builds.service,
+        ]
+        server = serve(apis, port, [CallFaults(faults, jobs, stop, tuning.table)], home.sockets)
         containers.wait_ready()
-        _live(home, storage, registry, bound, lock, stop)
+        _live(home, storage, registry, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         for part in (tuning, scheduler, builds):
             part.stop()
     finally:
         registry.stop()
     print("stopped")
-
-
-def _handlers(
-    home: Home, store: Store, service: JobService, logs: LogService
-) -> list[GenericRpcHandler]:
-    """Services at the address of the job service."""
-    from localgcp.pipelines import front as pipelines
-    from localgcp.pipelines.records import PipelineTable
-    from localgcp.pipelines.service import PipelineService
-    from localgcp.secretmanager import service as secret_manager
-    from localgcp.vertex.log_entries import handler
-
-    table = PipelineTable(home.database)
-    return [
-        handler(logs),
-        pipelines.handler(PipelineService(service, table)),
-        secret_manager.handler(secret_manager.SecretService(home, store)),
-    ]
-
-
-def _rest(server: Path, port: int) -> HttpServer:
-    """What answers REST at the port of the job service."""
-    from localgcp.rest.front import RestFront
-
-    return RestFront(server, port).serve
 
 
 def _containers(home: Home, registry: RegistryFront) -> ContainerHost:

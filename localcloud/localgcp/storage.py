@@ -23,10 +23,9 @@ from typing import IO, Final
 from localgcp import processes
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
-from localgcp.errors import NoPrivateNetworkError
+from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.home import PRIVATE_UMASK as _UMASK
 from localgcp.home import open_private
-from vertex_training.errors import LocalCloudError
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _START_SECONDS: Final = 15.0

@@ -14,7 +14,7 @@ from typing import Final
 
 from localgcp.home import PRIVATE_UMASK, Home
 
-_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
+_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
 
 
 def install_tools(home: Home) -> None:

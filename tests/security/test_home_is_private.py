@@ -13,13 +13,13 @@ from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
 from localgcp import lifecycle
+from localgcp.errors import LocalCloudError
 from localgcp.faults import control
 from localgcp.faults.model import Fault
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, command_job, wait_until
-from vertex_training.errors import LocalCloudError
 
 
 @pytest.fixture

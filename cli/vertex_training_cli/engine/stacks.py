@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -130,7 +131,7 @@ class StackRef:
         neither network nor credentials.
 
         Raises:
-            LocalCloudError: the local cloud's folder cannot be used.
+            CommandError: the local cloud's folder cannot be used.
         """
         from localgcp.environment import environment
         from localgcp.home import Home
@@ -141,7 +142,8 @@ class StackRef:
         if backend and not (own or offline or self.is_local):
             source = f"Previewed against the state in {_without_credentials(backend)}"
             return PreviewTarget(dict(os.environ), source)
-        home.create()
+        with local_cloud_errors():
+            home.create()
         install_tools(home)
         if not self.is_local:
             source = "Previewed offline against an empty state: everything looks new"
@@ -250,7 +252,19 @@ def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]
     from localgcp.home import Home
 
     home = Home.find(cwd=root)
-    return environment(home, lifecycle.start(home, log).ports)
+    with local_cloud_errors():
+        return environment(home, lifecycle.start(home, log).ports)
+
+
+@contextmanager
+def local_cloud_errors() -> Iterator[None]:
+    """Raise errors of the local cloud as errors of a command."""
+    from localgcp.errors import LocalCloudError
+
+    try:
+        yield
+    except LocalCloudError as error:
+        raise CommandError(error.message, error.hint) from error
 
 
 def _without_credentials(backend: str) -> str:

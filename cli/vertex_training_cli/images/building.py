@@ -189,7 +189,8 @@ def _lock(key: str, options: BuildOptions) -> Iterator[None]:
     Raises:
         ImageBuildError: the other one takes longer than the time-out.
     """
-    file = cache_dir() / "image-builds" / f"{identity.short(key)}.lock"
+    with stacks.local_cloud_errors():
+        file = cache_dir() / "image-builds" / f"{identity.short(key)}.lock"
     file.parent.mkdir(0o700, parents=True, exist_ok=True)
     end, waiting = time.monotonic() + options.timeout, False
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)

@@ -36,6 +36,7 @@ def plain_errors() -> Iterator[int]:
     import os
     import sqlite3
 
+    from localgcp.errors import LocalCloudError
     from localgcp.home import PRIVATE_UMASK
     from vertex_training.errors import CommandError
 
@@ -50,7 +51,7 @@ def plain_errors() -> Iterator[int]:
     except sqlite3.Error as error:
         report(f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew.")
         raise typer.Exit(1) from None
-    except CommandError as error:
+    except (CommandError, LocalCloudError) as error:
         report(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

@@ -13,11 +13,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.tuning.records import TrialRecord, TuningRecord, TuningTable
 from localgcp.vertex.records import JobRecord, JobTable
-from vertex_training.errors import LocalCloudError
 from vertex_training_cli.console import plain_lines
 from vertex_training_cli.engine.stack_state import job_ids_named
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from localgcp import lifecycle
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord
-from vertex_training.errors import LocalCloudError
 from vertex_training_cli.console import console, plain
 from vertex_training_cli.engine.stack_state import StackJob
 from vertex_training_cli.local.records import JobLookup

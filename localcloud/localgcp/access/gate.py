@@ -25,8 +25,7 @@ from localgcp.access import guests
 from localgcp.access.callers import Caller, RefusalLog, caller
 from localgcp.access.owners import plain_address
 from localgcp.access.web import refuse
-from localgcp.errors import ApiError
-from vertex_training.errors import LocalCloudError
+from localgcp.errors import ApiError, LocalCloudError
 
 #: Key of metadata: the name of the connection that a call came by.
 CONNECTION: Final = "vt-connection"

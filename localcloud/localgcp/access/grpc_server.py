@@ -1,14 +1,10 @@
-"""For gRPC servers: calls of other users and of web pages end with PERMISSION_DENIED.
-
-``answer`` ends a call as the services end it.
-"""
+"""For gRPC servers: calls of other users and of web pages end with PERMISSION_DENIED."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 import threading
-import traceback
 from collections.abc import Callable
 from concurrent import futures
 from pathlib import Path
@@ -18,24 +14,10 @@ import grpc
 
 from localgcp.access.callers import REFUSAL
 from localgcp.access.gate import Gate, HttpServer
-from localgcp.errors import ApiError
 
 _PAGE: Final = "local cloud: calls of web pages are refused."
 #: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
 _LONGEST_PATH: Final = 100
-
-
-def answer(method: Callable[[], Any], context: grpc.ServicerContext) -> Any:
-    """What ``method`` returns; an ApiError ends the call with its code, any other with INTERNAL."""
-    try:
-        return method()
-    except ApiError as error:
-        context.abort(error.code, error.message)
-    except Exception as error:
-        traceback.print_exc()  # to server.log; the caller gets one line
-        context.abort(
-            grpc.StatusCode.INTERNAL, f"Internal error encountered: {type(error).__name__}."
-        )
 
 
 class PageInterceptor(grpc.ServerInterceptor):

@@ -7,7 +7,6 @@
 ``service``   create, get, list and cancel
 ``runner``    runs builds: their states, time-outs, cancellation
 ``logs``      lines of a build's log as entries of Cloud Logging
-``front``     the service on gRPC
 ``assembly``  the parts put together for a server
 ============  =========================================================================
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-import grpc
 from google.cloud.logging_v2 import types
 
-from localgcp.cloudbuild import front, logs
+from localgcp.cloudbuild import logs
 from localgcp.cloudbuild.records import BuildTable
-from localgcp.cloudbuild.runner import PROGRAM, SLOTS, BuildRunner
+from localgcp.cloudbuild.runner import SLOTS, BuildRunner
 from localgcp.cloudbuild.service import BuildService
 from localgcp.home import Home
 from localgcp.inventory.store import Store
@@ -26,7 +25,7 @@ class CloudBuild:
         environment: Callable[[], Mapping[str, str]],
         *,
         slots: int = SLOTS,
-        program: tuple[str, ...] = PROGRAM,
+        program: tuple[str, ...] = (),
     ) -> None:
         """Ends the builds of a killed server. ``environment``: what engines need to push."""
         self.builds = BuildTable(home.builds)
@@ -35,10 +34,6 @@ class CloudBuild:
         )
         self._runner.recover()
         self.service = BuildService(store, self.builds, self._runner)
-
-    def handler(self) -> grpc.GenericRpcHandler:
-        """The service for a gRPC server."""
-        return front.handler(self.service)
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
         """What Cloud Logging reads of builds, by type of resource."""

@@ -13,12 +13,12 @@ import grpc
 from google.api_core.exceptions import GoogleAPICallError, NotFound
 from google.cloud.devtools import cloudbuild_v1
 
+from localgcp.apis.refusals import invalid_argument, permission_denied
 from localgcp.errors import ApiError
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, project_number
+from localgcp.projects import LOCAL_PREFIX, is_local
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.vertex.api_errors import invalid_argument, permission_denied
-from vertex_training.naming import LOCAL_PREFIX, is_local
 
 API: Final = "cloudbuild.googleapis.com"
 READERS: Final = frozenset(

@@ -7,6 +7,7 @@ QUEUED ─► WORKING ─► SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import json
 import os
 import shutil
@@ -32,8 +33,9 @@ from localgcp.runner.replica import Ending
 
 #: Builds at a time.
 SLOTS: Final = 2
-#: What builds an image on this machine.
-PROGRAM: Final = (sys.executable, "-m", "vertex_training_cli.images.engines.standalone")
+#: Group of the entry point that names the image builder: a module that ``python -m`` runs with a
+#: file of the build and one for the digest. localgcp brings none.
+BUILDER: Final = "localgcp.image_builder"
 _POLL_SECONDS: Final = 0.05
 _Failure = cloudbuild_v1.Build.FailureInfo
 
@@ -49,9 +51,12 @@ class BuildRunner:
         environment: Callable[[], Mapping[str, str]],
         *,
         slots: int = SLOTS,
-        program: tuple[str, ...] = PROGRAM,
+        program: tuple[str, ...] = (),
     ) -> None:
-        """``children``: where processes are noted; ``environment``: what engines need to push."""
+        """``children``: where processes are noted; ``environment``: what engines need to push.
+
+        ``program`` builds images; without one the installed builder does.
+        """
         self.storage_url = storage_url
         self._builds, self._children, self._environment = builds, children, environment
         self._slots, self._program = threading.Semaphore(slots), program
@@ -146,13 +151,19 @@ class BuildRunner:
         self._build(build, request, log, work)
 
     def _build(self, build: Build, request: Mapping[str, object], log: JobLog, work: Path) -> None:
+        program = self._program or installed_builder()
+        if not program:
+            log.append(f"no installed package has an image builder (entry point {BUILDER})")
+            text = "the local cloud has no image builder"
+            self._fail(build.id, _Failure.FailureType.USER_BUILD_STEP, text)
+            return
         given, result = work / "request.json", work / "digest"
         given.write_text(json.dumps(request), encoding="utf-8")
         seconds = build.timeout.total_seconds()  # pyright: ignore[reportAttributeAccessIssue]
         types = _Failure.FailureType
         try:
             outcome = replica.run(
-                [*self._program, str(given), str(result)],
+                [*program, str(given), str(result)],
                 env={**server_environment(), **self._environment(), "TMPDIR": str(work)},
                 cwd=work,
                 log=log,
@@ -220,6 +231,13 @@ class BuildRunner:
 
     def _end(self, build_id: str, status: Status, detail: str) -> None:
         self._builds.change(build_id, lambda build: _finish(build, status, detail))
+
+
+def installed_builder() -> tuple[str, ...]:
+    """The command of the installed image builder; empty if there is none."""
+    for found in importlib.metadata.entry_points(group=BUILDER):
+        return sys.executable, "-m", found.module
+    return ()
 
 
 def _finish(build: Build, status: Status, detail: str) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import datetime
 import re
 import uuid
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import grpc
 from google.cloud.devtools import cloudbuild_v1
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2
 
+from localgcp.apis.client import Api
+from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.cloudbuild import checks
 from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
 from localgcp.cloudbuild.runner import BuildRunner
 from localgcp.errors import ApiError
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.api_errors import failed_precondition, invalid_argument
 
 _DAY: Final = datetime.timedelta(days=1)
 _NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/builds/(?P<id>[^/]+)\Z")
@@ -27,6 +28,8 @@ _PAGE: Final = 100
 
 class BuildService:
     """``google.devtools.cloudbuild.v1.CloudBuild``. Methods raise ApiError."""
+
+    api: ClassVar = Api("google.cloud.devtools.cloudbuild_v1", "cloud_build")
 
     def __init__(self, store: Store, builds: BuildTable, runner: BuildRunner) -> None:
         self.store, self.builds, self.runner = store, builds, runner

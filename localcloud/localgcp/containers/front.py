@@ -21,9 +21,8 @@ from localgcp.access.web import LocalHandler, check_page
 from localgcp.containers import requests
 from localgcp.containers.mirror import Mirror
 from localgcp.containers.registry import Registry, RegistryConnection
-from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.errors import ExchangeEndedError, LocalCloudError, RefusedRequestError
 from localgcp.inventory.store import Store
-from vertex_training.errors import LocalCloudError
 
 _BLOCK: Final = 1 << 20
 _MANIFESTS: Final = (

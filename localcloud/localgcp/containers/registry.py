@@ -20,8 +20,8 @@ from typing import Final
 import yaml
 
 from localgcp import processes
+from localgcp.errors import LocalCloudError
 from localgcp.home import PRIVATE_UMASK, open_private
-from vertex_training.errors import LocalCloudError
 
 #: The program's names: Debian's package docker-registry, and distribution's own releases.
 PROGRAMS: Final = ("docker-registry", "registry")

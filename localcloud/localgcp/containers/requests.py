@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from localgcp.errors import RefusedRequestError
 from localgcp.inventory.store import StoredResource
-from vertex_training.naming import is_local
+from localgcp.projects import is_local
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 #: First part of the names of base images.

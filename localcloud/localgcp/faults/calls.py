@@ -1,4 +1,4 @@
-"""Faults on the way of calls to the job service (a ``grpc_front.Hook``)."""
+"""Faults on the way of calls to the job service (a ``apis.server.Hook``)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Final
 
 import grpc
 
+from localgcp.apis.messages import job_service
+from localgcp.apis.refusals import not_found
+from localgcp.apis.server import Call, TruncatedResponse
 from localgcp.errors import ApiError
 from localgcp.faults.connection import reset_peer
 from localgcp.faults.lists import listed, rewrite
-from localgcp.faults.model import LISTS, OF_JOBS, Fault, Kind, Service
+from localgcp.faults.model import LISTS, METHODS, OF_JOBS, Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
-from localgcp.vertex.api_errors import not_found
-from localgcp.vertex.grpc_front import Call, TruncatedResponse
 from localgcp.vertex.records import JobRecord, RecordTable
-from vertex_training.customjob.google import vertex_api
 
 Proceed = Callable[[], Any]
 _LISTS: Final = {
-    "ListCustomJobs": vertex_api.ListCustomJobsResponse,
-    "ListHyperparameterTuningJobs": vertex_api.ListHyperparameterTuningJobsResponse,
+    "ListCustomJobs": job_service.ListCustomJobsResponse,
+    "ListHyperparameterTuningJobs": job_service.ListHyperparameterTuningJobsResponse,
 }
 #: What a name names, by the collection in it.
 _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob"}
@@ -42,6 +42,8 @@ class CallFaults:
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
         """Make the call, with what goes wrong on its way. Raises ApiError."""
+        if call.method not in METHODS[Service.JOBS]:
+            return proceed()
         taken = self._table.count_call(
             Service.JOBS,
             call.method,

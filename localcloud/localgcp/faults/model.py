@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import random
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vertex_training.errors import LocalCloudError, nearest
+from localgcp.errors import LocalCloudError
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
 GRPC_CODES: Final = frozenset(
@@ -207,8 +208,8 @@ def _code_problems(fault: Fault) -> Iterable[str]:
         example = "UNAVAILABLE" if fault.service is Service.JOBS else "503"
         yield f"an error needs a code, like {example}"
     elif fault.service is Service.JOBS and fault.code not in GRPC_CODES:
-        near = nearest(fault.code, GRPC_CODES) or "UNAVAILABLE, …"
-        yield f"'{fault.code}' is no gRPC code ({near})"
+        near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES, n=1)
+        yield f"'{fault.code}' is no gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
     elif fault.service is Service.STORAGE and not _is_http_error(fault.code):
         yield f"'{fault.code}' is no HTTP status from 400 to 599"
 

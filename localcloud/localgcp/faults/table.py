@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.home import touch_private
 from localgcp.inventory.store import BUSY_SECONDS
-from vertex_training.errors import LocalCloudError
 
 _POLL_SECONDS: Final = 0.02
 _SCHEMA: Final = """

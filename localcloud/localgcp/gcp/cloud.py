@@ -13,7 +13,7 @@ from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import ResourceType
 from localgcp.inventory.store import Store, project_number
-from vertex_training.naming import LOCAL_PREFIX, is_local
+from localgcp.projects import LOCAL_PREFIX, is_local
 
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from localgcp.inventory import resource_paths
+from localgcp.inventory import machines, resource_paths
 from localgcp.inventory.store import Store, StoredResource, project_number
-from vertex_training.catalog import machines
 
 RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
@@ -112,8 +111,4 @@ def shape_of(machine: dict[str, Any]) -> Shape:
     for gpus in machine.get("guestAccelerators") or []:
         kind = str(gpus["acceleratorType"]).upper().replace("-", "_")
         return Shape(name, resource_paths.short_name(kind), int(gpus["acceleratorCount"]))
-    known = machines.machine_type(name)
-    if known and known.accelerator_required and len(known.accelerators) == 1:
-        [(accelerator, counts)] = known.accelerators.items()
-        return Shape(name, accelerator, counts[0]) if len(counts) == 1 else Shape(name)
-    return Shape(name)
+    return Shape(name, *machines.BUILT_IN_GPUS.get(name, ("", 0)))

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from localgcp.errors import PolicyConflictError
 from localgcp.home import touch_private
-from vertex_training.naming import local_project_number
+from localgcp.projects import local_project_number
 
 BUSY_SECONDS: Final = 30.0
 

@@ -3,6 +3,5 @@
 ============  ================================================================
 ``records``   pipelines as rows of SQLite
 ``service``   create, get, list and cancel
-``front``     the service on gRPC
 ============  ================================================================
 """

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import grpc
 from google.protobuf import empty_pb2, json_format
 
+from localgcp.apis.client import Api
+from localgcp.apis.messages import custom_job, job_service, pipeline_service, training_pipeline
+from localgcp.apis.refusals import invalid_argument
 from localgcp.errors import ApiError
 from localgcp.inventory.store import project_number
 from localgcp.pipelines.records import PipelineRecord, PipelineTable
-from localgcp.vertex.api_errors import invalid_argument
 from localgcp.vertex.checks import resolve_parent
 from localgcp.vertex.records import JobRecord, now
 from localgcp.vertex.service import JobService
-from vertex_training.customjob.google import (
-    vertex_api,  # first: keeps the rest of the client unloaded
-)
-
-# isort: split
-from google.cloud.aiplatform_v1.types import pipeline_service, training_pipeline
 
 #: Tasks that run a CustomJob; google/cloud/aiplatform/schema.py of the SDK.
 _CUSTOM_TASK: Final = re.compile(
@@ -49,7 +45,9 @@ _MISSING: Final = {
 
 
 class PipelineService:
-    """Each method takes the request message and returns the response, or raises ApiError."""
+    """``google.cloud.aiplatform.v1.PipelineService``, as far as it runs one CustomJob."""
+
+    api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
 
     def __init__(self, jobs: JobService, table: PipelineTable) -> None:
         self._jobs, self._table = jobs, table
@@ -62,7 +60,7 @@ class PipelineService:
             training_pipeline.TrainingPipeline.pb(request.training_pipeline)
         )
         job = self._jobs.create_custom_job(
-            vertex_api.CreateCustomJobRequest(parent=request.parent, custom_job=_job_of(sent))
+            job_service.CreateCustomJobRequest(parent=request.parent, custom_job=_job_of(sent))
         )
         record = PipelineRecord(
             pipeline_id=str(10**18 + secrets.randbelow(8 * 10**18)),
@@ -102,7 +100,7 @@ class PipelineService:
         record = self._find(request.name)
         job = self._jobs.jobs.get(record.job_id)
         if job is not None:
-            self._jobs.cancel_custom_job(vertex_api.CancelCustomJobRequest(name=job.name))
+            self._jobs.cancel_custom_job(job_service.CancelCustomJobRequest(name=job.name))
         return empty_pb2.Empty()
 
     def _find(self, name: str) -> PipelineRecord:
@@ -124,7 +122,7 @@ class PipelineService:
         return message
 
 
-def _job_of(sent: dict[str, Any]) -> vertex_api.CustomJob:
+def _job_of(sent: dict[str, Any]) -> custom_job.CustomJob:
     """The CustomJob of a pipeline. Raises ApiError."""
     definition = sent.get("trainingTaskDefinition", "")
     if not _CUSTOM_TASK.fullmatch(definition):
@@ -137,10 +135,10 @@ def _job_of(sent: dict[str, Any]) -> vertex_api.CustomJob:
         raise invalid_argument("display_name is required.")
     body = {"displayName": f"{sent['displayName']}-custom-job"}
     body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
-    job = vertex_api.CustomJob()
+    job = custom_job.CustomJob()
     try:
         spec = {"jobSpec": sent.get("trainingTaskInputs", {})}
-        json_format.ParseDict({**body, **spec}, vertex_api.CustomJob.pb(job))
+        json_format.ParseDict({**body, **spec}, custom_job.CustomJob.pb(job))
     except (json_format.ParseError, ValueError, TypeError) as error:
         raise invalid_argument(f"training_task_inputs: {error}") from None
     return job

@@ -25,9 +25,8 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from localgcp.environment import installer_environment
-from localgcp.errors import ExecutorError
+from localgcp.errors import ExecutorError, LocalCloudError
 from localgcp.home import cache_dir
-from vertex_training.errors import LocalCloudError
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
 _IMAGE_PYTHON: Final = "3.10"

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from localgcp.containers.images import registry_path
 from localgcp.errors import StartRefusedError
 from localgcp.runner import executors
 from localgcp.runner.gang import cluster
-from vertex_training.errors import Level, Path
+
+#: Keys and indices from the top of a document to a value.
+Path = tuple[str | int, ...]
+Level = Literal["error", "warning", "note"]
 
 _POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
 #: Machine types with TPUs begin so, and accelerators of that kind (catalogue of machines).

@@ -7,20 +7,20 @@ without credentials is answered as its job's account.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import ClassVar, Final
 
 import google_crc32c
 import grpc
 from google.cloud.secretmanager_v1 import types
 
-from localgcp.access import gate, grpc_server, guests
+from localgcp.access import gate, guests
+from localgcp.apis.client import Api
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 from localgcp.secretmanager import values
 
 API: Final = "secretmanager.googleapis.com"
-SERVICE: Final = "google.cloud.secretmanager.v1.SecretManagerService"
 _SECRET: Final = "gcp:secretmanager/secret:Secret"
 _NAME: Final = re.compile(r"projects/([^/]+)/secrets/([a-zA-Z0-9_-]{1,255})/versions/([^/]+)")
 #: Roles that contain secretmanager.versions.access.
@@ -33,16 +33,16 @@ _CODE: Final = grpc.StatusCode
 class SecretService:
     """``google.cloud.secretmanager.v1.SecretManagerService``, the one method that jobs call."""
 
+    api: ClassVar = Api("google.cloud.secretmanager_v1", "secret_manager_service")
+
     def __init__(self, home: Home, store: Store) -> None:
         self.home, self.store = home, store
 
     def access_secret_version(
-        self, request: types.AccessSecretVersionRequest, guest: guests.Guest | None
+        self, request: types.AccessSecretVersionRequest, context: grpc.ServicerContext
     ) -> types.AccessSecretVersionResponse:
-        """The value. ``guest``: the job that asks; None: a program of the owner.
-
-        Raises ApiError, worded as the service does.
-        """
+        """The value. Raises ApiError, worded as the service does."""
+        guest = gate.guest_behind(context)
         match = _NAME.fullmatch(request.name)
         if not match or not re.fullmatch(r"latest|[1-9][0-9]{0,8}", match[3]):
             text = f"Invalid resource field value in the request: {request.name[:300]}"
@@ -82,22 +82,3 @@ class SecretService:
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
         member = f"serviceAccount:{guest.account}"
         return any(not _READERS.isdisjoint(self.store.roles(place, member)) for place in places)
-
-
-def handler(service: SecretService) -> grpc.GenericRpcHandler:
-    """The service for a gRPC server behind a gate."""
-
-    def access(
-        request: types.AccessSecretVersionRequest, context: grpc.ServicerContext
-    ) -> types.AccessSecretVersionResponse:
-        def call() -> types.AccessSecretVersionResponse:
-            return service.access_secret_version(request, gate.guest_behind(context))
-
-        return grpc_server.answer(call, context)
-
-    method = grpc.unary_unary_rpc_method_handler(
-        access,
-        request_deserializer=types.AccessSecretVersionRequest.deserialize,
-        response_serializer=types.AccessSecretVersionResponse.serialize,
-    )
-    return grpc.method_handlers_generic_handler(SERVICE, {"AccessSecretVersion": method})

@@ -3,7 +3,6 @@
 ==================  ==================================================================
 ``assembly``        all of it, put together
 ``service``         the methods of ``JobService`` for tuning jobs
-``methods``         how their messages are read and written
 ``checks``          what ``CreateHyperparameterTuningJob`` refuses
 ``records``         tuning jobs and trials as rows of SQLite
 ``driver``          starts and stops trials, reads their measurements, ends tuning jobs

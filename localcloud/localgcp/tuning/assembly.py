@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from localgcp.home import Home
 from localgcp.tuning.driver import TuningDriver
-from localgcp.tuning.methods import methods
 from localgcp.tuning.records import TuningTable
 from localgcp.tuning.service import TuningService
-from localgcp.vertex.grpc_front import Parts
 from localgcp.vertex.service import JobService
 
 
@@ -31,14 +29,14 @@ class Tuning:
         """Does this CustomJob run a trial?"""
         return self.table.trial_of(job_id) is not None
 
-    def start(self, jobs: JobService) -> dict[str, Parts]:
-        """Go on with what an earlier server left; returns the methods about tuning jobs.
+    def start(self, jobs: JobService) -> TuningService:
+        """Go on with what an earlier server left; returns what serves tuning jobs.
 
         The scheduler has begun.
         """
         self._driver = TuningDriver(self.home, self.table, jobs.jobs, jobs.scheduler)
         self._driver.start()
-        return methods(TuningService(jobs, self.table, self._driver))
+        return TuningService(jobs, self.table, self._driver)
 
     def stop(self) -> None:
         """Start no further trial; trials that run are the scheduler's to end."""

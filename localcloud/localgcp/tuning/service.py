@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from google.longrunning import operations_pb2
 from google.protobuf import empty_pb2, json_format
 
+from localgcp.apis.messages import hyperparameter_tuning_job, job_service
+from localgcp.apis.refusals import (
+    failed_precondition,
+    invalid_argument,
+    not_found,
+)
 from localgcp.tuning.checks import field_errors
 from localgcp.tuning.records import (
     Measurement,
@@ -20,21 +26,16 @@ from localgcp.tuning.records import (
     TuningRecord,
     TuningTable,
 )
-from localgcp.vertex.api_errors import (
-    failed_precondition,
-    invalid_argument,
-    not_found,
-)
 from localgcp.vertex.checks import check_custom_job, resolve_parent
 from localgcp.vertex.records import JobState
 from localgcp.vertex.service import (
     CANCELLABLE,
     OUTPUT_ONLY,
+    VERTEX_JOBS,
     JobService,
     list_page,
     message_body,
 )
-from vertex_training.customjob.google import vertex_api
 
 KIND: Final = "HyperparameterTuningJob"
 _NAME: Final = re.compile(
@@ -49,16 +50,18 @@ class Driver(Protocol):
 
 
 class TuningService:
-    """Each method takes the request message and returns the response, or raises ApiError."""
+    """Hyperparameter tuning jobs."""
+
+    api: ClassVar = VERTEX_JOBS
 
     def __init__(self, jobs: JobService, table: TuningTable, driver: Driver) -> None:
         self._jobs, self._table, self._driver = jobs, table, driver
 
-    def create(
-        self, request: vertex_api.CreateHyperparameterTuningJobRequest
-    ) -> vertex_api.HyperparameterTuningJob:
+    def create_hyperparameter_tuning_job(
+        self, request: job_service.CreateHyperparameterTuningJobRequest
+    ) -> hyperparameter_tuning_job.HyperparameterTuningJob:
         project, region = resolve_parent(self._jobs.store, request.parent)
-        pb = vertex_api.HyperparameterTuningJob.pb(request.hyperparameter_tuning_job)
+        pb = hyperparameter_tuning_job.HyperparameterTuningJob.pb(request.hyperparameter_tuning_job)
         body = {
             key: value
             for key, value in json_format.MessageToDict(pb).items()
@@ -85,31 +88,33 @@ class TuningService:
         if text := self._jobs.refusal(spec):
             raise failed_precondition(text)
 
-    def get(
-        self, request: vertex_api.GetHyperparameterTuningJobRequest
-    ) -> vertex_api.HyperparameterTuningJob:
+    def get_hyperparameter_tuning_job(
+        self, request: job_service.GetHyperparameterTuningJobRequest
+    ) -> hyperparameter_tuning_job.HyperparameterTuningJob:
         record = self._find(request.name)
         trials = self._table.trials(record.job_id)
         return to_message(record, trials, self._table.measurements(record.job_id))
 
-    def list(
-        self, request: vertex_api.ListHyperparameterTuningJobsRequest
-    ) -> vertex_api.ListHyperparameterTuningJobsResponse:
+    def list_hyperparameter_tuning_jobs(
+        self, request: job_service.ListHyperparameterTuningJobsRequest
+    ) -> job_service.ListHyperparameterTuningJobsResponse:
         """A page of tuning jobs, without their trials (T:job_service)."""
         page, token = list_page(self._jobs.store, self._table, request)
-        return vertex_api.ListHyperparameterTuningJobsResponse(
+        return job_service.ListHyperparameterTuningJobsResponse(
             hyperparameter_tuning_jobs=[to_message(each, []) for each in page],
             next_page_token=token,
         )
 
-    def cancel(self, request: vertex_api.CancelHyperparameterTuningJobRequest) -> empty_pb2.Empty:
+    def cancel_hyperparameter_tuning_job(
+        self, request: job_service.CancelHyperparameterTuningJobRequest
+    ) -> empty_pb2.Empty:
         record = self._find(request.name)
         self._table.move(record.job_id, JobState.CANCELLING, only_from=CANCELLABLE)
         self._driver.wake()
         return empty_pb2.Empty()
 
-    def delete(
-        self, request: vertex_api.DeleteHyperparameterTuningJobRequest
+    def delete_hyperparameter_tuning_job(
+        self, request: job_service.DeleteHyperparameterTuningJobRequest
     ) -> operations_pb2.Operation:
         """Delete a tuning job that has ended, with its trials and their CustomJobs."""
         record = self._find(request.name)
@@ -134,13 +139,13 @@ def to_message(
     record: TuningRecord,
     trials: list[TrialRecord],
     measurements: Mapping[int, Sequence[Measurement]] | None = None,
-) -> vertex_api.HyperparameterTuningJob:
+) -> hyperparameter_tuning_job.HyperparameterTuningJob:
     """The record as the API's HyperparameterTuningJob; ``measurements`` by trial."""
-    job = vertex_api.HyperparameterTuningJob()
+    job = hyperparameter_tuning_job.HyperparameterTuningJob()
     reported = measurements or {}
     bodies = [_trial_body(trial, reported.get(trial.number, ())) for trial in trials]
     body = {**message_body(record), "trials": bodies}
-    json_format.ParseDict(body, vertex_api.HyperparameterTuningJob.pb(job))
+    json_format.ParseDict(body, hyperparameter_tuning_job.HyperparameterTuningJob.pb(job))
     return job
 
 

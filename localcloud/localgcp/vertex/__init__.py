@@ -2,11 +2,9 @@
 
 ==================  ==================================================================
 ``service``         the methods of ``JobService``, on the API's own types
-``grpc_front``      serves them over gRPC; hooks wrap calls
 ``log_entries``     ``ListLogEntries`` over the log files of jobs
 ``log_times``        when their lines were written
 ``filters``         the filter of ``ListCustomJobs``
-``api_errors``      errors in the service's words
 ``records``         jobs as rows of SQLite
 ``checks``          what ``CreateCustomJob`` refuses
 ``placement``       what it refuses about networks and reservations

@@ -12,17 +12,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from localgcp.errors import ApiError
-from localgcp.inventory import resource_paths
-from localgcp.inventory.store import Store, project_number
-from localgcp.vertex import placement
-from localgcp.vertex.api_errors import (
+from localgcp.apis.refusals import (
     invalid_argument,
     invalid_fields,
     permission_denied,
 )
+from localgcp.errors import ApiError
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store, project_number
+from localgcp.projects import LOCAL_PREFIX, is_local
+from localgcp.vertex import placement
 from localgcp.vertex.records import JobTable
-from vertex_training.naming import LOCAL_PREFIX, is_local
 
 API: Final = "aiplatform.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)$")

@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import grpc
 from google.api import monitored_resource_pb2
 from google.cloud.logging_v2 import types
 
+from localgcp.apis.client import Api
+from localgcp.apis.refusals import invalid_argument
 from localgcp.clients import log_filters
 from localgcp.errors import ApiError, FilterError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.api_errors import invalid_argument
 from localgcp.vertex.log_times import LogTimes
 from localgcp.vertex.records import JobRecord, JobTable
 
@@ -50,6 +51,8 @@ class LogService:
     ``others`` reads the entries of other types of resources, by project and labels of a filter;
     ``trials`` gives the trials of a tuning job, each with its id and that of its CustomJob.
     """
+
+    api: ClassVar = Api("google.cloud.logging_v2", "logging_service_v2")
 
     def __init__(
         self,
@@ -171,27 +174,3 @@ def _of_replica(
             insert_id=f"{job.job_id}-{replica}-{number:09}",
             severity="INFO",
         )
-
-
-def handler(service: LogService) -> grpc.GenericRpcHandler:
-    """The service for a gRPC server."""
-
-    def answer(
-        request: types.ListLogEntriesRequest, context: grpc.ServicerContext
-    ) -> types.ListLogEntriesResponse:
-        try:
-            return service.list_log_entries(request)
-        except ApiError as error:
-            context.abort(error.code, error.message)
-            raise  # not reached: abort raises
-
-    return grpc.method_handlers_generic_handler(
-        "google.logging.v2.LoggingServiceV2",
-        {
-            "ListLogEntries": grpc.unary_unary_rpc_method_handler(
-                answer,
-                request_deserializer=types.ListLogEntriesRequest.deserialize,
-                response_serializer=types.ListLogEntriesResponse.serialize,
-            )
-        },
-    )

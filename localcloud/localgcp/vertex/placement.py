@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from localgcp.apis.refusals import failed_precondition, permission_denied
 from localgcp.errors import ApiError
-from localgcp.inventory import resource_paths
+from localgcp.inventory import machines, resource_paths
 from localgcp.inventory.store import Store, project_number
 from localgcp.vertex import job_networks
-from localgcp.vertex.api_errors import failed_precondition, permission_denied
 from localgcp.vertex.capacity import ANY, SPECIFIC
 from localgcp.vertex.records import JobTable
-from vertex_training.catalog import machines
 
 FieldErrors = Iterator[tuple[str, str]]
 
@@ -122,8 +121,7 @@ def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
 
 def _accelerator(at: str, machine: dict[str, Any], spec: dict[str, Any]) -> FieldErrors:
     name = machine.get("acceleratorType", "")
-    known = machines.accelerators().get(name)
-    if spec.get("network") and known and not known.vpc_peering:
+    if spec.get("network") and name in machines.WITHOUT_VPC_PEERING:
         message = (
             f"VPC peering is not supported with {name}; use a Private Service Connect interface."
         )

@@ -13,20 +13,22 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import grpc
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2, empty_pb2, json_format
 
-from localgcp.errors import ApiError, FilterError
-from localgcp.inventory.store import Store, project_number
-from localgcp.vertex import filters
-from localgcp.vertex.api_errors import (
+from localgcp.apis.client import Api
+from localgcp.apis.messages import custom_job, job_service, operation
+from localgcp.apis.refusals import (
     failed_precondition,
     invalid_argument,
     not_found,
 )
+from localgcp.errors import ApiError, FilterError
+from localgcp.inventory.store import Store, project_number
+from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
 from localgcp.vertex.records import (
     LIVE_STATES,
@@ -36,8 +38,8 @@ from localgcp.vertex.records import (
     RecordTable,
     new_id,
 )
-from vertex_training.customjob.google import vertex_api
 
+VERTEX_JOBS: Final = Api("google.cloud.aiplatform_v1", "job_service")
 _JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)$")
 OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
@@ -57,7 +59,9 @@ class Scheduler(Protocol):
 
 
 class JobService:
-    """Each method takes the request message and returns the response, or raises ApiError."""
+    """CustomJobs, and the operations that delete jobs."""
+
+    api: ClassVar = VERTEX_JOBS
 
     def __init__(
         self,
@@ -74,9 +78,11 @@ class JobService:
         self._operations: dict[str, operations_pb2.Operation] = {}
         self._operations_lock = threading.Lock()
 
-    def create_custom_job(self, request: vertex_api.CreateCustomJobRequest) -> vertex_api.CustomJob:
+    def create_custom_job(
+        self, request: job_service.CreateCustomJobRequest
+    ) -> custom_job.CustomJob:
         project, region = resolve_parent(self.store, request.parent)
-        sent = json_format.MessageToDict(vertex_api.CustomJob.pb(request.custom_job))
+        sent = json_format.MessageToDict(custom_job.CustomJob.pb(request.custom_job))
         body = {key: value for key, value in sent.items() if key not in OUTPUT_ONLY}
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
@@ -86,18 +92,18 @@ class JobService:
         self.scheduler.submit(record.job_id)
         return to_message(record)
 
-    def get_custom_job(self, request: vertex_api.GetCustomJobRequest) -> vertex_api.CustomJob:
+    def get_custom_job(self, request: job_service.GetCustomJobRequest) -> custom_job.CustomJob:
         return to_message(self._find(request.name))
 
     def list_custom_jobs(
-        self, request: vertex_api.ListCustomJobsRequest
-    ) -> vertex_api.ListCustomJobsResponse:
+        self, request: job_service.ListCustomJobsRequest
+    ) -> job_service.ListCustomJobsResponse:
         page, token = list_page(self.store, self.jobs, request)
-        return vertex_api.ListCustomJobsResponse(
+        return job_service.ListCustomJobsResponse(
             custom_jobs=[to_message(job) for job in page], next_page_token=token
         )
 
-    def cancel_custom_job(self, request: vertex_api.CancelCustomJobRequest) -> empty_pb2.Empty:
+    def cancel_custom_job(self, request: job_service.CancelCustomJobRequest) -> empty_pb2.Empty:
         job = self._find(request.name)
         # A job that ended, or is being cancelled, stays as it is: repeating is no error.
         if self.jobs.move(job.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
@@ -105,7 +111,7 @@ class JobService:
         return empty_pb2.Empty()
 
     def delete_custom_job(
-        self, request: vertex_api.DeleteCustomJobRequest
+        self, request: job_service.DeleteCustomJobRequest
     ) -> operations_pb2.Operation:
         job = self._find(request.name)
         if not job.state.terminal:
@@ -118,28 +124,30 @@ class JobService:
     def deleted(self, job: JobRecord) -> operations_pb2.Operation:
         """The operation, which is done, that deleted a job of any type."""
         parent = job.name.rpartition("/")[0].rpartition("/")[0]
-        operation = operations_pb2.Operation(
+        deletion = operations_pb2.Operation(
             name=f"{parent}/operations/{new_id()}",
             done=True,
             response=_any(empty_pb2.Empty()),
             metadata=_any(
-                vertex_api.DeleteOperationMetadata.pb(vertex_api.DeleteOperationMetadata())
+                operation.DeleteOperationMetadata.pb(operation.DeleteOperationMetadata())
             ),
         )
         with self._operations_lock:
-            self._operations[operation.name] = operation
-        return operation
+            self._operations[deletion.name] = deletion
+        return deletion
 
     def get_operation(
         self, request: operations_pb2.GetOperationRequest | operations_pb2.WaitOperationRequest
     ) -> operations_pb2.Operation:
         """GetOperation and WaitOperation: every operation here is done when it is returned."""
         with self._operations_lock:
-            operation = self._operations.get(request.name)
-        if operation is None:
+            found = self._operations.get(request.name)
+        if found is None:
             text = f"The Operation does not exist: {request.name}"
             raise ApiError(grpc.StatusCode.NOT_FOUND, text)
-        return operation
+        return found
+
+    wait_operation = get_operation
 
     def _find(self, name: str) -> JobRecord:
         match = _JOB_NAME.match(name)
@@ -183,10 +191,10 @@ def list_page(store: Store, table: RecordTable[_R], request: ListRequest) -> tup
     return page, _write_token(page[-1], query) if more else ""
 
 
-def to_message(record: JobRecord) -> vertex_api.CustomJob:
+def to_message(record: JobRecord) -> custom_job.CustomJob:
     """The record as the API's CustomJob."""
-    job = vertex_api.CustomJob()
-    json_format.ParseDict(message_body(record), vertex_api.CustomJob.pb(job))
+    job = custom_job.CustomJob()
+    json_format.ParseDict(message_body(record), custom_job.CustomJob.pb(job))
     return job
 
 

@@ -7,9 +7,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,20 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 
-from localgcp.access.gate import HttpServer
+from localgcp.apis.server import Hook, serve
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
-from localgcp.rest.front import RestFront
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.job import JobRun
 from localgcp.runner.scheduler import LocalScheduler
-from localgcp.secretmanager import service as secretmanager
 from localgcp.secretmanager.service import SecretService
 from localgcp.storage import StorageEmulator
 from localgcp.tuning.assembly import Tuning
-from localgcp.vertex.grpc_front import Hook, serve
+from localgcp.tuning.service import TuningService
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 
@@ -83,8 +81,8 @@ class Cloud:
     port: int
     """Of the job service."""
     undo: list[Callable[[], object]]
-    more: Mapping[str, Any] = field(default_factory=dict)
-    """Methods about tuning jobs, for another server of the same cloud."""
+    studies: TuningService
+    """Serves tuning jobs; another server of the same cloud may, too."""
 
     def stop(self) -> None:
         """End it; another one may go on over its files."""
@@ -165,17 +163,15 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         scheduler = LocalScheduler(jobs, make_run, slots, tuning.is_trial)
         scheduler.start()
         service = JobService(store, jobs, scheduler)
-        more = tuning.start(service)
-        secrets = [secretmanager.handler(SecretService(home, store))]
-        rest: Callable[..., HttpServer] = lambda *at: RestFront(*at).serve  # noqa: E731
-        server, _ = serve(service, port, hooks, secrets, rest=rest, more=more)
+        studies = tuning.start(service)
+        server = serve([service, studies, SecretService(home, store)], port, hooks)
         channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         client = vertex.JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
         undo: list[Callable[[], object]] = [emulator.stop] if emulator else []
         undo.extend([scheduler.stop, tuning.stop, lambda: server.stop(None).wait(), channel.close])
         store.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
         store.put(ACCOUNT_TYPE, TRAINER, PROJECT, {}, {"email": TRAINER})
-        clouds.append(Cloud(home, store, jobs, scheduler, client, emulator, port, undo, more))
+        clouds.append(Cloud(home, store, jobs, scheduler, client, emulator, port, undo, studies))
         return clouds[-1]
 
     yield make

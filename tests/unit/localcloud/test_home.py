@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from vertex_training.errors import LocalCloudError
 
 
 def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None:

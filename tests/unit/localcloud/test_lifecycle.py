@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from localgcp import lifecycle, processes
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.server import choose_port
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.errors import CommandError, LocalCloudError
+from vertex_training.errors import CommandError
 from vertex_training_cli.local.shutdown import down
 
 

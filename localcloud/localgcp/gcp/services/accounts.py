@@ -13,7 +13,7 @@ from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, Service
 from localgcp.inventory.store import Binding, project_number
-from vertex_training.naming import is_local
+from localgcp.projects import is_local
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
 # https://cloud.google.com/iam/docs/service-agents; otherwise gcp-sa-NAME of NAME.googleapis.com.

@@ -23,7 +23,7 @@ from localgcp.gcp.services.keys import CRYPTO_KEY
 from localgcp.gcp.services.roles import CUSTOM_ROLE
 from localgcp.inventory.store import ACCOUNT, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
-from vertex_training.naming import is_local
+from localgcp.projects import is_local
 
 ATTEMPTS: Final = 60
 _ROLE: Final = re.compile(r"^((organizations|projects)/[^/]+/)?roles/[A-Za-z0-9_.]+$")

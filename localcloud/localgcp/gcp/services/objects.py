@@ -17,7 +17,7 @@ from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.services.base import ExistingResource, Service
 from localgcp.inventory.store import BUCKET
-from vertex_training.naming import is_local
+from localgcp.projects import is_local
 
 _HASHES: Final = ("crc32c", "detectMd5hash", "generation", "md5hash")
 _METADATA: Final = (

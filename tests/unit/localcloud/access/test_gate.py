@@ -15,9 +15,9 @@ import pytest
 
 from localgcp.access import gate, grpc_server
 from localgcp.access.callers import Caller
+from localgcp.errors import LocalCloudError
 from localgcp.faults.connection import reset_peer
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.errors import LocalCloudError
 
 METHOD = "/test.Service/Method"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -16,10 +16,10 @@ from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import 
     CloudBuildGrpcTransport,
 )
 
+from localgcp.apis.server import serve
 from localgcp.cloudbuild.assembly import CloudBuild
 from localgcp.inventory.store import ACCOUNT, SERVICE
-from localgcp.vertex.grpc_front import serve
-from localgcp.vertex.log_entries import LogService, handler
+from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from vertex_training.naming import Names
@@ -114,7 +114,7 @@ def make_builds(
     """Makes it once; ``slots`` builds at a time, by ``program``."""
     undo: list[Callable[[], object]] = []
 
-    def make(slots: int = 2, program: tuple[str, ...] = ()) -> Builds:
+    def make(slots: int = 2, program: tuple[str, ...] | None = ()) -> Builds:
         cloud = make_cloud(storage=True)
         assert cloud.storage is not None
         store = cloud.store
@@ -132,12 +132,12 @@ def make_builds(
             cloud.storage.url,
             dict,
             slots=slots,
-            program=program or (sys.executable, str(file)),
+            program=() if program is None else program or (sys.executable, str(file)),
         )
-        logs = handler(LogService(cloud.home, store, cloud.jobs, service.entries()))
+        logs = LogService(cloud.home, store, cloud.jobs, service.entries())
         jobs = JobService(store, cloud.jobs, cloud.scheduler)
-        server, port = serve(jobs, 0, also=[logs, service.handler()])
-        made = Builds(cloud, f"127.0.0.1:{port}", service)
+        server = serve([jobs, logs, service.service], 0)
+        made = Builds(cloud, f"127.0.0.1:{server.port}", service)
         undo.extend([lambda: server.stop(None).wait(), service.stop, made.close])
         monkeypatch.setenv("VERTEX_EMULATOR_HOST", made.address)
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", cloud.storage.url)

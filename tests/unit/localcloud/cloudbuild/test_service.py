@@ -11,7 +11,7 @@ import pytest
 from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
 
-from localgcp.cloudbuild.runner import PROGRAM
+from localgcp.cloudbuild import runner
 from tests.unit.localcloud.cloudbuild.conftest import (
     BUILDER,
     IMAGE,
@@ -159,10 +159,21 @@ def test_where_no_engine_is_a_build_fails_with_a_plain_line(
     make_builds: Callable[..., Builds], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    builds = make_builds(program=PROGRAM)
+    builds = make_builds(program=runner.installed_builder())
     build = ended(builds, start(builds))
     assert build.status.name == "FAILURE"
     assert "no engine builds images here. Hint: install one of docker" in log(builds, build)
+
+
+def test_where_no_builder_is_installed_a_build_fails_with_a_plain_line(
+    make_builds: Callable[..., Builds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "installed_builder", tuple)
+    builds = make_builds(program=None)
+    build = ended(builds, start(builds))
+    assert build.status.name == "FAILURE"
+    assert build.status_detail == "the local cloud has no image builder"
+    assert "no installed package has an image builder" in log(builds, build)
 
 
 def test_a_build_that_takes_too_long_is_ended(builds: Builds) -> None:

@@ -11,10 +11,10 @@ import grpc
 import pytest
 from google.api_core import exceptions
 
+from localgcp.apis.server import Call
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.model import GRPC_CODES
 from localgcp.faults.table import FaultTable
-from localgcp.vertex.grpc_front import Call
 from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import PARENT, command_job, wait_until
 from tests.unit.localcloud.faults.conftest import ARRIVES, Faulty, code_of

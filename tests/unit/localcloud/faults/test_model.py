@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Service
-from vertex_training.errors import LocalCloudError
 
 
 def parse(kind: str = "error", service: str = "jobs", **given: Any) -> Fault:

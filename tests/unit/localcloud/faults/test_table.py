@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Service
 from localgcp.faults.table import FaultTable
 from tests.unit.localcloud.conftest import wait_until
-from vertex_training.errors import LocalCloudError
 
 DROP = Fault.parse(service="jobs", kind="drop", times=3)
 HOLD = Fault.parse(service="jobs", kind="hold")

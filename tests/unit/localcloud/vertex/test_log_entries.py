@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
+from localgcp.apis.server import serve
 from localgcp.inventory.store import SERVICE
 from localgcp.tuning.assembly import Tuning
-from localgcp.vertex.grpc_front import serve
-from localgcp.vertex.log_entries import LogService, handler
+from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning import studies
@@ -25,10 +25,9 @@ def address(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     cloud.store.put(SERVICE, f"{PROJECT}/logging.googleapis.com", PROJECT, {}, {})
     trials = Tuning(cloud.home).trials
     service = LogService(cloud.home, cloud.store, cloud.jobs, trials=trials)
-    also: list[grpc.GenericRpcHandler] = [handler(service)]
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, also=also)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
-    yield f"127.0.0.1:{port}"
+    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), service], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
+    yield f"127.0.0.1:{server.port}"
     server.stop(None).wait()
 
 

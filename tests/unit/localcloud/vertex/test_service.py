@@ -10,9 +10,9 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.apis.server import Call
 from localgcp.inventory.store import project_number
 from localgcp.runner.job import STOPPED
-from localgcp.vertex.grpc_front import Call
 from localgcp.vertex.records import JobState
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, command_job, wait_until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from localgcp.vertex.grpc_front import serve
+from localgcp.apis.server import serve
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, cloud, home, make_cloud
 from tests.unit.vt.jobs.submitting import submit, until_running
@@ -30,8 +30,8 @@ CHANGED = {
 @pytest.fixture
 def drift(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Drift]:
     """Runs the command; what `pulumi preview` answers, and its exit code, are given."""
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, more=cloud.more)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), cloud.studies], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
     monkeypatch.setenv("VT_LOCAL_HOME", str(cloud.home.root))
     (tmp_path / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
     stack = f"config: {{gcp:project: {PROJECT}, gcp:region: us-central1}}\n"

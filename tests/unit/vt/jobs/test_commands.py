@@ -14,9 +14,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from localgcp.apis.server import serve
 from localgcp.inventory.store import SERVICE
-from localgcp.vertex.grpc_front import serve
-from localgcp.vertex.log_entries import LogService, handler
+from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.records import JobState
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
@@ -30,10 +30,10 @@ Vt = Callable[..., Result]
 def vt(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vt]:
     """`vt jobs …` in a project whose stack `local` lives in the cloud of this process."""
     cloud.store.put(SERVICE, f"{PROJECT}/logging.googleapis.com", PROJECT, {}, {})
-    logs = handler(LogService(cloud.home, cloud.store, cloud.jobs))
+    logs = LogService(cloud.home, cloud.store, cloud.jobs)
     service = JobService(cloud.store, cloud.jobs, cloud.scheduler)
-    server, port = serve(service, 0, also=[logs], more=cloud.more)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    server = serve([service, logs, cloud.studies], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
     monkeypatch.delenv("PULUMI_STACK", raising=False)
     folder = tmp_path / "checkout"
     folder.mkdir()

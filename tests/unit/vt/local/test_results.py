@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import Cloud, command_job
-from vertex_training.errors import LocalCloudError
 from vertex_training_cli.engine import stack_state
 from vertex_training_cli.engine.stack_state import StackJob
 from vertex_training_cli.local import results

@@ -10,11 +10,11 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.runner.joblog import log_path
 from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
-from vertex_training.errors import LocalCloudError
 from vertex_training_cli.engine.stack_state import StackJob
 from vertex_training_cli.local.watch import tail, watch
 

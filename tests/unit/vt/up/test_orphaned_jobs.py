@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.vertex.grpc_front import serve
+from localgcp.apis.server import serve
 from localgcp.vertex.records import JobRecord
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
@@ -32,8 +32,8 @@ Told = Callable[..., list[str]]
 @pytest.fixture
 def told(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
     """What is told of stack `local` whose state holds the resources with these ids."""
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, more=cloud.more)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), cloud.studies], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
 
     def tell(*ids: str) -> list[str]:
         said: list[str] = []

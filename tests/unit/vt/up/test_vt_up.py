@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from localgcp.vertex.grpc_front import serve
+from localgcp.apis.server import serve
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
 from tests.unit.vt.jobs.submitting import submit, until_running
@@ -56,8 +56,8 @@ def checkout(tmp_path: Path) -> Path:
 def up(
     checkout: Path, tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Up]:
-    server, port = serve(JobService(cloud.store, cloud.jobs, cloud.scheduler), 0, more=cloud.more)
-    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{port}")
+    server = serve([JobService(cloud.store, cloud.jobs, cloud.scheduler), cloud.studies], 0)
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
     monkeypatch.setenv("VT_LOCAL_HOME", str(cloud.home.root))
     monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path}")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")

@@ -33,9 +33,9 @@ from localgcp.inventory.addresses import (
     free_block,
 )
 from localgcp.inventory.vpc import CONNECTION, NETWORK, in_network, network_of
+from localgcp.projects import is_local
 from localgcp.rpc_code import RpcCode
 from localgcp.vertex import job_networks
-from vertex_training.naming import is_local
 
 _STILL_USED: Final = (
     "Failed to delete connection; Producer services (e.g. CloudSQL, Cloud Memstore, etc.) are "

@@ -10,7 +10,7 @@ import io
 import json
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -20,11 +20,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from localgcp.access.callers import RefusalLog
-from localgcp.access.gate import CONNECTION, known_by_name
+from localgcp.access.gate import CONNECTION, HttpServer, known_by_name
 from localgcp.access.web import LocalHandler, check_page
+from localgcp.apis import transcoding
+from localgcp.apis.client import HttpRule, Method, find_rule
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.rest import http_rules, transcoding
-from localgcp.rest.methods import METHODS
 
 #: A request's body at most; a call over gRPC takes as much.
 _MAX_BYTES: Final = 32 << 20
@@ -50,11 +50,15 @@ _NAMES: Final = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FO
 
 
 class RestFront:
-    """Serves HTTP at ``port``, for the gRPC server at the Unix socket ``server``."""
+    """Serves ``methods`` over HTTP."""
 
-    def __init__(self, server: Path, port: int) -> None:
-        self.port = port
-        self._server = server
+    def __init__(self, methods: Iterable[Method]) -> None:
+        self.port, self._server, self._methods = 0, Path(), methods
+
+    def at(self, server: Path, port: int) -> HttpServer:
+        """What answers at ``port``, for the gRPC server at the Unix socket ``server``."""
+        self.port, self._server = port, server
+        return self.serve
 
     @cached_property
     def _channel(self) -> grpc.Channel:
@@ -62,8 +66,8 @@ class RestFront:
         return grpc.insecure_channel(f"unix:{self._server}", options=options)
 
     @cached_property
-    def _rules(self) -> tuple[http_rules.HttpRule, ...]:
-        return http_rules.load_rules()
+    def _rules(self) -> list[HttpRule]:
+        return [rule for method in self._methods for rule in method.rules()]
 
     def serve(self, connection: socket.socket, begin: bytes) -> None:
         """Answer the requests of a connection, whose first bytes are ``begin``, until it ends."""
@@ -74,19 +78,20 @@ class RestFront:
 
         Raises RefusedRequestError, RpcError or DecodeError."""
         path, _, query = target.partition("?")
-        found = http_rules.find(self._rules, verb, path)
+        found = find_rule(self._rules, verb, path)
         if found is None:
             text = f"there is no method of the local cloud at {verb} {path[:300]}."
             raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")
         rule, fields = found
-        method = METHODS[rule.method]
         pairs = parse_qsl(query, keep_blank_values=True)
-        request = transcoding.request_message(rule, fields, pairs, body, method.request())
+        request = transcoding.request_message(
+            rule, fields, pairs, body, rule.method.plain_request()
+        )
         # Without serializers, a call takes and returns bytes.
-        call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method}", None, None)
+        call: Callable[..., bytes] = self._channel.unary_unary(f"/{rule.method.path}", None, None)
         metadata = ((CONNECTION, connection),) if connection else ()
         sent = call(request.SerializeToString(), timeout=_TIMEOUT_SECONDS, metadata=metadata)
-        response = method.response()
+        response = rule.method.plain_response()
         response.ParseFromString(sent)
         return transcoding.response_body(response)
 

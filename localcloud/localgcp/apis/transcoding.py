@@ -14,8 +14,8 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from localgcp.apis.client import HttpRule
 from localgcp.errors import RefusedRequestError
-from localgcp.rest.http_rules import HttpRule
 
 #: Parameters of every method (cloud.google.com/apis/docs/system-parameters).
 _SYSTEM: Final = frozenset(

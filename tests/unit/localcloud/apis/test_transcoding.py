@@ -6,20 +6,21 @@ from typing import Any
 
 import pytest
 
+from localgcp.apis.client import HttpRule, find_rule
+from localgcp.apis.transcoding import request_message, response_body
 from localgcp.errors import RefusedRequestError
-from localgcp.rest.http_rules import HttpRule, find, load_rules
-from localgcp.rest.methods import METHODS
-from localgcp.rest.transcoding import request_message, response_body
+from tests.unit.localcloud.apis.served import METHODS, RULES
 
+JOB = "google.cloud.aiplatform.v1.JobService/GetCustomJob"
 PARENT = "projects/p/locations/r"
 JOBS = f"/v1/{PARENT}/customJobs"
 
 
 def sent(verb: str, path: str, body: str = "", *query: tuple[str, str]) -> Any:
-    found = find(load_rules(), verb, path)
+    found = find_rule(RULES, verb, path)
     assert found is not None
     rule, fields = found
-    return request_message(rule, fields, query, body.encode(), METHODS[rule.method].request())
+    return request_message(rule, fields, query, body.encode(), rule.method.plain_request())
 
 
 @pytest.mark.parametrize("name", ["displayName", "display_name"])
@@ -73,9 +74,9 @@ def test_the_path_wins_over_a_body_that_names_the_same_field() -> None:
 def test_what_does_not_fit_is_refused_as_invalid(
     verb: str, path: str, body: str, query: list[tuple[str, str]]
 ) -> None:
-    found = find(load_rules(), verb, path)
+    found = find_rule(RULES, verb, path)
     assert found is not None
-    message = METHODS[found[0].method].request()
+    message = found[0].method.plain_request()
     data = body.encode("utf-8", "surrogateescape")
     with pytest.raises(RefusedRequestError) as error:
         request_message(*found, query, data, message)
@@ -86,7 +87,7 @@ def test_repeated_and_boolean_parameters() -> None:
     from google.logging.type import http_request_pb2
     from google.protobuf import api_pb2
 
-    rule = HttpRule("m", "GET", "/v1/x", "")
+    rule = HttpRule(METHODS[JOB], "GET", "/v1/x", "")
     query = [("methods.name", "a")]
     with pytest.raises(RefusedRequestError):
         request_message(rule, {}, query, b"", api_pb2.Api())
@@ -97,6 +98,6 @@ def test_repeated_and_boolean_parameters() -> None:
 
 
 def test_the_answer_is_json_with_the_apis_names() -> None:
-    message = METHODS["google.cloud.aiplatform.v1.JobService/GetCustomJob"].response()
+    message = METHODS[JOB].plain_response()
     message.display_name = "ä"  # pyright: ignore[reportAttributeAccessIssue]
     assert response_body(message).decode() == '{\n  "displayName": "ä"\n}\n'

@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 import pytest
 
+from localgcp.apis.server import Call
 from localgcp.errors import ApiError
-from localgcp.vertex.grpc_front import Call
 from tests.unit.localcloud.conftest import PARENT, Cloud
 
 JOBS = f"/v1/{PARENT}/customJobs"

@@ -1,0 +1,14 @@
+"""Google's APIs over gRPC and REST, by the messages and rules of Google's own clients.
+
+================  ======================================================================
+``messages``      message types of Vertex AI, without the rest of its client
+``client``        path, request, response and rules of REST of each method
+``server``        serves objects that have an API's methods; hooks wrap calls
+``rest``          answers a connection of HTTP by calls to the gRPC server
+``transcoding``   a request of HTTP as the message of its method
+``refusals``      errors in the words of the services
+================  ======================================================================
+
+A class serves an API: its ``api`` names the client, its methods have the names of the client's and
+take and return the same messages.
+"""

@@ -1,0 +1,218 @@
+"""What Google's own client of an API knows: path, messages and rules of REST of each method.
+
+Nothing is written here for a single method: a method that a class has is served. A rule of
+``google.api.http`` (google/api/http.proto) says which request of HTTP calls which method; its path
+is a template such as ``/v1/{name=projects/*/locations/*/customJobs/*}:cancel``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final, Protocol
+from urllib.parse import unquote
+
+from google.longrunning import operations_pb2
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from localgcp.apis.messages import load_lazily
+
+_VARIABLE: Final = re.compile(r"\{([\w.]+)(?:=([^}]+))?\}")
+_OPERATIONS: Final = "google.longrunning.Operations"
+#: Of operations, the paths of Vertex AI: the client lists those of every service it knows.
+_OPERATION: Final = "/v1/{name=projects/*/locations/*/operations/*}"
+#: Rules that no client has (google/logging/v2/logging.proto), or that it has for others, too.
+_OTHER_RULES: Final[Mapping[str, Mapping[str, str]]] = {
+    f"{_OPERATIONS}/GetOperation": {"method": "get", "uri": _OPERATION},
+    f"{_OPERATIONS}/WaitOperation": {
+        "method": "post",
+        "uri": f"{_OPERATION}:wait",
+        "body": "*",
+    },
+    "google.logging.v2.LoggingServiceV2/ListLogEntries": {
+        "method": "post",
+        "uri": "/v2/entries:list",
+        "body": "*",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Api:
+    """An API of Google Cloud: package of its client, and module of the service in it."""
+
+    package: str
+    module: str
+
+    def methods(self, implementation: object) -> list[Method]:
+        """The methods of the API that a class, or an object, has."""
+        transport = self._transport("grpc", "GrpcTransport")
+        made, channel = transport.__new__(transport), _RecordingChannel()
+        made._stubs, made._logged_channel = {}, channel
+        found = [name for name in dir(implementation) if _is_method(transport, name)]
+        for name in found:
+            getattr(made, name)
+        return [
+            Method(self, path.removeprefix("/"), name, request, response)
+            for name, (path, request, response) in zip(found, channel.recorded, strict=True)
+        ]
+
+    def http_options(self, name: str) -> list[Mapping[str, str]]:
+        """The rules of a method as the client has them."""
+        rest = self._transport("rest_base", "RestTransport", "_Base")
+        return getattr(rest, f"_Base{name}")._get_http_options()
+
+    def _transport(self, module: str, suffix: str, prefix: str = "") -> Any:
+        folder = f"{self.package}.services.{self.module}"
+        for package in (self.package, folder, f"{folder}.transports"):
+            load_lazily(package)
+        name = "".join(map(str.title, self.module.split("_")))
+        return getattr(
+            importlib.import_module(f"{folder}.transports.{module}"), prefix + name + suffix
+        )
+
+
+class Implementation(Protocol):
+    """Serves ``api``: each method takes the request and returns the response, or raises ApiError.
+
+    A method that has a parameter ``context`` gets the call's.
+    """
+
+    api: ClassVar[Api]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of an API; ``request`` and ``response`` are the client's types."""
+
+    api: Api
+    path: str
+    """``PACKAGE.SERVICE/METHOD``."""
+    verb: str
+    """Its name in Python."""
+    request: Any
+    response: Any
+
+    @property
+    def name(self) -> str:
+        """``CreateCustomJob``."""
+        return self.path.rpartition("/")[2]
+
+    def read(self, data: bytes) -> Any:
+        """The request, of what was sent."""
+        kind = self.request
+        return kind.FromString(data) if _is_plain(kind) else kind.deserialize(data)
+
+    def write(self, response: Any) -> bytes:
+        """What is sent of a response."""
+        if isinstance(response, Message):
+            return response.SerializeToString()
+        return self.response.serialize(response)
+
+    def plain_request(self) -> Message:
+        """An empty request, of protobuf."""
+        return _plain(self.request)()
+
+    def plain_response(self) -> Message:
+        """An empty response, of protobuf."""
+        return _plain(self.response)()
+
+    def rules(self) -> list[HttpRule]:
+        """Which requests of HTTP call it, in the order in which they are tried."""
+        own = _OTHER_RULES.get(self.path)
+        return [
+            HttpRule(self, rule["method"].upper(), rule["uri"], rule.get("body", ""))
+            for rule in ([own] if own else self.api.http_options(self.name))
+        ]
+
+
+class _RecordingChannel:
+    """Notes which messages the client's stubs send and receive."""
+
+    def __init__(self) -> None:
+        self.recorded: list[tuple[str, Any, Any]] = []
+
+    def unary_unary(
+        self, path: str, request_serializer: Any, response_deserializer: Any
+    ) -> Callable[..., None]:
+        _, service, name = path.split("/")
+        if service == _OPERATIONS:  # the client drops what WaitOperation returns
+            types = operations_pb2.DESCRIPTOR.services_by_name["Operations"].methods_by_name[name]
+            request, response = map(GetMessageClass, (types.input_type, types.output_type))
+        else:  # functions of message types
+            request, response = request_serializer.__self__, response_deserializer.__self__
+        self.recorded.append((path, request, response))
+        return lambda *_: None
+
+
+def _is_method(transport: type, name: str) -> bool:
+    """Whether the client's transport has a stub of this name."""
+    found = getattr(transport, name, None)
+    return isinstance(found, property) and name not in ("grpc_channel", "kind", "operations_client")
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether a message type is one of protobuf, not one of proto-plus, which wraps those."""
+    return issubclass(kind, Message)
+
+
+def _plain(kind: Any) -> Callable[[], Message]:
+    return kind if _is_plain(kind) else kind.pb()
+
+
+@dataclass(frozen=True)
+class HttpRule:
+    """One way to call ``method`` over HTTP."""
+
+    method: Method
+    verb: str
+    template: str
+    body: str
+    """The field that the body is; ``*``: the whole request; empty: there is no body."""
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Paths of the fields that the template has."""
+        return tuple(each[1] for each in _VARIABLE.finditer(self.template))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        text, end = "", 0
+        for each in _VARIABLE.finditer(self.template):
+            text += re.escape(self.template[end : each.start()]) + f"({_segments(each[2] or '*')})"
+            end = each.end()
+        return re.compile(text + re.escape(self.template[end:]))
+
+    def match(self, verb: str, path: str) -> dict[str, str] | None:
+        """Values of the template's fields; None if the request is another one."""
+        found = self._pattern.fullmatch(path) if verb == self.verb else None
+        if found is None:
+            return None
+        return {
+            name: _decoded(value) for name, value in zip(self.fields, found.groups(), strict=True)
+        }
+
+
+def _segments(pattern: str) -> str:
+    parts = {"*": "[^/]+", "**": ".+"}
+    return "/".join(parts.get(part, re.escape(part)) for part in pattern.split("/"))
+
+
+def _decoded(value: str) -> str:
+    """Decoded, but for encoded slashes: they are no borders of segments."""
+    return "%2F".join(unquote(part) for part in re.split("%2[Ff]", value))
+
+
+def find_rule(
+    rules: Iterable[HttpRule], verb: str, path: str
+) -> tuple[HttpRule, dict[str, str]] | None:
+    """The first rule that fits, with the fields of its path."""
+    for rule in rules:
+        fields = rule.match(verb, path)
+        if fields is not None:
+            return rule, fields
+    return None

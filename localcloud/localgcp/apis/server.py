@@ -1,0 +1,110 @@
+"""Serves Google's APIs by objects that have their methods, over gRPC and REST at one port.
+
+``Hook`` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
+before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent import futures
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import grpc
+
+from localgcp.access import grpc_server
+from localgcp.apis.client import Implementation, Method
+from localgcp.apis.rest import RestFront
+from localgcp.errors import ApiError
+
+_WORKERS: Final = 16
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call on its way; ``method`` is the short name (``CreateCustomJob``)."""
+
+    method: str
+    request: Any
+    context: grpc.ServicerContext
+
+
+@dataclass(frozen=True)
+class TruncatedResponse:
+    """A response whose last byte never arrives; a hook returns it in place of the response."""
+
+    response: Any
+
+
+class Hook(Protocol):
+    """Wraps a call: ``proceed()`` makes it.
+
+    Returns the response or a TruncatedResponse. May raise ApiError.
+    """
+
+    def __call__(self, call: Call, proceed: Callable[[], Any]) -> Any: ...
+
+
+def serve(
+    implementations: Sequence[Implementation],
+    port: int,
+    hooks: Sequence[Hook] = (),
+    folder: Path | None = None,
+) -> grpc_server.LocalServer:
+    """Start a server on 127.0.0.1 (port 0: any free one).
+
+    Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
+
+    Raises LocalCloudError if the port is taken.
+    """
+    tables: dict[str, dict[str, grpc.RpcMethodHandler]] = {}
+    methods: list[Method] = []
+    for implementation in implementations:
+        for method in implementation.api.methods(implementation):
+            methods.append(method)
+            table = tables.setdefault(method.path.partition("/")[0], {})
+            table[method.name] = _handler(method, getattr(implementation, method.verb), hooks)
+    server = grpc.server(
+        futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
+        handlers=[grpc.method_handlers_generic_handler(*each) for each in tables.items()],
+        interceptors=[grpc_server.PageInterceptor()],
+        options=[("grpc.max_receive_message_length", 32 << 20)],
+    )
+    rest = RestFront(methods)
+    return grpc_server.start(server, port, "vertex", folder, rest.at)
+
+
+def _handler(
+    method: Method, function: Callable[..., Any], hooks: Sequence[Hook]
+) -> grpc.RpcMethodHandler:
+    wants_context = "context" in inspect.signature(function).parameters
+
+    def answer(request: Any, context: grpc.ServicerContext) -> Any:
+        call = Call(method.name, request, context)
+
+        def proceed(index: int) -> Any:
+            if index < len(hooks):
+                return hooks[index](call, lambda: proceed(index + 1))
+            return function(request, context) if wants_context else function(request)
+
+        try:
+            return proceed(0)
+        except ApiError as error:
+            context.abort(error.code, error.message)
+        except Exception as error:
+            traceback.print_exc()  # to server.log; the caller gets one line
+            text = f"Internal error encountered: {type(error).__name__}."
+            context.abort(grpc.StatusCode.INTERNAL, text)
+
+    def write(response: Any) -> bytes:
+        if isinstance(response, TruncatedResponse):
+            return method.write(response.response)[:-1]
+        return method.write(response)
+
+    return grpc.unary_unary_rpc_method_handler(
+        answer, request_deserializer=method.read, response_serializer=write
+    )

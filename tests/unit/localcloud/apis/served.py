@@ -1,0 +1,12 @@
+"""What the local cloud serves: methods by path, and their rules of REST."""
+
+from localgcp.cloudbuild.service import BuildService
+from localgcp.pipelines.service import PipelineService
+from localgcp.secretmanager.service import SecretService
+from localgcp.tuning.service import TuningService
+from localgcp.vertex.log_entries import LogService
+from localgcp.vertex.service import JobService
+
+SERVICES = (JobService, TuningService, PipelineService, LogService, SecretService, BuildService)
+METHODS = {each.path: each for service in SERVICES for each in service.api.methods(service)}
+RULES = [rule for method in METHODS.values() for rule in method.rules()]

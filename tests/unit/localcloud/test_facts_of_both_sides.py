@@ -1,0 +1,38 @@
+"""What the local cloud and the program both know, though neither imports the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from localgcp import projects
+from localgcp.inventory import machines as built_in
+from vertex_training import naming
+from vertex_training.catalog import machines
+
+PROJECTS = ("local-training", "local-", "my-project", "local", "local-hub-training-12345678901")
+
+
+def test_both_sides_take_the_same_projects_for_local() -> None:
+    assert projects.LOCAL_PREFIX == naming.LOCAL_PREFIX
+    for project in PROJECTS:
+        assert projects.is_local(project) == naming.is_local(project)
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_both_sides_give_a_project_the_same_number(project: str) -> None:
+    assert projects.local_project_number(project) == naming.local_project_number(project)
+
+
+def test_the_gpus_of_machine_types_are_those_of_the_catalogue() -> None:
+    implied = {}
+    for name, machine in machines.machine_types().items():
+        if machine.accelerator_required and len(machine.accelerators) == 1:
+            [(gpu, counts)] = machine.accelerators.items()
+            if len(counts) == 1:
+                implied[name] = (gpu, counts[0])
+    assert implied == built_in.BUILT_IN_GPUS
+
+
+def test_what_cannot_be_peered_is_what_the_catalogue_says() -> None:
+    without = {name for name, each in machines.accelerators().items() if not each.vpc_peering}
+    assert without == built_in.WITHOUT_VPC_PEERING
