@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from vertex_training.catalog import resource_types
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.destroy.losses import BUCKET, KINDS, Loss
+from vertex_training_cli.destroy.losses import Loss
 from vertex_training_cli.engine.plan import JOBS, Observations
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import orphaned, view
@@ -58,13 +59,14 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Iterable[str]) -> Content
         running = [f"{orphaned.title(job)}, {cancel.format(view.job_id(job))}" for job in found]
     except (CommandError, OperatorError) as error:
         reason = str(error)
-    words = {KINDS[type_][0] for type_ in JOBS}
+    words = {resource_types.find(type_).word for type_ in JOBS}
     jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in words])
     return Contents(jobs, _listings(ref, named), tuple(running), reason)
 
 
 def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, Listing]:
-    names = [loss.name for loss in losses if loss.kind == KINDS[BUCKET][0]]
+    bucket = resource_types.find(resource_types.BUCKET).word
+    names = [loss.name for loss in losses if loss.kind == bucket]
     found: dict[str, Listing] = {}
     try:
         objects = Objects(ref.project)

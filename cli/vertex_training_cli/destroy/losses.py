@@ -7,25 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.errors import Problem
 from vertex_training.naming import CONTROL, STAGING
-from vertex_training_cli.engine.plan import JOB, JOBS, TUNING_JOB, is_own
+from vertex_training_cli.engine.plan import JOBS, is_own
 
-BUCKET: Final = "gcp:storage/bucket:Bucket"
-#: Types whose loss nobody can undo: the word for one, and what goes with it.
-KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    JOB: ("job", "its artifacts stay in their bucket"),
-    TUNING_JOB: ("tuning job", "its artifacts stay in their bucket"),
-    BUCKET: ("bucket", "with its objects"),
-    "gcp:secretmanager/secret:Secret": ("secret", "with all its versions"),
-    "gcp:artifactregistry/repository:Repository": ("repository", "with all its images"),
-    "gcp:compute/reservation:Reservation": ("reservation", "its machines are given back"),
-    "gcp:compute/network:Network": ("network", "with its routes"),
-}
 #: Ends of the URNs of the two buckets that every stack has for itself.
 OWN: Final = (f"::storage-{STAGING}", f"::storage-{CONTROL}")
-#: Property of each type that names the resource in the cloud.
-_NAMES: Final = ("secretId", "repositoryId", "name")
 _PROTECTION: Final = "vertextraining:protection:Protection"
 
 
@@ -63,18 +51,15 @@ class Losses:
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
     """What the deployment of a state holds. Components hold nothing."""
     found = [each for each in deployment.get("resources") or [] if not each.get("delete")]
-    named = [_loss(each) for each in found if each.get("custom") and each["type"] in KINDS]
-    others = Counter(
-        str(each["type"])
-        for each in found
-        if each.get("custom") and each["type"] not in KINDS and not _is_provider(each)
-    )
+    custom = [each for each in found if each.get("custom") and not _is_provider(each)]
+    named = [_loss(each) for each in custom if _is_named(each)]
+    others = Counter(str(each["type"]) for each in custom if not _is_named(each))
     kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
     protected = [_name(each) for each in kept]
     teams = frozenset(_name(each) for each in kept if not is_own(each["urn"]))
     if not protected and any(each.get("protect") for each in found):
         protected = ["protection"]  # what it stood for has left the state
-    order = [kind for kind, _ in KINDS.values()]
+    order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
     return Losses(tuple(named), others, tuple(sorted(protected)), teams)
 
@@ -115,16 +100,16 @@ def refusals(
 
 
 def _loss(resource: Mapping[str, Any]) -> Loss:
-    kind, detail = KINDS[resource["type"]]
+    row = resource_types.find(resource["type"])
     outputs = resource.get("outputs") or {}
     name, teams = _name(resource), not is_own(str(resource["urn"]))
     if resource["type"] in JOBS:
         name = str(((resource.get("inputs") or {}).get("submission") or {}).get("job") or name)
     return Loss(
-        kind=kind,
+        kind=row.word,
         name=name,
         id=str(resource.get("id", "")),
-        detail=detail,
+        detail=row.loss,
         protected=bool(resource.get("protect")),
         empties=bool(outputs.get("forceDestroy")),
         own=not teams and str(resource["urn"]).endswith(OWN),
@@ -134,10 +119,15 @@ def _loss(resource: Mapping[str, Any]) -> Loss:
 
 def _name(resource: Mapping[str, Any]) -> str:
     own = str(resource["urn"]).rpartition("::")[2]
-    if resource["type"] not in KINDS or resource["type"] in JOBS:
+    if resource["type"] in JOBS or not _is_named(resource):
         return own
     outputs = resource.get("outputs") or {}
-    return next((str(outputs[key]) for key in _NAMES if outputs.get(key)), own)
+    return str(outputs.get(resource_types.find(resource["type"]).name) or own)
+
+
+def _is_named(resource: Mapping[str, Any]) -> bool:
+    """Whether nobody can undo its loss."""
+    return bool(resource_types.find(resource["type"]).loss)
 
 
 def _is_provider(resource: Mapping[str, Any]) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import ACCOUNT, AGENT
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.review.grants import PUBLIC, is_iam
@@ -27,44 +28,6 @@ def account_email(inputs: Inputs) -> str:
     return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
 
 
-#: Type of a resource -> the name of its policy.
-POLICIES: Final[Mapping[str, Callable[[Inputs], str]]] = {
-    "gcp:storage/bucket:Bucket": lambda i: f"b/{i.get('name', '')}",
-    "gcp:serviceaccount/account:Account": lambda i: (
-        f"projects/{i.get('project')}/serviceAccounts/{account_email(i)}"
-    ),
-    "gcp:secretmanager/secret:Secret": lambda i: (
-        f"projects/{i.get('project')}/secrets/{i.get('secretId')}"
-    ),
-    "gcp:artifactregistry/repository:Repository": lambda i: (
-        f"projects/{i.get('project')}/locations/{i.get('location')}"
-        f"/repositories/{i.get('repositoryId')}"
-    ),
-    "gcp:compute/subnetwork:Subnetwork": lambda i: (
-        f"projects/{i.get('project')}/regions/{i.get('region')}/subnetworks/{i.get('name')}"
-    ),
-    "gcp:kms/cryptoKey:CryptoKey": lambda i: f"{i.get('keyRing')}/cryptoKeys/{i.get('name')}",
-}
-#: The end of the type of a resource about IAM.
-IAM_TYPE: Final = re.compile(r"iam(?:member|binding|policy):.*", re.IGNORECASE)
-#: Type of an IAM resource, without that end -> the input that names, and the form of a short name.
-NAMED_BY: Final[Mapping[str, tuple[str, str]]] = {
-    "gcp:storage/bucket": ("bucket", ""),
-    "gcp:projects/": ("project", ""),
-    "gcp:serviceaccount/": ("serviceAccountId", "{name}"),
-    "gcp:secretmanager/secret": ("secretId", "projects/{project}/secrets/{name}"),
-    "gcp:artifactregistry/repository": (
-        "repository",
-        "projects/{project}/locations/{location}/repositories/{name}",
-    ),
-    "gcp:compute/subnetwork": (
-        "subnetwork",
-        "projects/{project}/regions/{location}/subnetworks/{name}",
-    ),
-    "gcp:kms/cryptokey": ("cryptoKeyId", "{name}"),
-}
-ACCOUNT: Final = "gcp:serviceaccount/account:Account"
-AGENT: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
 #: What every bucket is given when it is made, for the basic roles of its project:
 #: https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
 CONVENIENCE: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
@@ -119,8 +82,8 @@ def declared(plan: Plan) -> Declared:
             projects |= {each.policy for each in found if _is_project(each.policy)}
             if "policyData" in inputs:
                 whole.add(_policy_of(step, inputs))
-        elif step.type in POLICIES and step.op != "create":
-            policies.add(POLICIES[step.type](inputs))
+        elif (row := resource_types.find(step.type)).policy and step.op != "create":
+            policies.add(row.policy_name(inputs))
         if step.type in (ACCOUNT, AGENT):
             projects.add(f"projects/{inputs.get('project')}")
             known = (step.old.outputs if step.old else {}).get("email")
@@ -190,17 +153,8 @@ def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
 
 def _policy_of(step: Step, inputs: Inputs) -> str:
     """The policy that an IAM resource changes; of a kind that is not compared, its URN."""
-    project, location = inputs.get("project"), inputs.get("location") or inputs.get("region")
-    kind = IAM_TYPE.sub("", step.type).lower()
-    key, form = NAMED_BY.get(kind, ("", ""))
-    name = str(inputs.get(key) or "")
-    if not name:
-        return step.urn
-    if kind == "gcp:storage/bucket":
-        return f"b/{name.removeprefix('b/')}"
-    if kind == "gcp:projects/":
-        return f"projects/{name.removeprefix('projects/')}"
-    return name if "/" in name else form.format(project=project, location=location, name=name)
+    row = resource_types.granting(step.type)
+    return row.policy_name(inputs) if row.policy and inputs.get(row.named_by) else step.urn
 
 
 def _is_project(policy: str) -> bool:

@@ -8,32 +8,14 @@ for where their arguments stand. Policies are named as in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
+from vertex_training.catalog.resource_types import policy_addresses
 from vertex_training.errors import CommandError, OperatorError
 from vertex_training_cli.drift.policies import Membership
 from vertex_training_cli.engine.stacks import StackRef
 
-#: Form of a policy's name -> address of its resource.
-ADDRESSES: Final = (
-    (re.compile(r"b/[^/]+"), "https://storage.googleapis.com/storage/v1/"),
-    (re.compile(r"projects/[^/]+"), "https://cloudresourcemanager.googleapis.com/v3/"),
-    (re.compile(r"projects/[^/]+/serviceAccounts/[^/]+"), "https://iam.googleapis.com/v1/"),
-    (re.compile(r"projects/[^/]+/secrets/[^/]+"), "https://secretmanager.googleapis.com/v1/"),
-    (
-        re.compile(r"projects/[^/]+/locations/[^/]+/repositories/[^/]+"),
-        "https://artifactregistry.googleapis.com/v1/",
-    ),
-    (
-        re.compile(r"projects/[^/]+/regions/[^/]+/subnetworks/[^/]+"),
-        "https://compute.googleapis.com/compute/v1/",
-    ),
-    (
-        re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+"),
-        "https://cloudkms.googleapis.com/v1/",
-    ),
-)
 #: Services whose ``getIamPolicy`` is a POST with the options in its body.
 BY_POST: Final = ("cloudresourcemanager.", "//iam.")
 #: Lower versions leave conditions out: https://docs.cloud.google.com/iam/docs/policies
@@ -41,6 +23,8 @@ VERSION: Final = 3
 TIMEOUT: Final = 30
 #: Attempts to write a policy that somebody else writes at the same time.
 ATTEMPTS: Final = 5
+
+Addresses = Sequence[tuple[re.Pattern[str], str]]
 
 
 class PolicyClient(Protocol):
@@ -86,8 +70,8 @@ def connect(stack: StackRef) -> PolicyClient:
 class GooglePolicies:
     """Over REST. ``session`` is a session of ``requests`` that adds credentials."""
 
-    def __init__(self, session: Any, addresses: Any = ADDRESSES) -> None:
-        self._session, self._addresses = session, addresses
+    def __init__(self, session: Any, addresses: Addresses | None = None) -> None:
+        self._session, self._addresses = session, addresses or policy_addresses()
 
     def read(self, policy: str) -> list[Membership] | None:
         """See ``PolicyClient``."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import JOB, TUNING_JOB
 from vertex_training_cli.engine.values import redact
 
 #: Operations that show a part of a replacement. The engine also sends the whole replacement.
@@ -23,8 +24,6 @@ UNCHANGED: Final = ("same", "read", "refresh", "discard")
 PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
 #: Types of the resources of jobs and of tuning jobs.
-JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
-TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
 JOBS: Final = frozenset({JOB, TUNING_JOB})
 
 #: A type of this project's in the chain of a URN: a component's, of the program or of the package

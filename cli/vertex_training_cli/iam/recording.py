@@ -13,6 +13,12 @@ import pulumi
 from pulumi.runtime.settings import ROOT
 
 from vertex_training import program, stack
+from vertex_training.catalog.resource_types import (
+    ACCOUNT,
+    CUSTOM_ROLE,
+    DENY_POLICY,
+    words_of_inputs,
+)
 from vertex_training.errors import CommandError, ConfigError, TrainingError
 from vertex_training.extra.declaring import declare_extra
 from vertex_training.extra.faults import problem_of
@@ -21,21 +27,8 @@ from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
 from vertex_training.settings import project_files, stack_files
 
-#: Where a grant's resource is named, by the property of its type.
-PLACES: Final[Mapping[str, str]] = {
-    "bucket": "bucket {}",
-    "cryptoKeyId": "key {}",
-    "repository": "repository {}",
-    "secretId": "secret {}",
-    "serviceAccountId": "account {}",
-    "subnetwork": "subnet {}",
-    "project": "project {}",
-}
 #: What stands for a value that the cloud chooses.
 UNKNOWN: Final = "(not known yet)"
-ACCOUNT: Final = "gcp:serviceaccount/account:Account"
-ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
-DENIAL: Final = "gcp:iam/denyPolicy:DenyPolicy"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,8 +81,8 @@ def record(root: Path, name: str) -> Access:
     resources = _run(ours, lambda: declare_extra(extra, program.declare(declared, requests)))
     resources += _bootstrap(root, name)
     grants = {grant for inputs in resources for grant in _grants(inputs)}
-    roles = {r["roleId"]: tuple(r["permissions"]) for r in resources if r["type"] == ROLE}
-    denials = [_denial(rule) for r in resources if r["type"] == DENIAL for rule in r["rules"]]
+    roles = {r["roleId"]: tuple(r["permissions"]) for r in resources if r["type"] == CUSTOM_ROLE}
+    denials = [_denial(rule) for r in resources if r["type"] == DENY_POLICY for rule in r["rules"]]
     return Access(name, tuple(sorted(grants)), roles, tuple(denials))
 
 
@@ -125,7 +118,7 @@ class _Recorder(pulumi.runtime.Mocks):
             email = f"{given['accountId']}@{given['project']}.iam.gserviceaccount.com"
             state |= {"email": email, "member": f"serviceAccount:{email}", "uniqueId": email}
             state["name"] = f"projects/{given['project']}/serviceAccounts/{email}"
-        elif args.typ == ROLE:
+        elif args.typ == CUSTOM_ROLE:
             state["name"] = f"projects/{given['project']}/roles/{given['roleId']}"
         return given.get("name") or args.name, state
 
@@ -199,9 +192,9 @@ def _bindings(policy: object) -> list[dict[str, Any]]:
 
 def _place(inputs: Mapping[str, Any]) -> str:
     """The resource of a grant; of types that only teams declare, by the name of the input."""
-    for key, text in PLACES.items():
+    for key, word in words_of_inputs().items():
         if key in inputs and (key != "project" or inputs["type"].startswith("gcp:projects/")):
-            return text.format(str(inputs[key]).rpartition("/")[2])
+            return f"{word} {str(inputs[key]).rpartition('/')[2]}"
     apart = ("type", "role", "member", "members", "condition", "policyData")
     apart += ("project", "location", "region")
     named = next((key for key in inputs if key not in apart), "project")

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import Rate
+from vertex_training.catalog.resource_types import RESERVATION
 from vertex_training_cli.engine.plan import Plan, Step
 
 #: Hours of a month, as price lists count them: 365 days / 12.
 HOURS_A_MONTH: Final = 730
 #: Type of a reservation's resource.
-RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 
 @dataclass(frozen=True, slots=True)

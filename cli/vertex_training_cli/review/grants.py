@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.plan.grants import reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
 
-#: ``…:IAMMember``, ``…:BucketIAMBinding``, ``…:SecretIamPolicy``: one shape for every service.
-IAM: Final = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
 #: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
 PUBLIC: Final = ("allUsers", "allAuthenticatedUsers")
-#: Kind of a grant's resource, by the input that names it. Other kinds are called as the input.
-KINDS: Final = {
-    "bucket": "bucket",
-    "secretId": "secret",
-    "project": "project",
-    "serviceAccountId": "account",
-    "repository": "repository",
-    "subnetwork": "subnetwork",
-    "cryptoKeyId": "key",
-}
 #: Inputs that only say where the resource is.
 LOCATION_INPUTS: Final = ("project", "location", "region")
 
@@ -52,7 +40,7 @@ class IamBinding:
 
 def is_iam(step: Step) -> bool:
     """Whether a step is about IAM."""
-    return IAM.search(step.type) is not None
+    return resource_types.iam_kind(step.type) is not None
 
 
 def gained(plan: Plan) -> list[IamBinding]:
@@ -78,7 +66,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
         return
     inputs = state.inputs
     key = _target_input(inputs)
-    kind, target = KINDS.get(key, key), str(inputs.get(key, ""))
+    kind, target = resource_types.words_of_inputs().get(key, key), str(inputs.get(key, ""))
     if target == UNKNOWN:  # a new resource: the name of the grant says which
         target = f"new, see {step.name}"
     role = str(inputs.get("role") or "a whole policy")
@@ -105,4 +93,5 @@ def _target_input(inputs: Mapping[str, Any]) -> str:
     """The input that names the resource of the grant; empty if none does."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
-    return next((key for key in KINDS if key in narrow), narrow[0] if narrow else "")
+    known = (key for key in resource_types.words_of_inputs() if key in narrow)
+    return next(known, narrow[0] if narrow else "")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import BUCKET
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
 from vertex_training_cli.engine.values import UNKNOWN
@@ -47,7 +48,7 @@ def _changes(step: Step) -> list[ReachabilityChange]:
         return _job_changes(step)
     if grants.is_iam(step):
         return _public_binding_changes(step)
-    return _public_bucket_changes(step) if step.type == "gcp:storage/bucket:Bucket" else []
+    return _public_bucket_changes(step) if step.type == BUCKET else []
 
 
 def _network_change(step: Step) -> ReachabilityChange:

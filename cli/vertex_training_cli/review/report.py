@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training_cli import read_errors
@@ -47,18 +48,6 @@ from vertex_training_cli.review.risks.losses import (
 from vertex_training_cli.review.risks.objects import FolderChange, folder_changes
 from vertex_training_cli.review.risks.refusals import Refusal, refusals
 
-#: Deleting one of these deletes what people put into it.
-HOLDS_DATA: Final = {
-    "gcp:storage/bucket:Bucket": "its objects",
-    "gcp:storage/bucketObject:BucketObject": "the object",
-    "gcp:artifactregistry/repository:Repository": "its images",
-    "gcp:secretmanager/secret:Secret": "all versions of the secret",
-    "gcp:kms/cryptoKey:CryptoKey": "access to everything encrypted with it",
-    "gcp:vertex/aiTensorboard:AiTensorboard": "its experiments",
-}
-
-#: An object that the stack keeps in a bucket.
-OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
 #: Steps after which the resource is gone.
 DELETIONS: Final = ("delete", "delete-replaced")
 
@@ -92,7 +81,7 @@ class DestructiveChange:
     @property
     def is_loss(self) -> bool:
         """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
-        return bool(self.lost_data) and self.type != OBJECT and not self.refused
+        return bool(self.lost_data) and not (self.refused or resource_types.find(self.type).copy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +341,7 @@ def _destroyed(plan: Plan) -> list[DestructiveChange]:
             name=step.name,
             type=step.type,
             replaced=step.op == "replace",
-            lost_data=HOLDS_DATA.get(step.type, ""),
+            lost_data=resource_types.find(step.type).holds,
             refused=_is_protected(step),
         )
         for step in plan.changed
@@ -372,7 +361,7 @@ def _is_destructive(step: Step) -> bool:
         return False
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.
-        return step.type != OBJECT
+        return step.type != resource_types.OBJECT
     return step.op in DELETIONS
 
 

@@ -12,11 +12,13 @@
 ``regions.yaml``          regions that run training jobs
 ``regional_prices.yaml``  list prices of other regions than theirs
 ``zones.yaml``            zones of those regions
+``resource_types.yaml``   what each resource type is called, holds, and needs of permissions
 ``sources.yaml``          where the rows of machines, accelerators and regions come from
 ``bandwidth.yaml``        network bandwidth of machines, for reduction servers
 ``address_blocks.yaml``   address blocks that a network for training cannot have
 ``peering_ranges.yaml``   how many jobs run at once in a range of each size
 ``machines``              reads machine types, accelerators and regions
+``resource_types``        reads resource types
 ``costs``                 what a job can cost at most
 ========================  ============================================================
 

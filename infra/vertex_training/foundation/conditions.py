@@ -24,8 +24,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from vertex_training.catalog.resource_types import ResourceType
 from vertex_training.foundation import permissions
-from vertex_training.foundation.permissions import Need
 from vertex_training.foundation.settings import Settings
 from vertex_training.plan import grants
 
@@ -74,7 +74,7 @@ def _service(permission: str) -> str:
     return service if named and changes else ""
 
 
-def _granting(settings: Settings, needs: Iterable[Need]) -> list[RolePart]:
+def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePart]:
     by_permission: dict[str, set[str]] = {}
     for need in needs:
         roles = {row.role for row in grants.ALLOWED if row.type == need.type}

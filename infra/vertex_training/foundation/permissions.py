@@ -2,57 +2,20 @@
 
 Predefined roles grant more: ``roles/secretmanager.admin`` also reads every secret's value, and
 ``roles/storage.admin`` also creates HMAC keys. So each account gets a custom role with exactly the
-permissions that ``permissions.yaml`` lists. ``conditions`` splits those of ``deploy``.
+permissions that ``resource_types.yaml`` lists. ``conditions`` splits those of ``deploy``.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated, Literal
 
-import pydantic
-import yaml
-from pydantic import ConfigDict, Field
-
-Permission = Annotated[str, Field(pattern=r"^[a-z]+\.[A-Za-z]+\.[A-Za-z]+$")]
-#: Method of an API -> permissions that it asks for.
-Calls = dict[
-    Annotated[str, Field(pattern=r"^[a-z]+(\.[A-Za-z]+)+$")],
-    Annotated[tuple[Permission, ...], Field(min_length=1)],
-]
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import Permissions, ResourceType
 
 
-Kind = Literal["read", "content", "write", "grant"]
-
-
-class Need(pydantic.BaseModel):
-    """Calls for one resource type and their permissions; see the head of ``permissions.yaml``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    type: str
-    where: Literal["project", "host", "organization", "bootstrap"] = "project"
-    read: Calls = {}
-    content: Calls = {}
-    write: Calls = {}
-    grant: Calls = {}
-    plugin: str
-    source: str
-
-    def permissions(self, *kinds: Kind) -> set[str]:
-        """What the calls of these kinds ask for."""
-        calls = {"read": self.read, "content": self.content}
-        calls |= {"write": self.write, "grant": self.grant}
-        return {each for kind in kinds for asked in calls[kind].values() for each in asked}
-
-
-@functools.cache
-def needs() -> dict[str, Need]:
-    """All rows by resource type."""
-    rows = yaml.safe_load(Path(__file__).with_name("permissions.yaml").read_text(encoding="utf-8"))
-    return {need.type: need for need in map(Need.model_validate, rows)}
+def needs() -> dict[str, ResourceType]:
+    """The types that somebody needs permissions for, by token."""
+    return {token: row for token, row in resource_types.by_token().items() if row.plugin}
 
 
 def of_plan(types: Iterable[str]) -> list[str]:
@@ -70,6 +33,6 @@ def of_grant(types: Iterable[str]) -> list[str]:
     return _permissions(types, "grant")
 
 
-def _permissions(types: Iterable[str], *kinds: Kind) -> list[str]:
+def _permissions(types: Iterable[str], *kinds: Permissions) -> list[str]:
     found = (needs()[type_] for type_ in types)
     return sorted({p for n in found if n.where == "project" for p in n.permissions(*kinds)})

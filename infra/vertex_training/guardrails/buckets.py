@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import BUCKET
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
     Resource,
@@ -16,7 +17,6 @@ from vertex_training.guardrails.policy import (
 )
 from vertex_training.naming import CONTROL, STAGING, Names, is_local
 
-BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: A region's name ends in a number, like US-CENTRAL1; multi- and dual-regions do not.
 REGION: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+", re.IGNORECASE)
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from vertex_training.guardrails.buckets import BUCKET
+from vertex_training.catalog.resource_types import BUCKET, REPOSITORY, SECRET, TENSORBOARD
 from vertex_training.guardrails.jobs import SPECS, job_spec
 from vertex_training.guardrails.policy import Resource, Unknown, mapping, nested, policy, text
-from vertex_training.guardrails.registry import REPOSITORY
-
-SECRET: Final = "gcp:secretmanager/secret:Secret"
-TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
 
 
 def _encryption_keys(resource: Resource) -> list[tuple[str, Any]]:

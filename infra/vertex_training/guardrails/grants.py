@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
 
-#: Types of resources that grant roles.
-IAM_TYPE: Final = re.compile(r"/\w*[iI][aA][mM](Member|Binding|Policy):")
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
 #: IAM members that include everybody.
@@ -39,14 +37,14 @@ NETWORK_AGENT: Final = {
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     """(role, member) of every grant of a resource; a member may be unknown."""
-    kind = IAM_TYPE.search(resource.type)
+    kind = iam_kind(resource.type)
     if not kind:
         return
     props = resource.props
-    if kind[1] == "Policy":
+    if kind == "Policy":
         data = text(props, "policyData")
         bindings: list[Mapping[str, Any]] = json.loads(data).get("bindings", []) if data else []
-    elif kind[1] == "Binding":
+    elif kind == "Binding":
         bindings = [{"role": text(props, "role"), "members": items(props, "members")}]
     else:
         bindings = [{"role": text(props, "role"), "members": [props.get("member")]}]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import JOB, TUNING_JOB
 from vertex_training.customjob.secret_patterns import is_secret_variable, secret_words
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
@@ -19,11 +20,10 @@ from vertex_training.guardrails.policy import (
     text,
 )
 
-CUSTOM_JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
 #: Type of each job's resource -> the field of its request that says what runs.
 SPECS: Final = {
-    CUSTOM_JOB: "jobSpec",
-    "pulumi-python:dynamic/vertex:HyperparameterTuningJob": "trialJobSpec",
+    JOB: "jobSpec",
+    TUNING_JOB: "trialJobSpec",
 }
 TRAINING: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training"

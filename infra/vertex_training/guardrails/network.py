@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import FIREWALL
 from vertex_training.guardrails.policy import Resource, items, policy
 
-FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
+from vertex_training.catalog.resource_types import REPOSITORY
 from vertex_training.guardrails.buckets import REGION
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
@@ -15,8 +16,6 @@ from vertex_training.guardrails.policy import (
     policy,
     text,
 )
-
-REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 
 
 @policy(

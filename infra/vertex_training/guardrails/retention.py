@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from vertex_training.guardrails.buckets import BUCKET
+from vertex_training.catalog.resource_types import BUCKET, REPOSITORY, SECRET
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
     Resource,
@@ -15,11 +15,9 @@ from vertex_training.guardrails.policy import (
     nested,
     policy,
 )
-from vertex_training.guardrails.registry import REPOSITORY
 
 DAY: Final = 24 * 3600
 LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"
-SECRET: Final = "gcp:secretmanager/secret:Secret"
 #: Conditions of lifecycle rules that hold for old versions only.
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
 

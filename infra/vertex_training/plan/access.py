@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from vertex_training.catalog.resource_types import words_of_data
+
 #: Roles on an account (or a project) by which a member acts as it.
 #: https://docs.cloud.google.com/iam/docs/service-account-permissions
 ACTS_AS: Final = (
@@ -31,8 +33,6 @@ VERBS: Final = {
     "roles/storage.admin": "writes",
     "roles/secretmanager.secretAccessor": "reads",
 }
-#: Kinds of resources whose bindings are access to data.
-DATA_KINDS: Final = ("bucket", "secret", "repository", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,10 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
         _address(b.target) for given in held.values() for b in given if b.kind == "account"
     }
     found: dict[tuple[str, str, str, str], Access] = {}
+    kinds = words_of_data()
     for member in sorted(held):
         for through, binding in _walk(member, held, accounts):
-            if binding.kind in DATA_KINDS:
+            if binding.kind in kinds:
                 verb = VERBS.get(binding.role, binding.role)
                 key = (member, verb, binding.kind, binding.target)
                 found.setdefault(key, Access(*key, through))

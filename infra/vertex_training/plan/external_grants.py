@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from vertex_training.plan.grants import (
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import (
     ON_ACCOUNT,
     ON_BUCKET,
     ON_DATASET,
     ON_KEY,
     ON_SECRET,
-    GrantRequest,
-    reason,
 )
+from vertex_training.plan.grants import GrantRequest, reason
 from vertex_training.plan.network import NetworkPlan
 from vertex_training.settings.model import Settings
 
@@ -32,13 +32,6 @@ BY_NAME: Final = {
 }
 #: Which projects may own shared reservations; none until an administrator lists them.
 SHARING_POLICY: Final = "compute.sharedReservationsOwnerProjects"
-KINDS: Final = {
-    ON_BUCKET: "bucket",
-    ON_SECRET: "secret",
-    ON_ACCOUNT: "account",
-    ON_KEY: "key",
-    ON_DATASET: "dataset",
-}
 
 
 def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
@@ -139,8 +132,7 @@ def _on(grant: GrantRequest) -> str:
     if grant.subnet:
         return f"subnet {grant.subnet.rsplit('/', 1)[1]}"
     if grant.resource:
-        kind = KINDS.get(grant.type, "repository")
-        return f"{kind} {grant.resource.rsplit('/', 1)[1]}"
+        return f"{resource_types.find(grant.type).grants_on} {grant.resource.rsplit('/', 1)[1]}"
     return "the project"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
@@ -79,7 +80,7 @@ def _roles(settings: Settings) -> Iterator[GrantRequest]:
             for role in dict.fromkeys(roles):
                 yield GrantRequest(
                     f"serviceAccounts-{key}-{role}-{dataset}",
-                    grants.ON_DATASET,
+                    resource_types.ON_DATASET,
                     role,
                     member,
                     project,

@@ -9,6 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from vertex_training.catalog.resource_types import (
+    ON_ACCOUNT,
+    ON_BUCKET,
+    ON_KEY,
+    ON_PROJECT,
+    ON_REPOSITORY,
+    ON_SECRET,
+    ON_SUBNET,
+)
+
 GUIDES: Final = "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
 
 BUILD_ACCOUNTS: Final = (
@@ -16,14 +26,6 @@ BUILD_ACCOUNTS: Final = (
     "configure-user-specified-service-accounts"
 )
 
-ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
-ON_SECRET: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
-ON_ACCOUNT: Final = "gcp:serviceaccount/iAMMember:IAMMember"
-ON_KEY: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
-ON_SUBNET: Final = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
-ON_REPOSITORY: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
-ON_DATASET: Final = "gcp:bigquery/datasetIamMember:DatasetIamMember"
-ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 
 READ_OBJECTS: Final = "roles/storage.objectViewer"
 WRITE_OBJECTS: Final = "roles/storage.objectUser"

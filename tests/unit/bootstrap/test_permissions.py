@@ -14,6 +14,7 @@ from localgcp.gcp import schema
 from vertex_training.foundation import permissions
 
 ROOT = Path(__file__).parents[3]
+PROGRAM = ROOT / "infra" / "vertex_training"
 #: Types whose calls the dynamic provider makes.
 JOBS = {
     "pulumi-python:dynamic/vertex:CustomJob",
@@ -24,7 +25,7 @@ LOOKING = {"get", "list", "getIamPolicy"}
 
 def declared_types() -> set[str]:
     """Types of all resources that the program can declare: its calls of ``gcp.SERVICE.Class``."""
-    return JOBS | declared_below(ROOT / "infra" / "vertex_training" / "components")
+    return JOBS | declared_below(PROGRAM / "components")
 
 
 def declared_below(folder: Path) -> set[str]:
@@ -51,9 +52,7 @@ def previewed_types() -> set[str]:
 
 def test_every_type_the_stacks_use_says_what_it_needs_and_no_other_is_listed() -> None:
     assert previewed_types() <= declared_types()
-    made_by_bootstrap = (
-        declared_below(ROOT / "infra" / "vertex_training" / "foundation") - declared_types()
-    )
+    made_by_bootstrap = declared_below(PROGRAM / "foundation") - declared_types()
     own = {need.type for need in permissions.needs().values() if need.where == "bootstrap"}
     assert own == made_by_bootstrap
     assert declared_types() == set(permissions.needs()) - own
@@ -129,6 +128,14 @@ def test_every_row_has_a_source_and_asks_for_something() -> None:
         assert need.write or need.grant
 
 
+def test_methods_and_permissions_have_the_form_of_names() -> None:
+    for need in permissions.needs().values():
+        for method, asked in (need.read | need.content | need.write | need.grant).items():
+            assert re.fullmatch(r"[a-z]+(\.[A-Za-z]+)+", method)
+            assert asked
+            assert all(re.fullmatch(r"[a-z]+\.[A-Za-z]+\.[A-Za-z]+", each) for each in asked)
+
+
 def test_every_row_names_where_its_calls_are_made() -> None:
     for need in permissions.needs().values():
         if need.type in JOBS:
@@ -162,7 +169,7 @@ def test_calls_beside_those_on_the_resource_itself_are_in_the_table(
     type_: str, method: str, permission: str
 ) -> None:
     need = permissions.needs()[type_]
-    assert (need.read | need.write)[method] == (permission,)
+    assert (need.read | need.write)[method] == [permission]
     assert permission in permissions.of_deploy([type_])
 
 

@@ -73,7 +73,7 @@ QUESTIONS: Final = {
     ),
     "Which exceptions are there?": ("infra/vertex_training/errors.py", "class TrainingError"),
     "Which permissions does CI need for a resource type?": (
-        "infra/vertex_training/foundation/permissions.yaml",
+        "infra/vertex_training/catalog/resource_types.yaml",
         "gcp:storage/bucket:Bucket",
     ),
     "Which class stands in for a resource type?": (

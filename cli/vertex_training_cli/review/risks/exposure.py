@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import BUCKET, FIREWALL
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.review.grants import bindings_of, is_iam
 
 Inputs = Mapping[str, Any]
-FIREWALL: Final = "gcp:compute/firewall:Firewall"
-BUCKET: Final = "gcp:storage/bucket:Bucket"
 #: Ranges with every address.
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import BUCKET, REPOSITORY
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import ImageVersion
 from vertex_training_cli.engine.plan import JOB, Plan, Step
 
 Inputs = Mapping[str, Any]
-BUCKET: Final = "gcp:storage/bucket:Bucket"
-REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 DAY: Final = 24 * 3600
 #: Stands for what no rule limits.
 UNLIMITED: Final = float("inf")

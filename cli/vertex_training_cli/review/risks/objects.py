@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.plan.objects import prefix_of
 from vertex_training_cli.engine.plan import Plan, Step
 
-OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
 #: The config of the stack file's section, as the engine shows it: JSON.
 BUCKETS: Final = "vertex-training:buckets"
 #: How the component for buckets names its resources.

@@ -10,15 +10,13 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
+from vertex_training.catalog.resource_types import ATTACHMENT, RESERVATION, SUBNET
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.review.risks.losses import BUCKET, has_locked_retention, retention_days
 
 Inputs = Mapping[str, Any]
-RESERVATION: Final = "gcp:compute/reservation:Reservation"
-SUBNET: Final = "gcp:compute/subnetwork:Subnetwork"
-ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
 
 
 @dataclass(frozen=True, slots=True, order=True)

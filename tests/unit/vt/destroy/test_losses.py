@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training_cli.destroy import losses
+from vertex_training.catalog.resource_types import JOB, TENSORBOARD
 from vertex_training_cli.destroy.losses import find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -25,7 +25,7 @@ def test_a_loss_has_the_name_that_the_cloud_knows() -> None:
         state(
             resource(BUCKET, "storage-data", outputs={"name": "acme-data"}, protect=True),
             resource(
-                losses.JOB, "training-x", id="projects/1/locations/r/customJobs/2",
+                JOB, "training-x", id="projects/1/locations/r/customJobs/2",
                 inputs={"submission": {"job": "x"}},
             ),
             resource("gcp:projects/service:Service", "apis-storage"),
@@ -84,3 +84,24 @@ def test_what_a_team_declares_goes_by_a_change_of_its_code() -> None:
     )
     assert protected.hint.startswith("take protect=True from it in extra.py")
     assert full.hint.startswith("deploy force_destroy=True (extra.py) on it")
+
+
+def test_a_key_or_a_tensorboard_is_as_much_a_loss_as_in_a_review() -> None:
+    lost = find_losses(
+        state(
+            resource(
+                "gcp:vertex/aiTensorboard:AiTensorboard", "b", outputs={"displayName": "runs"}
+            ),
+            resource("gcp:kms/cryptoKey:CryptoKey", "k", outputs={"name": "disks"}),
+        )
+    )
+    assert [(each.kind, each.name, each.detail) for each in lost.named] == [
+        ("key", "disks", "with access to everything encrypted with it"),
+        ("TensorBoard", "runs", "with its experiments"),
+    ]
+    assert not lost.others
+
+
+def test_an_object_whose_content_is_a_file_is_no_loss_of_its_own() -> None:
+    lost = find_losses(state(resource("gcp:storage/bucketObject:BucketObject", "code")))
+    assert (lost.named, lost.others.total()) == ((), 1)

@@ -12,10 +12,11 @@ import pytest
 import requests
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import policy_addresses
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.drift.policies import Declared, Membership, declared, digest_of, undeclared
-from vertex_training_cli.drift.policy_clients import ADDRESSES, GooglePolicies
+from vertex_training_cli.drift.policy_clients import GooglePolicies
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"
@@ -214,7 +215,7 @@ def client(iam: Iam) -> GooglePolicies:
     base = f"http://127.0.0.1:{iam.server.server_port}/"
     session = requests.Session()
     session.trust_env = False
-    return GooglePolicies(session, [(form, base) for form, _ in ADDRESSES])
+    return GooglePolicies(session, [(form, base) for form, _ in policy_addresses()])
 
 
 NAMES = (

@@ -1,0 +1,135 @@
+"""What is known of each resource type, from ``resource_types.yaml``: one row for each.
+
+The tokens below are those of types that code treats in a way of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from vertex_training import catalog
+
+JOB: Final = "pulumi-python:dynamic/vertex:CustomJob"
+TUNING_JOB: Final = "pulumi-python:dynamic/vertex:HyperparameterTuningJob"
+BUCKET: Final = "gcp:storage/bucket:Bucket"
+OBJECT: Final = "gcp:storage/bucketObject:BucketObject"
+SECRET: Final = "gcp:secretmanager/secret:Secret"
+REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
+TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
+AGENT: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
+CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
+DENY_POLICY: Final = "gcp:iam/denyPolicy:DenyPolicy"
+RESERVATION: Final = "gcp:compute/reservation:Reservation"
+SUBNET: Final = "gcp:compute/subnetwork:Subnetwork"
+ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
+FIREWALL: Final = "gcp:compute/firewall:Firewall"
+
+ON_BUCKET: Final = "gcp:storage/bucketIAMMember:BucketIAMMember"
+ON_SECRET: Final = "gcp:secretmanager/secretIamMember:SecretIamMember"
+ON_ACCOUNT: Final = "gcp:serviceaccount/iAMMember:IAMMember"
+ON_KEY: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+ON_SUBNET: Final = "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember"
+ON_REPOSITORY: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+ON_DATASET: Final = "gcp:bigquery/datasetIamMember:DatasetIamMember"
+ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
+
+#: How the token of a type about IAM ends, for every service: ``…:SecretIamPolicy``.
+IAM_TYPE: Final = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")
+
+IamKind = Literal["Member", "Binding", "Policy"]
+Permissions = Literal["read", "content", "write", "grant"]
+#: Method of an API -> permissions that it asks for.
+Calls = dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """A row; the head of the table says what each column is."""
+
+    type: str
+    word: str = ""
+    name: str = "name"
+    holds: str = ""
+    copy: bool = False
+    goes: str = ""
+    policy: str = ""
+    grants_on: str = ""
+    named_by: str = ""
+    api: str = ""
+    where: Literal["project", "host", "organization", "bootstrap"] = "project"
+    read: Calls = field(default_factory=dict)
+    content: Calls = field(default_factory=dict)
+    write: Calls = field(default_factory=dict)
+    grant: Calls = field(default_factory=dict)
+    plugin: str = ""
+    source: str = ""
+
+    @property
+    def loss(self) -> str:
+        """What nobody can undo if one is destroyed; empty if it can be made again."""
+        if self.copy:
+            return ""
+        return self.goes or (f"with {self.holds}" if self.holds else "")
+
+    def permissions(self, *kinds: Permissions) -> set[str]:
+        """What the calls of these kinds ask for."""
+        calls = {"read": self.read, "content": self.content}
+        calls |= {"write": self.write, "grant": self.grant}
+        return {each for kind in kinds for asked in calls[kind].values() for each in asked}
+
+    def policy_name(self, inputs: Mapping[str, Any]) -> str:
+        """The name of the IAM policy of a resource with these inputs, or of what it grants on."""
+        named = str(inputs.get(self.named_by) or "")
+        if "/" in named:
+            return named
+        return re.sub(r"\{(\w+)\}", lambda part: str(inputs.get(part[1])), self.policy)
+
+
+@functools.cache
+def by_token() -> Mapping[str, ResourceType]:
+    """All rows, in the table's order."""
+    return {row["type"]: ResourceType(**row) for row in catalog.load("resource_types.yaml")}
+
+
+def find(token: str) -> ResourceType:
+    """The row of a type; an empty one of a type that nothing is known of."""
+    return by_token().get(token) or ResourceType(token)
+
+
+def iam_kind(token: str) -> IamKind | None:
+    """Whether a type grants a role to a member, to members, or sets a whole policy; else None."""
+    found = IAM_TYPE.search(token)
+    return found[1] if found else None  # pyright: ignore[reportReturnType]
+
+
+def granting(token: str) -> ResourceType:
+    """The row of a member's type, for the token of that, or of the binding or policy beside it."""
+    stem = _without_kind(token)
+    same = (row for row in by_token().values() if row.grants_on and _without_kind(row.type) == stem)
+    return next(same, ResourceType(token))
+
+
+def _without_kind(token: str) -> str:
+    return re.sub(r"iam(member|binding|policy)", "", token.lower())
+
+
+def policy_addresses() -> list[tuple[re.Pattern[str], str]]:
+    """The form of a policy's name, and the beginning of the address that it is read at."""
+    rows = [row for row in by_token().values() if row.api]
+    return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", row.policy)), row.api) for row in rows]
+
+
+def words_of_data() -> set[str]:
+    """Words for what holds data and has an IAM policy: bucket, secret, …"""
+    rows = by_token().values()
+    return {row.word for row in rows if row.holds} & {row.grants_on for row in rows}
+
+
+def words_of_inputs() -> dict[str, str]:
+    """The input that names what a role is granted on -> the word for that."""
+    return {row.named_by: row.grants_on for row in by_token().values() if row.named_by}

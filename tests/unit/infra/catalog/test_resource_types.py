@@ -1,0 +1,107 @@
+"""The table of resource types, against the goldens, the provider's schema and the code's tokens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from localgcp.gcp import schema
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import ResourceType, by_token, find, granting
+
+GOLDEN = Path(__file__).parents[3] / "golden"
+TOKENS = {
+    name: value
+    for name, value in vars(resource_types).items()
+    if isinstance(value, str) and re.match(r"(gcp|pulumi-python):", value)
+}
+GRANTING = [row for row in by_token().values() if row.grants_on]
+
+
+def goldens() -> set[str]:
+    """Types that the committed stacks declare."""
+    inventories = [yaml.safe_load(file.read_text()) for file in GOLDEN.glob("*.yaml")]
+    return {type_ for inventory in inventories for type_ in inventory["counts"]}
+
+
+def test_every_type_that_the_stacks_declare_has_a_row() -> None:
+    assert len(goldens()) > 15
+    assert goldens() <= set(by_token())
+
+
+def test_every_token_that_code_knows_has_a_row() -> None:
+    assert len(TOKENS) > 20
+    assert set(TOKENS.values()) <= set(by_token())
+
+
+def test_every_row_is_a_type_of_the_provider_and_names_its_inputs() -> None:
+    known = set(schema.tokens())
+    for row in by_token().values():
+        # No stack declares a grant on a dataset: its owner makes it.
+        if row.type.startswith("pulumi-python:") or row.type == resource_types.ON_DATASET:
+            continue
+        assert row.type in known, row.type
+        found = schema.find(row.type)
+        assert found is not None
+        inputs = {name for name, each in found.properties.items() if each.input}
+        named = {row.named_by} if row.grants_on else {row.name} if row.word else set[str]()
+        assert named <= inputs, row.type
+        if not row.grants_on:
+            assert set(re.findall(r"{(\w+)}", row.policy)) <= inputs, row.type
+
+
+def test_a_word_stands_for_one_thing() -> None:
+    words = [row.word for row in by_token().values() if row.word]
+    assert len(words) == len(set(words))
+
+
+def test_what_grants_names_what_has_a_policy() -> None:
+    with_policy = {row.word for row in by_token().values() if row.policy and row.word}
+    # Nobody here makes a project, and the policies of datasets are not compared.
+    assert {row.grants_on for row in GRANTING} - {"project", "dataset"} == with_policy
+    for row in by_token().values():
+        assert bool(row.grants_on) == (resource_types.iam_kind(row.type) == "Member"), row.type
+        assert bool(row.api) == bool(row.grants_on and row.policy), row.type
+
+
+@pytest.mark.parametrize("kind", ["Member", "Binding", "Policy"])
+@pytest.mark.parametrize("row", GRANTING, ids=lambda row: row.grants_on)
+def test_a_binding_and_a_policy_are_on_what_the_member_is_on(row: ResourceType, kind: str) -> None:
+    token = row.type.replace("Member", kind)
+    assert granting(token) is row
+    assert resource_types.iam_kind(token) == kind
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "name"),
+    [
+        (resource_types.ON_BUCKET, {"bucket": "d"}, "b/d"),
+        (resource_types.ON_BUCKET, {"bucket": "b/d"}, "b/d"),
+        (resource_types.ON_PROJECT, {"project": "p"}, "projects/p"),
+        (resource_types.ON_PROJECT, {"project": "projects/p"}, "projects/p"),
+        (resource_types.SECRET, {"project": "p", "secretId": "s"}, "projects/p/secrets/s"),
+        (
+            "gcp:kms/cryptoKey:CryptoKey",
+            {"keyRing": "projects/p/locations/l/keyRings/r", "name": "k"},
+            "projects/p/locations/l/keyRings/r/cryptoKeys/k",
+        ),
+        (
+            resource_types.ACCOUNT,
+            {"project": "p", "accountId": "a"},
+            "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com",
+        ),
+    ],
+)
+def test_a_policy_has_the_name_that_the_api_gives_it(
+    token: str, inputs: dict[str, str], name: str
+) -> None:
+    assert find(token).policy_name(inputs) == name
+
+
+def test_of_an_unknown_type_nothing_is_known() -> None:
+    row = find("gcp:pubsub/topic:Topic")
+    assert (row.word, row.loss, row.policy) == ("", "", "")
+    assert granting("gcp:pubsub/topicIAMMember:TopicIAMMember").grants_on == ""
