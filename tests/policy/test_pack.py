@@ -14,7 +14,7 @@ from localgcp.gcp import schema
 from tests.conftest import Checkout
 from tests.fixture_project import source_path
 from tests.policy import cases
-from vertex_training.guardrails.policy import load
+from vertex_training.guardrails.policy import NOT_IN_STACKS, load
 
 HERE: Final = Path(__file__).parent
 PYTHON: Final = cases.ROOT / ".venv" / "policy" / "bin" / "python"
@@ -88,9 +88,12 @@ def test_a_policy_of_a_repository_is_served_beside_ours(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("stack", "options"),
-    [("dev", ""), ("prod", "--policy-pack-config policy/levels.prod.json")],
+    [("dev", ""), ("prod", "--policy-pack-config levels.json")],
 )
 def test_the_stacks_keep_every_policy(checkout: Checkout, stack: str, options: str) -> None:
+    everywhere = {"enforcementLevel": "mandatory", NOT_IN_STACKS: []}
+    levels = {policy.id: everywhere for policy in load() if policy.settings[NOT_IN_STACKS]}
+    (checkout.path / "levels.json").write_text(json.dumps(levels))
     shown = checkout.shell(f"pulumi preview -s {stack} --policy-pack policy {options}").stdout
     assert re.search(r"✅ training-guardrails@v", shown), shown
 

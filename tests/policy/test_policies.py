@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+import yaml
 
 from tests.policy import cases
 from vertex_training.guardrails.policy import POLICIES as REGISTERED
 from vertex_training.guardrails.policy import UNKNOWN, Resource, configure, load
 
+LEVELS: Final = ("advisory", "mandatory", "disabled")
 POLICIES: Final = {policy.id: policy for policy in load()}
 
 
@@ -125,13 +128,22 @@ def test_what_is_not_known_yet_is_no_violation(declared: cases.Declared) -> None
         assert found == {}, props
 
 
-def test_levels_name_policies_settings_and_levels_that_exist() -> None:
-    for file in ("policy/levels.dev.json", "policy/levels.prod.json"):
-        for name, given in json.loads((cases.ROOT / file).read_text()).items():
-            own = dict(given)
-            assert own.pop("enforcementLevel") in ("advisory", "mandatory", "disabled")
-            for key, value in own.items():
-                assert type(value) is type(POLICIES[name].settings[key]), (file, name, key)
+def test_the_pages_levels_name_policies_settings_and_levels_that_exist() -> None:
+    page = (cases.ROOT / "docs" / "policies.md").read_text()
+    [example] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    for name, given in json.loads(example).items():
+        own = dict(given)
+        assert own.pop("enforcementLevel") in LEVELS
+        for key, value in own.items():
+            assert type(value) is type(POLICIES[name].settings[key]), (name, key)
+
+
+def test_the_levels_of_the_pages_stack_file_are_of_policies_that_exist() -> None:
+    page = (cases.ROOT / "docs" / "policies.md").read_text()
+    [line] = re.findall(r"^vertex-training:policyLevels: .*", page, re.MULTILINE)
+    [levels] = yaml.safe_load(line).values()
+    assert set(levels) <= set(POLICIES)
+    assert set(levels.values()) <= set(LEVELS)
 
 
 def test_the_page_of_policies_is_what_the_code_says() -> None:

@@ -37,8 +37,6 @@ the team would not.
 
 ```sh
 .venv/bin/vt local shell -c 'pulumi preview -s prod --policy-pack policy'
-.venv/bin/vt local shell -c 'pulumi preview -s dev --policy-pack policy \\
-    --policy-pack-config policy/levels.dev.json'
 ```
 
 The policies are a part of the package (`infra/vertex_training/guardrails/`). A folder `policy/`
@@ -48,35 +46,46 @@ Policies need no Pulumi Cloud. A violation of a mandatory policy fails the previ
 after all violations are listed; `pulumi up` stops before it changes the resource. A value that a
 preview does not know passes, and is checked during `up`.
 
-**Levels.** Every policy is `mandatory`, unless the stack file or a file says otherwise:
+**Levels.** Every policy is `mandatory`, unless the stack file says otherwise:
 
 ```yaml
 vertex-training:policyLevels: {job-in-a-network: advisory, registry-cleanup: disabled}
 ```
 
-```sh
-vt review --stack prod --policy-pack policy --policy-levels policy/levels.prod.json
-make preview STACK=prod LEVELS=policy/levels.prod.json   # and make report, make deploy
-```
-
-`vt review`, `vt deploy` and `vt up` apply the levels of the stack file wherever a pack is given;
-the file of `--policy-levels` wins, policy by policy, and may have settings too. A plain `pulumi`
-takes the file as `--policy-pack-config`, and does not apply the levels of the stack file. A
-review names every policy that is not mandatory. A level that is lower than in the deployed stack
-is in the headline (`mandatory → advisory`), and the plan's digest covers the levels: an approval
-holds for the levels it was given with.
+`vt review`, `vt deploy` and `vt up` apply these levels wherever a pack is given. A review
+names every policy that is not mandatory. A level that is lower than in the deployed stack is in the
+headline (`mandatory → advisory`), and the plan's digest covers the levels: an approval holds for
+the levels it was given with.
 
 Policies that only production needs do not apply to stacks named `local…` and `dev…`; all policies
 apply to all other stacks. Levels are `advisory`, `mandatory` and `disabled`.
-[policy/levels.dev.json](../policy/levels.dev.json) shows developers what production will require,
-[policy/levels.prod.json](../policy/levels.prod.json) requires it of a stack of any name.
+
+**Another level for once.** To see what production would require of `dev`, write a file, which may
+have settings too, and name it on the command line:
+
+```json
+{
+  "data-protected": {"enforcementLevel": "advisory", "notInStacks": []},
+  "job-image-by-digest": {"enforcementLevel": "advisory", "notInStacks": []},
+  "job-in-a-network": {"enforcementLevel": "advisory", "notInStacks": []},
+  "registry-immutable-tags": {"enforcementLevel": "advisory", "notInStacks": []}
+}
+```
+
+```sh
+vt review --stack dev --policy-pack policy --policy-levels production.json
+make preview STACK=dev LEVELS=production.json   # and make report, make deploy
+```
+
+It wins over the stack file, policy by policy. A plain `pulumi` takes it as `--policy-pack-config`,
+and does not apply the levels of the stack file.
 
 **Patterns and accounts.** In `byTag`, `*` stands for text without `/`, `**` for many parts, and a
 name with `..` matches nothing. `accounts` lists addresses in full. A policy sees one resource
 at a time: it judges an account by its address, `NAME-STACK@PROJECT`, not by its rights.
 
 **Settings of one's own.** A repository gives a policy other settings in its `policy/__main__.py`,
-before `pack.serve()`; a file of levels wins:
+before `pack.serve()`; a file of `--policy-levels` wins:
 
 ```py
 policy.configure("job-in-a-network", without=["training-mnist"])

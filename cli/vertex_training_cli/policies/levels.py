@@ -100,7 +100,7 @@ def _of_stack(root: Path, stack: str) -> Mapping[str, str]:
 
 
 def _of_file(file: Path) -> PolicyConfig:
-    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, like policy/levels.dev.json'
+    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as failed:
