@@ -155,7 +155,7 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
 
 def _detail(loss: Loss, contents: Contents) -> str:
     from vertex_training_cli.destroy.look import UNKNOWN
-    from vertex_training_cli.review.cells import progress
+    from vertex_training_cli.review.jobs import progress
 
     parts = ["protected"] if loss.protected else []
     if loss.kind == "job":

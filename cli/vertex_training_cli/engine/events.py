@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from vertex_training.errors import EventParseError
 from vertex_training_cli.engine.plan import (
@@ -21,6 +21,9 @@ from vertex_training_cli.engine.plan import (
     Step,
 )
 from vertex_training_cli.engine.values import redact
+
+#: The engine's last words on any failure, a policy's among them, which say nothing about it.
+LAST_WORDS: Final = "preview failed"
 
 
 def parse(lines: Iterable[str], stack: str) -> Plan:
@@ -85,11 +88,14 @@ class _PlanBuilder:
         # A part without its whole counts as a step: an earlier run left something to delete.
         left = {urn: step for urn, step in self.parts.items() if urn not in self.steps}
         failed = any(each.severity == "error" for each in self.diagnostics)
+        # A violation that stops the deployment is the reason, and has a text of its own.
+        explained = any(violation.is_mandatory for violation in self.violations)
+        said = (d for d in self.diagnostics if not (explained and d.message == LAST_WORDS))
         return Plan(
             stack=stack,
             config=self.config,
             steps=(*self.steps.values(), *left.values()),
-            diagnostics=tuple(self.diagnostics),
+            diagnostics=tuple(said),
             violations=tuple(self.violations),
             packs=self.packs,
             policies=frozenset(self.policies),

@@ -2,19 +2,21 @@
 
 =================  ================================================================
 ``command``        the command line: options, exit codes
-``report``         plan -> report
+``report``         plan -> report; the list of kinds of risks
 ``jobs``           jobs: what happens to them, what they run on, what they can cost
 ``images``         images of which jobs get another digest
 ``capacity``       reservations: what they cost, used or not; machines that are given back
-``grants``         IAM: bindings that are gained or lost, and why
-``reachability``   networks, peerings, firewalls, public members
-``risks``            what must not be missed, over all of a plan
+``grants``         IAM: bindings and access to data that are gained or lost, and why
+``reachability``   networks, peerings, firewalls, what everybody reaches
+``risk``           a kind of risk: what finds it, and its words
+``destroyed``      what is destroyed or loses its protection; objects, by folder
+``losses``         data that is lost, or no longer kept, though its resource stays
+``limits``         limits that are raised, levels of policies that are lowered
+``refusals``       what Google refuses half-way, or what has no effect
 ``digest``         the plan's digest, which a deployment is bound to
-``verdict``        a report in one line
-``picture``        the stack after the change as a graph, and as Mermaid
-``svg``            the same graph laid out for the page
-``cells``          columns, cells and phrases that Markdown and the page share
-``headline``       twelve questions of an approver, and their answers
+``headline``       the verdict, and twelve questions of an approver with their answers
+``sections``       the report as titles, tables and lists, for a comment and for the page
+``picture``        the stack after the change as a graph: as Mermaid, and laid out for the page
 ``escaping``       names and values made harmless for Markdown and Mermaid
 ``markdown``       for the pull request, within GitHub's limit
 ``html``           for a browser: one page, no scripts
@@ -23,4 +25,7 @@
 
 Everything but ``command`` is pure: a plan in, a report out. ``vertex_training_cli.engine`` makes
 the plan of the engine's events.
+
+A new kind of risk is declared in the module that finds it, and listed in ``report``. A new section
+is a function in ``sections``, a new question one in ``headline``.
 """

@@ -13,6 +13,7 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import Rate
 from vertex_training.catalog.resource_types import RESERVATION
 from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 
 #: Hours of a month, as price lists count them: 365 days / 12.
 HOURS_A_MONTH: Final = 730
@@ -136,3 +137,22 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
 def _object(value: object) -> Mapping[str, Any]:
     """An input that is an object; empty while it is not known."""
     return value if isinstance(value, Mapping) else {}
+
+
+def _machines(found: ReturnedMachines, quote: Quote) -> str:
+    number = f"{found.machines or 'an unknown number'} x {quote(found.machine_type)}"
+    anew = ", made anew" if found.replaced else ""
+    return f"{quote(found.name)} ({number} in {quote(found.zone)}{anew})"
+
+
+RETURNED: Final = RiskKind(
+    returned_machines,
+    _machines,
+    key="returnedMachines",
+    headline="machines given back, and may not be had again",
+    question=LOST,
+    answer="given back, and may not be had again: {}",
+    line=lambda found, quote: (
+        f"machines given back, and may not be had again: {_machines(found, quote)}"
+    ),
+)

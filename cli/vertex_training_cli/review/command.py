@@ -139,7 +139,7 @@ def review(
         _log(f"{failed.filename}: {failed.strerror or failed}")
         raise typer.Exit(2) from None
     if output:
-        from vertex_training_cli.review.verdict import verdict
+        from vertex_training_cli.review.headline import verdict
 
         files = ", ".join(map(str, formats))
         _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")

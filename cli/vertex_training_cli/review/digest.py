@@ -7,8 +7,7 @@ import json
 
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review.risks.levels import policy_levels
-from vertex_training_cli.review.risks.limits import limits_of, raised_limits
+from vertex_training_cli.review.limits import limits_of, policy_levels, raised_limits
 
 
 def plan_digest(plan: Plan) -> str:

@@ -1,4 +1,8 @@
-"""IAM in a plan: the grants that members gain or lose, and why the stack makes them."""
+"""IAM in a plan: the grants that members gain or lose, and why the stack makes them.
+
+A binding names an account and a bucket. Whoever may act as the account reaches the bucket as well;
+that is in no single binding, so ``access_changes`` computes it over all of them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
+from vertex_training.plan.access import Access, Binding, reachable
 from vertex_training.plan.grants import reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
@@ -36,6 +41,21 @@ class IamBinding:
     def is_public(self) -> bool:
         """Whether the member includes everybody."""
         return self.member in PUBLIC
+
+
+def short_member(binding: IamBinding | Access) -> str:
+    """Its member: a service account by its address alone."""
+    return binding.member.removeprefix("serviceAccount:")
+
+
+def short_target(binding: IamBinding | Access) -> str:
+    """Its resource: the last part of the name, which is enough beside its kind."""
+    return binding.target.rpartition("/")[2]
+
+
+def through(access: Access) -> str:
+    """The accounts that the member acts as, in their order."""
+    return " then ".join(account.partition("@")[0] for account in access.through)
 
 
 def is_iam(step: Step) -> bool:
@@ -81,6 +101,20 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
             condition=str(condition.get("expression", "")) if isinstance(condition, dict) else "",
             reason=reason(step.type, role) if step.is_own else "",
         )
+
+
+def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    """Access through accounts that members gain, and that they lose."""
+    before, after = _access(plan, "old"), _access(plan, "new")
+    gained = [after[key] for key in after.keys() - before.keys() if after[key].through]
+    lost = [before[key] for key in before.keys() - after.keys() if before[key].through]
+    return tuple(sorted(gained)), tuple(sorted(lost))
+
+
+def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
+    """All access of one side, by who may do what with what."""
+    bindings = (Binding(b.member, b.role, b.kind, b.target) for b in _all(plan, side))
+    return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
 
 def _all(plan: Plan, side: str) -> set[IamBinding]:

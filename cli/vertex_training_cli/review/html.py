@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 import jinja2
+from markupsafe import Markup, escape
 
-from vertex_training.catalog import costs
-from vertex_training.catalog.costs import usd
-from vertex_training_cli.review import cells, picture, svg
+from vertex_training_cli.review import picture
 from vertex_training_cli.review.escaping import visible
-from vertex_training_cli.review.headline.answers import answers
-from vertex_training_cli.review.images import changes as image_changes
+from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.verdict import returned, totals, verdict
+from vertex_training_cli.review.sections import sections
+
+#: Characters around values and strong words -> their tags. They are of Unicode's private use, so
+#: ``visible`` spells them out wherever a value has one, and no value makes a tag.
+TAGS: Final = {"\ue000": "<code>", "\ue001": "</code>", "\ue002": "<strong>", "\ue003": "</strong>"}
 
 
 def render(report: ReviewReport) -> str:
     """The page. Every value is escaped by the template engine, and nothing is left out."""
     return template().render(
         report=report,
-        verdict=verdict(report),
-        changed_jobs=[job for job in report.jobs if job.action != "keep"],
-        unchanged_jobs=[job for job in report.jobs if job.action == "keep"],
-        answers=answers(report, visible),
-        totals=totals(report),
-        returned=returned(report, visible),
-        cells=cells,
-        image_changes=image_changes,
-        accesses=cells.accesses(report),
-        picture=svg.layout(picture.graph(report)),
-        not_included=costs.NOT_INCLUDED,
+        verdict=verdict(report, _quoted),
+        answers=answers(report, _quoted),
+        sections=sections(report, _quoted, lambda words: f"\ue002{words}\ue003"),
     )
+
+
+def _quoted(value: str, _length: int = 0) -> str:
+    shown = visible(value)
+    return f"\ue000{shown}\ue001" if shown else ""
+
+
+def _tagged(text: str) -> Markup:
+    """Words with tags around values and strong words, everything else escaped."""
+    return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
+
+
+def _untagged(text: str) -> str:
+    """The same words alone, for an attribute."""
+    return text.translate(dict.fromkeys(map(ord, TAGS)))
 
 
 @functools.cache
@@ -45,6 +55,11 @@ def template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["visible"] = visible
-    environment.filters["usd"] = usd
+    environment.filters |= {
+        "visible": visible,
+        "tagged": _tagged,
+        "untagged": _untagged,
+        "kind": lambda part: type(part).__name__,
+        "layout": picture.layout,
+    }
     return environment.get_template("page.html.j2")

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.costs import JobCost
+from vertex_training.catalog.costs import JobCost, hours, usd
 from vertex_training.customjob.kinds import kind_of_fields
+from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
     JOBS,
     NOTHING_OBSERVED,
+    CheckpointObservation,
     JobObservation,
     Observations,
     Plan,
@@ -204,3 +206,51 @@ def _images(spec: Mapping[str, Any]) -> tuple[str, ...]:
         if image:
             found[image] = None
     return tuple(found)
+
+
+def fate(job: JobChange) -> str:
+    """What happens to a job, and to the one that was there before it."""
+    done = {
+        "submit": "submitted",
+        "replace": "submitted anew",
+        "cancel": "leaves the stack",
+        "change": "labels or options change, nothing is submitted",
+        "defer": "submitted by the first up after the running job has ended",
+        "keep": "unchanged",
+    }[job.action]
+    if job.action not in ("replace", "cancel"):
+        return done
+    if not job.cancels:
+        return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
+    seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
+    if job.now:
+        seen = f" ({progress(job.now)})"
+    return f"{done}; the old one is cancelled{seen}"
+
+
+def progress(now: JobObservation) -> str:
+    """What a job is doing: ``running for 3h 2m, $12.30 so far``."""
+    words = now.state.lower().replace("_", " ")
+    if not now.seconds:
+        return words
+    verb = "after" if now.state in ENDED else "for"
+    text = f"{words} {verb} {format_duration(now.seconds)}"
+    text += "" if now.cost is None else f", {usd(now.cost)} so far"
+    return f"{text}, {checkpoint(now.checkpoint)}" if now.checkpoint else text
+
+
+def checkpoint(found: CheckpointObservation) -> str:
+    """What a job has kept: what it did since then is lost if it is cancelled."""
+    if found.seconds is None:
+        return "no checkpoint"
+    bound = "at most " if found.at_most else ""
+    return f"last checkpoint {bound}{format_duration(found.seconds)} ago"
+
+
+def at_most(job: JobChange) -> str:
+    """The worst case with the time it is for."""
+    span = hours(job.cost.timeout)
+    if job.cost.trials is not None:
+        span = f"{job.cost.trials} trials of {span}"
+    default = ", no timeout set" if job.cost.default_timeout else ""
+    return f"{usd(job.cost.worst_case)} ({span}{default}{job.cost.elsewhere})"

@@ -1,19 +1,25 @@
-"""Reachability changes in a plan: networks, peerings, firewalls, public access."""
+"""Reachability changes in a plan: networks, peerings, firewalls, public access.
+
+Also what a plan opens to everybody, and what it lets reach anywhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import BUCKET
+from vertex_training.catalog.resource_types import BUCKET, FIREWALL
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
 from vertex_training_cli.engine.values import UNKNOWN
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import job_name, job_spec, request
+from vertex_training_cli.review.risk import PUBLIC, Danger, RiskKind
 
 Inputs = Mapping[str, Any]
+#: Ranges with every address.
+ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +30,29 @@ class ReachabilityChange:
     """opens, closes, changes."""
     what: str
     """A sentence without its verb, like ``a peering of network x with Google's services``."""
-    name: str
-    """The resource's name in the program."""
+    resource: str
+    """Its name in the program."""
     differences: tuple[FieldDifference, ...] = ()
+    public: bool = False
+    """Whether it opens something to everybody."""
+
+    @property
+    def danger(self) -> Danger:
+        """What the change means for who approves it."""
+        if self.verb == "closes":
+            return "plain"
+        return "destroys" if self.public else "opens"
 
 
 def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
     """The plan's changes of reachability, those that open something first."""
-    changes = [change for step in plan.changed for change in _changes(step)]
+    changes = [
+        replace(change, public=bool(_public(step, "new") - _public(step, "old")))
+        for step in plan.changed
+        for change in _changes(step)
+    ]
     order = {"opens": 0, "changes": 1, "closes": 2}
-    return sorted(changes, key=lambda each: (order[each.verb], each.what, each.name))
+    return sorted(changes, key=lambda each: (order[each.verb], each.what, each.resource))
 
 
 def is_network(step: Step) -> bool:
@@ -141,6 +160,76 @@ def _named(inputs: Inputs, key: str) -> str:
     return f"{key} {str(inputs.get(key, '')).rpartition('/')[2]}"
 
 
+def opened_to_everybody(plan: Plan) -> tuple[str, ...]:
+    """What everybody, or every address, reaches after a plan and did not before; in words."""
+    found = (name for step in plan.changed for name in _public(step, "new") - _public(step, "old"))
+    return tuple(sorted(found))
+
+
+def opened_egress(plan: Plan) -> tuple[str, ...]:
+    """Names of firewall rules that newly let machines reach any address."""
+    firewalls = (step for step in plan.changed if step.type == FIREWALL)
+    return tuple(
+        sorted(
+            step.name
+            for step in firewalls
+            if _reaches_anywhere(_inputs(step, "new"))
+            and not _reaches_anywhere(_inputs(step, "old"))
+        )
+    )
+
+
+def _public(step: Step, side: str) -> set[str]:
+    """What one state of a resource opens to everybody."""
+    inputs = _inputs(step, side)
+    if inputs is None:
+        return set()
+    if grants.is_iam(step):
+        bindings = grants.bindings_of(step, step.new if side == "new" else step.old)
+        return {f"{each.kind} {each.target}" for each in bindings if each.is_public}
+    if _allows_anywhere(inputs, "INGRESS"):
+        return {f"firewall {step.name}"}
+    # Closed buckets refuse every grant to everybody: what opens one makes such a grant possible.
+    if step.type == BUCKET and inputs.get("publicAccessPrevention") != "enforced":
+        return {f"bucket {inputs.get('name', step.name)} (no public access prevention)"}
+    return set()
+
+
+def _reaches_anywhere(inputs: Inputs | None) -> bool:
+    """Whether machines reach any address by a rule: outward, or inward of every machine there is.
+
+    An ingress rule without ranges of destinations is for the machines that it is about.
+    """
+    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+        return False
+    named = _has_anywhere(inputs.get("destinationRanges") or ())
+    return named or _allows_anywhere(inputs, "EGRESS")
+
+
+def _allows_anywhere(inputs: Inputs | None, direction: str) -> bool:
+    """Whether a firewall rule lets traffic of this direction through, whatever its other end."""
+    if not inputs or not inputs.get("allows") or inputs.get("disabled") is True:
+        return False
+    if (inputs.get("direction") or "INGRESS") != direction:
+        return False
+    if direction == "EGRESS":
+        # Without ranges, an egress rule holds for every destination.
+        return _has_anywhere(inputs.get("destinationRanges") or ANYWHERE)
+    sources = ("sourceTags", "sourceServiceAccounts")
+    return _has_anywhere(
+        inputs.get("sourceRanges") or (() if any(map(inputs.get, sources)) else ANYWHERE)
+    )
+
+
+def _has_anywhere(ranges: Any) -> bool:
+    return isinstance(ranges, list | tuple) and any(each in ANYWHERE for each in ranges)
+
+
+def _inputs(step: Step, side: str) -> Inputs | None:
+    state = step.new if side == "new" else step.old
+    return state.inputs if state else None
+
+
 #: What a resource type does to reachability, in words. All are gcp's (pulumi-gcp 9.35.0).
 _DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
     "gcp:compute/network:Network": lambda i: f"network {i.get('name', '')}",
@@ -148,7 +237,7 @@ _DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
         f"subnetwork {i.get('name', '')} ({i.get('ipCidrRange', '')}"
         f"{', Google APIs without public addresses' if i.get('privateIpGoogleAccess') else ''})"
     ),
-    "gcp:compute/firewall:Firewall": _firewall,
+    FIREWALL: _firewall,
     "gcp:compute/globalAddress:GlobalAddress": lambda i: (
         f"address range {i.get('name', '')} "
         f"({i.get('address') or 'chosen by Google'}/{i.get('prefixLength', '')}) "
@@ -182,3 +271,19 @@ _DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
         f"tokens of another issuer to this project, if {i.get('attributeCondition') or 'anything'}"
     ),
 }
+
+OPENED: Final = RiskKind(
+    opened_to_everybody,
+    lambda what, quote: quote(what),
+    key="openedToEverybody",
+    headline="opened to everybody",
+    question=PUBLIC,
+)
+EGRESS: Final = RiskKind(
+    opened_egress,
+    lambda name, quote: quote(name),
+    key="egressToAnywhere",
+    headline="machines reach any address",
+    question=PUBLIC,
+    answer="machines reach any address: {}",
+)

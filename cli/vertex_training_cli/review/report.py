@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Final
 
-from vertex_training.catalog import resource_types
 from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training_cli import read_errors
@@ -24,32 +21,41 @@ from vertex_training_cli.engine.plan import (
     PolicyViolation,
     Step,
 )
-from vertex_training_cli.review import capacity, digest, grants, jobs, reachability
-from vertex_training_cli.review.capacity import ReservationChange, ReturnedMachines
-from vertex_training_cli.review.grants import IamBinding
-from vertex_training_cli.review.images.changes import (
-    ImageChange,
-    RunningImage,
-    image_changes,
-    other_images,
+from vertex_training_cli.review import (
+    capacity,
+    destroyed,
+    digest,
+    grants,
+    jobs,
+    limits,
+    losses,
+    reachability,
+    refusals,
 )
+from vertex_training_cli.review.capacity import ReservationChange
+from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
+from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.review.images import ImageChange, RunningImage, image_changes, other_images
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.reachability import ReachabilityChange
-from vertex_training_cli.review.risks import exposure, renames
-from vertex_training_cli.review.risks.access import access_changes
-from vertex_training_cli.review.risks.levels import lowered_levels, policy_levels
-from vertex_training_cli.review.risks.limits import raised_limits
-from vertex_training_cli.review.risks.losses import (
-    DataLoss,
-    RetentionLock,
-    data_losses,
-    retention_locks,
-)
-from vertex_training_cli.review.risks.objects import FolderChange, folder_changes
-from vertex_training_cli.review.risks.refusals import Refusal, refusals
+from vertex_training_cli.review.risk import RiskKind
 
-#: Steps after which the resource is gone.
-DELETIONS: Final = ("delete", "delete-replaced")
+#: All kinds of risks, in the order in which a report names them.
+RISKS: Final[tuple[RiskKind[Any], ...]] = (
+    destroyed.LOST_WITH_RESOURCE,
+    losses.LOSSES,
+    capacity.RETURNED,
+    refusals.REFUSALS,
+    losses.LOCKS,
+    destroyed.REMOVED_OBJECTS,
+    destroyed.REFUSED,
+    destroyed.UNPROTECTED,
+    destroyed.WITHOUT_DATA,
+    limits.RAISED,
+    limits.LOWERED,
+    reachability.OPENED,
+    reachability.EGRESS,
+)
 
 
 class ReviewOutcome(IntEnum):
@@ -67,31 +73,13 @@ class ReviewOutcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DestructiveChange:
-    """A resource that is destroyed, for good or to be made anew."""
-
-    name: str
-    type: str
-    replaced: bool
-    lost_data: str
-    """What is lost with it; empty if nothing that people put there."""
-    refused: bool = False
-    """Whether it is protected: the engine refuses, and the preview fails."""
-
-    @property
-    def is_loss(self) -> bool:
-        """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
-        return bool(self.lost_data) and not (self.refused or resource_types.find(self.type).copy)
-
-
-@dataclass(frozen=True, slots=True)
 class ResourceChange:
     """A change that no other part of the report has."""
 
     op: str
     name: str
     type: str
-    fields: tuple[FieldDifference, ...]
+    differences: tuple[FieldDifference, ...]
     paths: tuple[str, ...] = ()
     """Properties that differ for the provider, where the inputs are the same."""
 
@@ -119,33 +107,17 @@ class ReviewReport:
     jobs: tuple[JobChange, ...]
     reservations: tuple[ReservationChange, ...]
     """Reservations of which machines, place or number change."""
-    returned: tuple[ReturnedMachines, ...]
-    """Machines of reservations that are given back, and may not be had again."""
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
     access_gained: tuple[Access, ...]
     """Data that members newly reach by acting as an account."""
     access_lost: tuple[Access, ...]
     reachability: tuple[ReachabilityChange, ...]
-    public: tuple[str, ...]
-    """What everybody reaches from now on."""
-    egress: tuple[str, ...]
-    """Firewall rules that newly let machines reach any address."""
-    losses: tuple[DataLoss, ...]
-    """Data that is lost, or may be from now on, though its resource stays."""
-    locks: tuple[RetentionLock, ...]
-    """Retentions that are locked, which is never undone."""
-    refusals: tuple[Refusal, ...]
-    """What Google refuses half-way, or what has no effect, with the way to do it."""
-    raised: tuple[FieldDifference, ...]
-    """Limits of the deployed stack that are raised or removed."""
-    lowered: tuple[FieldDifference, ...]
-    """Policies whose level is lower than in the deployed stack."""
+    risks: Mapping[RiskKind[Any], tuple[Any, ...]]
+    """What is found of each kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Levels that policies are given, by name; the others are mandatory."""
     destroyed: tuple[DestructiveChange, ...]
-    unprotected: tuple[str, ...]
-    """Resources that lose their protection."""
     protected: tuple[str, ...]
     """Resources that Pulumi refuses to destroy."""
     violations: tuple[PolicyViolation, ...]
@@ -203,26 +175,15 @@ class ReviewReport:
     def risky(self) -> bool:
         """Whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
-        lost = (self.losses, self.locks, self.returned, self.destroyed, self.unprotected)
-        bad = any(lost) or self.refusals
-        return bool(self.gained or bad or self.raised or self.lowered or opened)
+        named = any(found for kind, found in self.risks.items() if kind.headline)
+        return bool(self.gained or self.destroyed or named or opened)
 
     @property
     def nothing(self) -> bool:
         """Whether the plan changes nothing at all."""
-        parts = (
-            self.gained,
-            self.lost,
-            self.reachability,
-            self.destroyed,
-            self.changes,
-            self.unprotected,
-            self.raised,
-            self.lowered,
-            self.refusals,
-            self.folders,
-        )
-        return not any(parts) and all(job.action == "keep" for job in self.jobs)
+        parts = (*self.risks.values(), self.gained, self.lost, self.reachability)
+        more = (self.destroyed, self.changes, self.folders)
+        return not any(parts + more) and all(job.action == "keep" for job in self.jobs)
 
 
 def build(
@@ -238,7 +199,9 @@ def build(
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
     problems, found = tuple(problems), digest.plan_digest(plan)
-    access_gained, access_lost = access_changes(plan)
+    access_gained, access_lost = grants.access_changes(plan)
+    folders = destroyed.folder_changes(plan)
+    grouped = {name for folder in folders for name in folder.names}
     return ReviewReport(
         stack=plan.stack,
         project=plan.config.get("gcp:project", ""),
@@ -248,8 +211,8 @@ def build(
         digest=found,
         expected=expected,
         problems=problems,
-        errors=_errors(plan, problems),
-        warnings=(*plan.warnings, *renames.unknown_first_names(plan)),
+        errors=() if problems else tuple(map(_explained, plan.errors)),
+        warnings=(*plan.warnings, *refusals.unknown_first_names(plan)),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
         not_observed=observed.not_observed,
@@ -263,7 +226,13 @@ def build(
         packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         held=tuple(grants.held(plan)),
-        **_resources(plan),
+        risks={kind: tuple(kind.find(plan)) for kind in RISKS},
+        levels=limits.policy_levels(plan),
+        destroyed=destroyed.destroyed(plan),
+        protected=destroyed.protected(plan),
+        folders=folders,
+        changes=tuple(each for each in _changes(plan) if each.name not in grouped),
+        unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
 
 
@@ -278,36 +247,13 @@ def with_images(
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
-    return dataclasses.replace(
+    return replace(
         report,
         outcome=ReviewOutcome.FAILED if worse else report.outcome,
         problems=(*report.problems, *problems),
         origins=origins,
         unseen_images=tuple(unseen),
     )
-
-
-def _resources(plan: Plan) -> dict[str, Any]:
-    """What becomes of resources that no other part of the report has."""
-    folders = folder_changes(plan)
-    grouped = {name for folder in folders for name in folder.names}
-    return {
-        "public": exposure.opened_to_everybody(plan),
-        "egress": exposure.opened_egress(plan),
-        "losses": data_losses(plan),
-        "locks": retention_locks(plan),
-        "returned": tuple(capacity.returned_machines(plan)),
-        "refusals": refusals(plan, datetime.now(tz=UTC)),
-        "raised": raised_limits(plan),
-        "lowered": lowered_levels(plan),
-        "levels": policy_levels(plan),
-        "destroyed": tuple(each for each in _destroyed(plan) if each.name not in grouped),
-        "unprotected": tuple(_protection(plan, lost=True)),
-        "protected": tuple(_protection(plan, lost=False)),
-        "folders": folders,
-        "changes": tuple(each for each in _changes(plan) if each.name not in grouped),
-        "unchanged": sum(step.custom and not step.changes for step in plan.steps),
-    }
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:
@@ -320,59 +266,9 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
     return ReviewOutcome.DIFFERENT if different else ReviewOutcome.CLEAN
 
 
-def _errors(plan: Plan, problems: Sequence[Problem]) -> tuple[Diagnostic, ...]:
-    """The engine's errors, without those that another part of the report explains.
-
-    A refused read is followed by what it means: with ``--refresh``, the cloud was read.
-    """
-    if problems:
-        return ()
-    explained = any(violation.is_mandatory for violation in plan.violations)
-    left = [e for e in plan.errors if not (explained and e.message == "preview failed")]
-    return tuple(
-        replace(each, message="\n".join(read_errors.explained((each.message,)))) for each in left
-    )
-
-
-def _destroyed(plan: Plan) -> list[DestructiveChange]:
-    """What is destroyed, without rights and jobs, which have parts of their own."""
-    found = [
-        DestructiveChange(
-            name=step.name,
-            type=step.type,
-            replaced=step.op == "replace",
-            lost_data=resource_types.find(step.type).holds,
-            refused=_is_protected(step),
-        )
-        for step in plan.changed
-        if _is_destructive(step)
-    ]
-    return sorted(found, key=lambda each: (not each.lost_data, each.name))
-
-
-def _is_protected(step: Step) -> bool:
-    """Whether the engine refuses to delete or replace it: by the state, or by the program."""
-    state = step.new if step.op == "replace" else step.old
-    return state is not None and state.protect
-
-
-def _is_destructive(step: Step) -> bool:
-    if step.type in JOBS or grants.is_iam(step):
-        return False
-    if step.op == "replace":
-        # An object comes again at once: new content of a file, or a new package of code.
-        return step.type != resource_types.OBJECT
-    return step.op in DELETIONS
-
-
-def _protection(plan: Plan, *, lost: bool) -> list[str]:
-    """Names of resources that are protected afterwards, or that were and are no longer."""
-    found = []
-    for step in plan.steps:
-        before, after = (state is not None and state.protect for state in (step.old, step.new))
-        if step.custom and (step.new and before and not after if lost else after):
-            found.append(step.name)
-    return sorted(found)
+def _explained(error: Diagnostic) -> Diagnostic:
+    """An error; a refused read with what it means, for ``--refresh`` reads the cloud."""
+    return replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
@@ -386,7 +282,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
     elsewhere = step.type in JOBS or grants.is_iam(step) or reachability.is_network(step)
-    return elsewhere or step.op in DELETIONS
+    return elsewhere or step.op in destroyed.DELETIONS
 
 
 def _change(step: Step) -> ResourceChange:

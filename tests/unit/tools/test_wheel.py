@@ -26,7 +26,8 @@ def build(folder: Path, project: str = "") -> Path:
     command = [sys.executable, "-m", "uv", "build", "--wheel", "--no-build-isolation", "--offline"]
     done = subprocess.run(
         [*command, "--python", sys.executable, "--out-dir", folder],
-        cwd=folder / "source" / project, env={"SOURCE_DATE_EPOCH": "1700000000", "HOME": str(folder)},
+        cwd=folder / "source" / project,
+        env={"SOURCE_DATE_EPOCH": "1700000000", "HOME": str(folder)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training.catalog.resource_types import JOB, TENSORBOARD
+from vertex_training.catalog.resource_types import JOB
 from vertex_training_cli.destroy.losses import find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"

@@ -16,8 +16,8 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import observe
 from vertex_training_cli.jobs.objects import Listing
 from vertex_training_cli.review import markdown
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import build
-from vertex_training_cli.review.verdict import verdict
 
 NAME = "projects/1/locations/us-central1/customJobs/{}"
 

@@ -12,8 +12,8 @@ from vertex_training.catalog import costs
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.review import capacity, html, json_report, markdown, report
 from vertex_training_cli.review.capacity import RESERVATION, ReservationCost
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.verdict import verdict
 
 MEGA = "a3-megagpu-8g"
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -119,7 +119,9 @@ def test_a_reservation_made_anew_gives_its_machines_back_though_its_price_stays(
     assert f"; {BACK}: t4 (3 x n1-standard-8 in us-east4-a, made anew)." in verdict(found)
     assert found.risky
     assert f"- {BACK}: `t4` (3 x" in markdown.render(found)
-    assert "machines given back</strong>, and may not be had again: t4 (3 x" in html.render(found)
+    assert "machines given back, and may not be had again: <code>t4</code> (3 x" in html.render(
+        found
+    )
     [returned] = json.loads(json_report.render(found))["returnedMachines"]
     assert (returned["machineType"], returned["machines"]) == ("n1-standard-8", 3)
 

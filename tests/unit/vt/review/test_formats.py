@@ -13,8 +13,8 @@ from tests.unit.vt.review import plans
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.review import html, json_report, markdown, report
 from vertex_training_cli.review.escaping import code
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.verdict import verdict
 
 NASTY = "a|b`c<img src=x onerror=alert(1)>@octocat ![x](http://x) \u202e"
 

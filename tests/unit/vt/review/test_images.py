@@ -8,7 +8,7 @@ import json
 from tests.unit.vt.review import plans
 from vertex_training.errors import Problem
 from vertex_training_cli.review import html, json_report, markdown, report
-from vertex_training_cli.review.images.changes import image_changes
+from vertex_training_cli.review.images import image_changes
 
 NAME = "us-central1-docker.pkg.dev/acme-ml-dev/training-dev/train"
 OLD, NEW = f"{NAME}@sha256:{'a' * 64}", f"{NAME}@sha256:{'b' * 64}"

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog import costs
 from vertex_training_cli.review import jobs, markdown
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import build
-from vertex_training_cli.review.verdict import verdict
 
 
 def only(*told: plans.Event) -> jobs.JobChange:

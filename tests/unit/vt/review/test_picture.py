@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training_cli.review import picture, report, svg
+from vertex_training_cli.review import picture, report
 from vertex_training_cli.review.picture import Graph, Node
 
 
@@ -68,22 +71,72 @@ def test_boxes_do_not_overlap_and_lie_inside_of_the_picture() -> None:
         *(plans.create(plans.MEMBER, f"m{n}", **plans.member(f"bucket-{n}")) for n in range(9)),
         *(submit(f"job-{n}") for n in range(5)),
     )
-    laid = svg.layout(drawn)
-    places = [(box.x, box.y) for box in laid.boxes]
-    for index, (x, y) in enumerate(places):
-        assert 0 <= x <= laid.width - laid.box_width
-        assert 0 <= y <= laid.height - laid.box_height
-        assert not any(x == a and abs(y - b) < laid.box_height for a, b in places[:index])
+    laid = picture.layout(drawn)
+    for index, box in enumerate(laid.boxes):
+        assert 0 <= box.x <= laid.width - laid.box_width
+        assert 0 <= box.y <= laid.height - box.height
+        for other in laid.boxes[:index]:
+            apart = box.y >= other.y + other.height or other.y >= box.y + box.height
+            assert box.x != other.x or apart
+
+
+def points(path: str) -> Iterator[tuple[float, float]]:
+    """Points of a line, close to each other: of straight parts and of curves."""
+    numbers = [
+        [float(number) for number in part.split()] for part in re.split("[A-Z]", path) if part
+    ]
+    x, y = numbers[0]
+    for command, found in zip(re.findall("[A-Z]", path)[1:], numbers[1:], strict=True):
+        ends = [x, y, x, y, found[0], y, found[0], y] if command == "H" else [x, y, *found]
+        for step in range(201):
+            t = step / 200
+            parts = ((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3)
+            xs, ys = (
+                sum(part * at for part, at in zip(parts, ends[n::2], strict=True)) for n in (0, 1)
+            )
+            yield xs, ys
+        x, y = ends[-2:]
+
+
+def test_no_line_crosses_a_word() -> None:
+    shared = [plans.member("shared", who=f"serviceAccount:a{n}@x.com") for n in range(6)]
+    users = [plans.member(f"bucket-{n}", who=f"user:u{n}@x.com") for n in range(3)]
+    act_as = {"role": "roles/iam.serviceAccountUser", "serviceAccountId": plans.ACCOUNT}
+    laid = picture.layout(
+        graph(
+            *(plans.create(plans.MEMBER, f"s{n}", **each) for n, each in enumerate(shared)),
+            *(plans.create(plans.MEMBER, f"u{n}", **each) for n, each in enumerate(users)),
+            *(plans.create(plans.MEMBER, f"m{n}", **plans.member(f"bucket-{n}")) for n in range(9)),
+            plans.create(
+                "gcp:serviceaccount/iAMMember:IAMMember", "i", **act_as, member="group:ml@x.com"
+            ),
+            *(submit(f"job-{n}") for n in range(5)),
+        )
+    )
+    words = [
+        (line.x if line.anchor == "start" else line.x - 7 * len(line.verb), line.y, line.verb)
+        for line in laid.lines
+    ]
+    for line in laid.lines:
+        for x, y in points(line.path):
+            for left, bottom, verb in words:
+                inside = left < x < left + 7 * len(verb) and bottom - 10 < y < bottom
+                assert not inside, (line.sentence, verb)
+    for n, (left, bottom, verb) in enumerate(words):
+        for start, other, _ in words[:n]:
+            assert abs(bottom - other) >= 10 or start >= left + 7 * len(verb) or start < left
 
 
 def test_who_acts_stands_left_of_the_account_and_what_is_acted_on_right() -> None:
-    laid = svg.layout(graph(plans.create(plans.MEMBER, "m", **plans.member("data")), submit("a")))
+    laid = picture.layout(
+        graph(plans.create(plans.MEMBER, "m", **plans.member("data")), submit("a"))
+    )
     x = {box.text: box.x for box in laid.boxes}
     assert x["job a"] < x["account trainer-dev"] < x["bucket data"]
 
 
 def test_every_line_is_told_in_words() -> None:
-    laid = svg.layout(graph(plans.create(plans.MEMBER, "m", **plans.member("data"))))
+    laid = picture.layout(graph(plans.create(plans.MEMBER, "m", **plans.member("data"))))
     assert [line.sentence for line in laid.lines] == ["account trainer-dev reads bucket data"]
 
 

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.errors import Problem
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import digest, report
+from vertex_training_cli.review import destroyed, digest, report
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
-from vertex_training_cli.review.verdict import verdict
 
 LIMIT = Problem("jobs/a.yaml:1:1", "too dear", rule="limit-job-cost")
 MISTAKE = Problem("jobs/a.yaml:2:1", "wrong", rule="unknown-field")
@@ -101,7 +101,7 @@ def test_what_is_destroyed_is_told_with_what_it_takes_along() -> None:
         plans.delete(plans.MEMBER, "m", **plans.member("data")),
         plans.delete(plans.JOB, "training-a", **plans.job("a")),
     )
-    assert [(each.name, each.replaced, each.lost_data) for each in found.destroyed] == [
+    assert [(each.name, each.replaced, each.takes) for each in found.destroyed] == [
         ("storage-b", True, "its objects"),
         ("storage-old", False, "its objects"),
         ("net", False, ""),
@@ -120,7 +120,7 @@ def test_protection_that_is_given_up_is_told_also_where_nothing_else_changes() -
     lost = plans.step("same", plans.BUCKET, "b", inputs, inputs, protect=(True, False))
     kept = plans.step("same", plans.BUCKET, "c", inputs, inputs, protect=(True, True))
     found = review(lost, kept)
-    assert (found.unprotected, found.protected) == (("b",), ("c",))
+    assert (found.risks[destroyed.UNPROTECTED], found.protected) == (("b",), ("c",))
     assert not found.nothing
 
 
@@ -213,5 +213,5 @@ def test_the_digest_knows_neither_the_time_nor_the_machine() -> None:
     ],
 )
 def test_a_deletion_is_reported_with_the_data_that_is_lost(type_: str, lost: str) -> None:
-    [destroyed] = review(plans.delete(type_, "x", name="x")).destroyed
-    assert (destroyed.type, destroyed.lost_data) == (type_, lost)
+    [change] = review(plans.delete(type_, "x", name="x")).destroyed
+    assert (change.type, change.takes) == (type_, lost)

@@ -10,10 +10,10 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog import costs
 from vertex_training_cli.engine.plan import TUNING_JOB
-from vertex_training_cli.review import cells, json_report, markdown
+from vertex_training_cli.review import jobs, json_report, markdown
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.report import ReviewReport, build
-from vertex_training_cli.review.verdict import verdict
 
 RATE = costs.hourly("n1-standard-4", None, 0, "us-central1")
 assert RATE is not None
@@ -40,8 +40,10 @@ def test_a_tuning_job_costs_what_all_its_trials_cost_and_burns_what_runs_at_once
     job = only(plans.create(TUNING_JOB, "training-tune", **tuning()))
     assert (job.name, job.action, job.account) == ("tune", "submit", plans.ACCOUNT)
     assert job.cost.hourly == pytest.approx(4 * RATE.usd)
-    assert cells.at_most(job) == f"${20 * RATE.usd:.2f} (20 trials of 1 h)"
-    assert "20 trials, 4 at once, which takes quota for 4 of each" in cells.job_cells(job)[2]
+    assert jobs.at_most(job) == f"${20 * RATE.usd:.2f} (20 trials of 1 h)"
+    assert "20 trials, 4 at once, which takes quota for 4 of each" in job.trials
+    row = markdown.render(reviewed(plans.create(TUNING_JOB, "training-tune", **tuning())))
+    assert f"<br>`{job.trials}` |" in row
 
 
 def test_a_report_has_the_sum_over_jobs_and_tuning_jobs() -> None:

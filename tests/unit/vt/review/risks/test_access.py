@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import json_report, markdown, report
-from vertex_training_cli.review.risks.access import access_changes
+from vertex_training_cli.review.grants import access_changes
 
 ACT_AS = "gcp:serviceaccount/iAMMember:IAMMember"
 ACCOUNT = f"projects/acme-ml-dev/serviceAccounts/{plans.ACCOUNT}"

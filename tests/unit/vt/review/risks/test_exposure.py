@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.vt.review import plans
-from vertex_training_cli.review.risks.exposure import opened_egress, opened_to_everybody
+from vertex_training_cli.review.reachability import opened_egress, opened_to_everybody
 
 FIREWALL = "gcp:compute/firewall:Firewall"
 TCP = [{"protocol": "tcp", "ports": ["22"]}]

@@ -11,7 +11,7 @@ from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events, plan_file
 from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.review import digest, html, json_report, markdown, report
-from vertex_training_cli.review.verdict import verdict
+from vertex_training_cli.review.headline import verdict
 
 
 def planned(

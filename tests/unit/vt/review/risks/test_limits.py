@@ -9,7 +9,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import digest, report
-from vertex_training_cli.review.verdict import verdict
+from vertex_training_cli.review.headline import verdict
 
 STACK = {"maxUsdPerJob": 500.0, "machineTypes": ["n1-*"]}
 TEAM = {"maxUsdPerTeam": 10.0}

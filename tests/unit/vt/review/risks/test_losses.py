@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import markdown, report
-from vertex_training_cli.review.risks.losses import data_losses
-from vertex_training_cli.review.verdict import verdict
+from vertex_training_cli.review.headline import verdict
+from vertex_training_cli.review.losses import data_losses
 
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 DAY = 24 * 3600

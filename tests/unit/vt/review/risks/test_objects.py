@@ -7,8 +7,8 @@ import json
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.destroyed import OBJECT
 from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.risks.objects import OBJECT
 
 CONFIG = {
     "gcp:project": "acme-ml-dev",

@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import html, json_report, markdown, report
+from vertex_training_cli.review.headline import verdict
+from vertex_training_cli.review.refusals import ATTACHMENT, REFUSALS, RESERVATION, SUBNET
 from vertex_training_cli.review.report import ReviewReport
-from vertex_training_cli.review.risks.refusals import ATTACHMENT, RESERVATION, SUBNET
-from vertex_training_cli.review.verdict import verdict
 
 LATER = "2999-01-01T00:00:00Z"
 KEPT = {"name": "h100-dev", "zone": "us-east4-a", "specificReservation": {"count": 1}}
@@ -23,7 +23,7 @@ def review(*told: plans.Event) -> ReviewReport:
 
 
 def names(*told: plans.Event) -> list[str]:
-    return [each.name for each in review(*told).refusals]
+    return [each.name for each in review(*told).risks[REFUSALS]]
 
 
 def subnet(op: str, old: str, new: str) -> plans.Event:
@@ -41,7 +41,7 @@ def without_end(old: dict[str, Any], new: dict[str, Any], **more: Any) -> plans.
 
 def test_an_end_that_is_taken_out_of_the_file_stays_and_every_format_says_so() -> None:
     found = review(without_end({"deleteAtTime": LATER}, {}))
-    [refusal] = found.refusals
+    [refusal] = found.risks[REFUSALS]
     assert refusal.name == "h100-dev"
     assert "not possible like this: h100-dev" in verdict(found)  # though nothing else changes
     assert "still deleted by Google at 2999-01-01T00:00:00+00:00" in refusal.what
@@ -77,7 +77,7 @@ def test_a_subnet_that_moves_or_shrinks_under_its_attachment_is_told_with_the_wa
     new: str,
 ) -> None:
     found = review(subnet("replace", "10.20.0.0/26", new), attachment())
-    [refusal] = found.refusals
+    [refusal] = found.risks[REFUSALS]
     assert f"10.20.0.0/26 → {new} makes the subnet anew" in refusal.what
     assert "Deploy twice" in refusal.what
     assert "not possible like this: training-dev" in verdict(found)
@@ -119,7 +119,7 @@ def test_a_locked_retention_is_not_shortened_unlocked_removed_or_lost_with_its_b
     op: str, new: dict[str, Any] | None
 ) -> None:
     found = review(bucket(op, days(30), new))
-    [refusal] = found.refusals
+    [refusal] = found.risks[REFUSALS]
     assert "has a locked retention of 30 days, and Google shortens and removes none" in refusal.what
     assert "not possible like this: audit" in verdict(found)
 
@@ -132,7 +132,7 @@ def test_a_lock_is_told_as_never_undone_when_it_is_made_and_when_it_grows() -> N
         bucket("update", days(7), days(30)),
     ):
         found = review(event)
-        assert found.refusals == ()
+        assert found.risks[REFUSALS] == ()
         assert found.risky
         told = "nothing in it can be deleted for 30 days; never undone"
         assert f"locked for good: storage-audit ({told})" in verdict(found)

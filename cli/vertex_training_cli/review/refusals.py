@@ -7,16 +7,26 @@ is cancelled or deleted, with the way to do it.
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from vertex_training.catalog.resource_types import ATTACHMENT, RESERVATION, SUBNET
-from vertex_training_cli.engine.plan import Plan, Step
-from vertex_training_cli.review.risks.losses import BUCKET, has_locked_retention, retention_days
+from vertex_training_cli.engine.plan import Diagnostic, Plan, Step
+from vertex_training_cli.review.losses import BUCKET, has_locked_retention, retention_days
+from vertex_training_cli.review.risk import RiskKind
 
 Inputs = Mapping[str, Any]
+#: Section of the stack file -> name of an entry's resource in the program.
+RESOURCES: Final[Mapping[str, str]] = {
+    "buckets": "storage-{}",
+    "secrets": "secrets-{}",
+    "serviceAccounts": "{}-account",
+    "reservations": "capacity-{}",
+    "jobs": "training-{}",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -102,3 +112,40 @@ def _time(text: object) -> datetime | None:
     except ValueError:
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
+    """A warning for each. None of a stack that is all new: it has the names of its first day."""
+    created = {step.name for step in plan.steps if step.op == "create"}
+    if not any(step.old is not None for step in plan.steps if step.custom):
+        return ()
+    return tuple(
+        Diagnostic(
+            "warning",
+            f"{section}.{key}: formerly: {former} names nothing that is deployed, so it is made "
+            f"anew. Was it {key} already, or another name? Read what is destroyed below.",
+        )
+        for section, name in RESOURCES.items()
+        for key, former in _given(plan, section)
+        if name.format(former) in created
+    )
+
+
+def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
+    """(key, ``formerly``) of the entries that have one."""
+    try:
+        entries: Any = json.loads(plan.config.get(f"vertex-training:{section}") or "{}")
+    except json.JSONDecodeError:
+        return
+    for key, entry in entries.items() if isinstance(entries, Mapping) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
+            yield str(key), entry["formerly"]
+
+
+REFUSALS: Final = RiskKind(
+    lambda plan: refusals(plan, datetime.now(tz=UTC)),
+    lambda refusal, quote: quote(refusal.name),
+    key="refusals",
+    headline="not possible like this",
+    line=lambda refusal, quote: f"not possible like this: {quote(refusal.name)} {refusal.what}",
+)

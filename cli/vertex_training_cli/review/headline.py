@@ -1,25 +1,31 @@
-"""The verdict: a report in one line, and the counts in it."""
+"""What an approver reads first: the verdict, a report in one line, and answers to twelve questions.
+
+A question without an answer is a question whose answer is "nothing": it is listed as such, never
+left out.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
-from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import JobObservation
+from vertex_training_cli.review import grants, risk
 from vertex_training_cli.review.capacity import ReservationChange, ReservationCost
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import JobChange
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
+from vertex_training_cli.review.risk import Danger, Quote
 
-#: Makes a name or a value harmless for where it is shown.
-Quote = Callable[[str], str]
-#: Names in one part of the line; more are counted.
+#: Names in one part of the verdict; more are counted.
 NAMED: Final = 3
+#: Phrases of one answer; more are counted.
+SHOWN: Final = 12
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
@@ -35,13 +41,13 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
-        parts.append(cost(report))
+        parts.append(_cost(report))
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
     if report.reservations:
-        parts.append(f"reservations, used or not: {reservations(report, quote)}")
+        parts.append(f"reservations, used or not: {_reservations(report, quote)}")
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
@@ -55,55 +61,11 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """What endangers data or opens something, each named; most changes have none."""
-    raised, lowered = (
-        [limit(each, quote) for each in found] for found in (report.raised, report.lowered)
-    )
-    parts = {
-        "data is lost": lost_data(report, quote),
-        "machines given back, and may not be had again": returned(report, quote),
-        "not possible like this": [quote(each.name) for each in report.refusals],
-        "locked for good": locked(report, quote),
-        "refused, it is protected": [quote(e.name) for e in report.destroyed if e.refused],
-        "protection removed": [quote(name) for name in report.unprotected],
-        "limits raised": raised,
-        "policies lowered": lowered,
-        "opened to everybody": [quote(what) for what in report.public],
-        "machines reach any address": [quote(name) for name in report.egress],
-    }
-    return [f"{what}: {_first(names)}" for what, names in parts.items() if names]
-
-
-def lost_data(report: ReviewReport, quote: Quote) -> list[str]:
-    """Data that is lost, or kept less: with its resource, or though that stays."""
-    found = [
-        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
-        for each in report.destroyed
-        if each.is_loss
-    ]
-    kept = (f"{quote(each.name)} ({each.what}: {each.old} → {each.new})" for each in report.losses)
-    return [*found, *kept]
-
-
-def locked(report: ReviewReport, quote: Quote) -> list[str]:
-    """Retentions that nothing ever shortens again."""
-    return [
-        f"{quote(each.name)} (nothing in it can be deleted for {each.days:g} days; never undone)"
-        for each in report.locks
-    ]
-
-
-def returned(report: ReviewReport, quote: Quote) -> list[str]:
-    """Machines of reservations that others may take."""
-    return [
-        f"{quote(each.name)} ({each.machines or 'an unknown number'} x {quote(each.machine_type)}"
-        f" in {quote(each.zone)}{', made anew' if each.replaced else ''})"
-        for each in report.returned
-    ]
-
-
-def limit(change: FieldDifference, quote: Quote) -> str:
-    """A limit or a level, old and new."""
-    return f"{quote(change.path)} {quote(change.old or '')} → {quote(change.new or '')}"
+    named: dict[str, list[str]] = {}
+    for kind, findings in report.risks.items():
+        if kind.headline and findings:
+            named.setdefault(kind.headline, []).extend(kind.name(each, quote) for each in findings)
+    return [f"{headline}: {_first(names)}" for headline, names in named.items()]
 
 
 def _first(names: Sequence[str]) -> str:
@@ -126,7 +88,113 @@ def _failed(report: ReviewReport) -> str:
     }[report.outcome]
 
 
-def cost(report: ReviewReport) -> str:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One question and its answer, in phrases whose names and values are quoted."""
+
+    question: str
+    phrases: tuple[str, ...]
+    """Empty: nothing."""
+    danger: Danger = "plain"
+
+    @property
+    def text(self) -> str:
+        """The first phrases, and how many more there are."""
+        left = len(self.phrases) - SHOWN
+        return "; ".join(self.phrases[:SHOWN]) + (f"; and {left} more" if left > 0 else "")
+
+
+def answers(report: ReviewReport, quote: Quote) -> list[Answer]:
+    """All twelve, in the order of asking."""
+    return [
+        Answer(question, (*phrases(report, quote), *_found(question, report, quote)), danger)
+        for question, phrases, danger in _QUESTIONS
+    ]
+
+
+def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
+    """What the kinds of risks that answer a question have found."""
+    for kind, findings in report.risks.items():
+        if kind.question == question:
+            yield from (kind.answer.format(kind.name(each, quote)) for each in findings)
+
+
+def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
+    """Of a question that kinds of risks answer alone."""
+    return ()
+
+
+def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    for job in report.jobs:
+        if job.submits or job.action == "defer":
+            machines = " and ".join(quote(each) for each in job.machines)
+            later = ", when the running one has ended" if job.action == "defer" else ""
+            yield f"{quote(job.name)} on {machines}{later}"
+
+
+def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    if report.submitted:
+        yield _cost(report)
+    if deferred := [job for job in report.jobs if job.action == "defer"]:
+        yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
+    if report.reservations:
+        yield f"reservations, used or not: {_reservations(report, quote)}"
+
+
+def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    for each in report.gained:
+        kind = each.kind if each.kind.isalpha() else quote(each.kind)
+        target = f"{kind} {quote(grants.short_target(each))}"
+        yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}"
+
+
+def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    for job in report.jobs:
+        if job.cancels:
+            yield f"{quote(job.name)}{_so_far(job)}"
+
+
+def _so_far(job: JobChange) -> str:
+    """How long a job that is cancelled has run, if it was looked at."""
+    if not (job.now and job.now.seconds):
+        return " (state not known now)" if job.now is None else ""
+    return f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
+
+
+def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    yield from (f"job {quote(job.name)}" for job in report.jobs if job.action == "replace")
+    yield from (quote(change.name) for change in report.destroyed if change.replaced)
+
+
+def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    if not report.packs:
+        yield "no policy pack checked this"
+    for each in report.violations:
+        word = "forbidden by" if each.is_mandatory else "warning of"
+        yield f"{word} {quote(each.policy)} for {quote(each.urn.rpartition('::')[2])}"
+
+
+def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    for each in report.access_gained:
+        target, account = quote(grants.short_target(each)), quote(grants.through(each))
+        yield f"{quote(grants.short_member(each))} {each.verb} {each.kind} {target} as {account}"
+
+
+def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    if report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT):
+        yield "what comes after the point where the preview failed"
+    if report.not_observed:
+        yield f"jobs as they are now: {quote(report.not_observed)}"
+    if report.source.startswith("Previewed offline"):
+        yield "what is deployed: the preview began with an empty state"
+
+
+def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    what = "resources before and after, protection, limits, policies and levels, the outcome"
+    yield f"{quote(report.digest[:12])}: {what}"
+
+
+def _cost(report: ReviewReport) -> str:
     """What the submitted jobs can cost together."""
     missing = report.unpriced
     if len(missing) == len(report.submitted):
@@ -151,7 +219,7 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
     return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
 
 
-def reservations(report: ReviewReport, quote: Quote) -> str:
+def _reservations(report: ReviewReport, quote: Quote) -> str:
     """What machines that are kept cost more or less a month, and which."""
     changes = [each.monthly for each in report.reservations]
     prices = [change for change in changes if change is not None]
@@ -199,3 +267,20 @@ def totals(report: ReviewReport) -> str:
     order = [*words, *sorted(set(counts) - set(words))]
     parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]
     return ", ".join(parts) or "none"
+
+
+Phrases = Callable[[ReviewReport, Quote], Iterable[str]]
+_QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
+    ("what runs", _runs, "plain"),
+    ("what it can cost", _costs, "plain"),
+    ("who gains a right", _gains, "opens"),
+    (risk.LOST, _nothing_more, "destroys"),
+    (risk.PUBLIC, _nothing_more, "destroys"),
+    ("what stops", _stops, "destroys"),
+    ("what is replaced", _replaced, "destroys"),
+    (risk.LIMITS, _nothing_more, "opens"),
+    (risk.POLICIES, _policies, "opens"),
+    ("whose data becomes readable", _readable, "opens"),
+    ("what was not looked at", _unseen, "opens"),
+    ("what the digest binds", _binds, "plain"),
+)

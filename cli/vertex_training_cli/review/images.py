@@ -86,6 +86,12 @@ def cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
     return (change.name, _short(change.old), _short(change.new), origin, ", ".join(change.jobs))
 
 
+def shown(name: str) -> str:
+    """An image without its registry, its digest cut to twelve digits."""
+    short, _, digest = name.rpartition("/")[2].partition("@sha256:")
+    return f"{short}@sha256:{digest[:12]}" if digest else short
+
+
 def name_of(uri: str) -> str:
     """An image without registry, tag and digest."""
     return uri.rpartition("/")[2].partition("@")[0].partition(":")[0]

@@ -17,6 +17,7 @@ from vertex_training.catalog.resource_types import BUCKET, REPOSITORY
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import ImageVersion
 from vertex_training_cli.engine.plan import JOB, Plan, Step
+from vertex_training_cli.review.risk import LOST, RiskKind
 
 Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
@@ -233,3 +234,21 @@ _SAFEGUARDS: Final[Mapping[str, tuple[_Safeguard, ...]]] = {
         _Safeguard("images with a tag are kept", _tagged_images),
     ),
 }
+LOSSES: Final = RiskKind(
+    data_losses,
+    lambda loss, quote: f"{quote(loss.name)} ({loss.what}: {loss.old} → {loss.new})",
+    key="dataLosses",
+    headline="data is lost",
+    question=LOST,
+    line=lambda loss, quote: f"data of {quote(loss.name)}, {loss.what}: {loss.old} → {loss.new}",
+)
+LOCKS: Final = RiskKind(
+    retention_locks,
+    lambda lock, quote: (
+        f"{quote(lock.name)} (nothing in it can be deleted for {lock.days:g} days; never undone)"
+    ),
+    key="locks",
+    headline="locked for good",
+    question=LOST,
+    answer="locked for good: {}",
+)

@@ -1,4 +1,4 @@
-"""Limits that a change raises: those of the deployed stack beside those of the files."""
+"""Limits that a change raises and levels of policies that it lowers, beside those deployed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Final
 from vertex_training.catalog.costs import usd
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import STACK, Plan
+from vertex_training_cli.review.risk import LIMITS as LIMITS_QUESTION
+from vertex_training_cli.review.risk import POLICIES, Quote, RiskKind
 
 Limits = Mapping[str, Any]
 
@@ -22,6 +24,12 @@ USD: Final = ("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam")
 LISTS: Final = ("regions", "machineTypes", "strategies")
 #: Stands for no limit.
 NONE: Final = "no limit"
+#: The config of the stack file's section, as the engine shows it: JSON.
+POLICY_LEVELS: Final = "vertex-training:policyLevels"
+#: The level of a policy that nobody gives another one.
+DEFAULT: Final = "mandatory"
+#: Levels, from what is not even looked at to what stops a deployment.
+ORDER: Final = ("disabled", "advisory", "remediate", DEFAULT)
 
 
 def limits_of(config: Mapping[str, str]) -> dict[str, Limits]:
@@ -37,8 +45,7 @@ def deployed_limits(plan: Plan) -> dict[str, Limits] | None:
 
     None if it was never deployed, or by a program that had no such output.
     """
-    outputs = (step.old.outputs for step in plan.steps if step.type == STACK and step.old)
-    found = next(outputs, {}).get("limits")
+    found = _deployed(plan, "limits")
     if not isinstance(found, Mapping):
         return None
     return {str(section): _object(limits) for section, limits in found.items()}
@@ -52,6 +59,33 @@ def raised_limits(plan: Plan) -> tuple[FieldDifference, ...]:
         for section in sorted(before or {})
         for key, old, new in _raised(_object((before or {}).get(section)), now.get(section, {}))
     )
+
+
+def _deployed(plan: Plan, output: str) -> object:
+    """An output of the deployed stack; None if it has none of this name."""
+    outputs = (step.old.outputs for step in plan.steps if step.type == STACK and step.old)
+    return next(outputs, {}).get(output)
+
+
+def policy_levels(plan: Plan) -> dict[str, str]:
+    """The levels that policies are given, by name: by the stack file, then by the command."""
+    own = _section(plan.config, POLICY_LEVELS)
+    found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
+    return dict(sorted(found.items()))
+
+
+def lowered_levels(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Policies whose level is lower than in the deployed stack, old and new."""
+    before = _object(_deployed(plan, "policyLevels"))
+    return tuple(
+        FieldDifference(name, str(before.get(name, DEFAULT)), level)
+        for name, level in policy_levels(plan).items()
+        if _rank(level) < _rank(before.get(name, DEFAULT))
+    )
+
+
+def _rank(level: object) -> int:
+    return ORDER.index(str(level)) if level in ORDER else len(ORDER)
 
 
 def _raised(before: Limits, now: Limits) -> Iterator[tuple[str, str, str]]:
@@ -91,3 +125,29 @@ def _section(config: Mapping[str, str], key: str) -> Limits:
 
 def _object(value: object) -> Limits:
     return value if isinstance(value, Mapping) else {}
+
+
+def _change(change: FieldDifference, quote: Quote) -> str:
+    return f"{quote(change.path)} {quote(change.old or '')} → {quote(change.new or '')}"
+
+
+RAISED: Final = RiskKind(
+    raised_limits,
+    _change,
+    key="raisedLimits",
+    headline="limits raised",
+    question=LIMITS_QUESTION,
+    line=lambda each, quote: (
+        f"limit {quote(each.path)}: {quote(each.old or '')} → {quote(each.new or '')}"
+    ),
+    danger="opens",
+)
+LOWERED: Final = RiskKind(
+    lowered_levels,
+    _change,
+    key="policies.lowered",
+    headline="policies lowered",
+    question=POLICIES,
+    answer="lowered: {}",
+    danger="opens",
+)

@@ -1,0 +1,196 @@
+"""What a plan destroys, what loses its protection, and objects of the stack, by folder.
+
+A folder of the stack file is a resource for each file. A reviewer reads a line a folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import OBJECT
+from vertex_training.plan.objects import prefix_of
+from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.review import grants
+from vertex_training_cli.review.risk import LOST, Quote, RiskKind
+
+#: Steps after which the resource is gone.
+DELETIONS: Final = ("delete", "delete-replaced")
+#: The config of the stack file's section, as the engine shows it: JSON.
+BUCKETS: Final = "vertex-training:buckets"
+#: How the component for buckets names its resources.
+PREFIX: Final = "storage-"
+#: Objects of one folder from which on they are one line.
+FEW: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DestructiveChange:
+    """A resource that is destroyed, for good or to be made anew."""
+
+    name: str
+    type: str
+    replaced: bool
+    takes: str
+    """What is lost with it; empty if nothing that people put there."""
+    refused: bool = False
+    """Whether it is protected: the engine refuses, and the preview fails."""
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
+        return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
+
+
+@dataclass(slots=True)
+class FolderChange:
+    """What changes of the objects below one prefix of a bucket."""
+
+    name: str
+    """``BUCKET/PREFIX``, by the bucket's key in the stack file."""
+    added: list[str] = field(default_factory=list)
+    """Names of resources."""
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> str:
+        """``3 added, 1 changed, 2 removed``; what there is none of is left out."""
+        lists = {"added": self.added, "changed": self.changed, "removed": self.removed}
+        return ", ".join(f"{len(names)} {word}" for word, names in lists.items() if names)
+
+    @property
+    def names(self) -> set[str]:
+        """All of them."""
+        return {*self.added, *self.changed, *self.removed}
+
+
+def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
+    """What is destroyed: no rights and jobs, nor objects of folders, which have their own parts."""
+    grouped = {name for folder in folder_changes(plan) for name in folder.names}
+    found = [
+        DestructiveChange(
+            name=step.name,
+            type=step.type,
+            replaced=step.op == "replace",
+            takes=resource_types.find(step.type).holds,
+            refused=_is_protected(step),
+        )
+        for step in plan.changed
+        if _is_destructive(step) and step.name not in grouped
+    ]
+    return tuple(sorted(found, key=lambda each: (not each.takes, each.name)))
+
+
+def _is_protected(step: Step) -> bool:
+    """Whether the engine refuses to delete or replace it: by the state, or by the program."""
+    state = step.new if step.op == "replace" else step.old
+    return state is not None and state.protect
+
+
+def _is_destructive(step: Step) -> bool:
+    if step.type in JOBS or grants.is_iam(step):
+        return False
+    if step.op == "replace":
+        # An object comes again at once: new content of a file, or a new package of code.
+        return step.type != OBJECT
+    return step.op in DELETIONS
+
+
+def unprotected(plan: Plan) -> tuple[str, ...]:
+    """Names of resources that stay, and lose their protection."""
+    both = (step for step in plan.steps if step.custom and step.old and step.new)
+    return tuple(
+        sorted(s.name for s in both if s.old and s.old.protect and s.new and not s.new.protect)
+    )
+
+
+def protected(plan: Plan) -> tuple[str, ...]:
+    """Names of resources that Pulumi refuses to destroy after the plan."""
+    return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
+
+
+def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
+    """Folders of which several objects change, by name."""
+    prefixes, found = _prefixes(plan), dict[str, FolderChange]()
+    for step in plan.changed:
+        if step.type == OBJECT and step.name.startswith(PREFIX):
+            name = _folder(step.name.removeprefix(PREFIX), prefixes)
+            _add(found.setdefault(name, FolderChange(name)), step)
+    return tuple(found[name] for name in sorted(found) if len(found[name].names) >= FEW)
+
+
+def _add(folder: FolderChange, step: Step) -> None:
+    lists = {"create": folder.added, "delete": folder.removed}
+    lists.get(step.op, folder.changed).append(step.name)
+
+
+def _folder(name: str, prefixes: list[str]) -> str:
+    """The folder of the stack file that an object is of; one that was removed is guessed."""
+    known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
+    bucket, _, path = name.partition("/")
+    return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
+
+
+def _prefixes(plan: Plan) -> list[str]:
+    """``BUCKET/PREFIX`` of what the stack file keeps, the longest first."""
+    try:
+        buckets: Any = json.loads(plan.config.get(BUCKETS) or "{}")
+    except json.JSONDecodeError:
+        return []
+    found = [
+        f"{key}/{prefix_of(str(name))}".rstrip("/")
+        for key, bucket in (buckets.items() if isinstance(buckets, Mapping) else ())
+        for name in (bucket.get("objects") or () if isinstance(bucket, Mapping) else ())
+    ]
+    return sorted(found, key=len, reverse=True)
+
+
+def fate(change: DestructiveChange) -> str:
+    """What happens to a destroyed resource."""
+    verb = "destroyed and made anew" if change.replaced else "destroyed"
+    return f"refused, it is protected, or would be {verb}" if change.refused else verb
+
+
+def _without_data(change: DestructiveChange, quote: Quote) -> str:
+    name = quote(change.name)
+    return f"refused, it is protected: {name}" if change.refused else f"{name} ({fate(change)})"
+
+
+LOST_WITH_RESOURCE: Final = RiskKind(
+    lambda plan: [each for each in destroyed(plan) if each.is_loss],
+    lambda each, quote: (
+        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
+    ),
+    headline="data is lost",
+    question=LOST,
+)
+REFUSED: Final = RiskKind(
+    lambda plan: [each for each in destroyed(plan) if each.refused],
+    lambda each, quote: quote(each.name),
+    headline="refused, it is protected",
+)
+REMOVED_OBJECTS: Final = RiskKind(
+    lambda plan: [folder for folder in folder_changes(plan) if folder.removed],
+    lambda folder, quote: (
+        f"{len(folder.removed)} objects below {quote(folder.name)}, files of the stack"
+    ),
+    question=LOST,
+)
+UNPROTECTED: Final = RiskKind(
+    unprotected,
+    lambda name, quote: quote(name),
+    key="unprotected",
+    headline="protection removed",
+    question=LOST,
+    answer="{} loses its protection",
+    line=lambda name, quote: f"{quote(name)} loses its protection",
+)
+WITHOUT_DATA: Final = RiskKind(
+    lambda plan: [each for each in destroyed(plan) if not each.is_loss],
+    _without_data,
+    question=LOST,
+)

@@ -1,0 +1,55 @@
+"""A kind of risk: what finds it in a plan, and its words in the verdict, an answer and a list.
+
+The module that finds a kind declares it; ``report.RISKS`` lists all. Verdict, answers, sections and
+JSON are written from that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+
+from vertex_training_cli.engine.plan import Plan
+
+Finding = TypeVar("Finding")
+
+#: Questions of an approver that kinds of risk answer (``headline`` has all twelve).
+LOST: Final = "what is lost"
+PUBLIC: Final = "what becomes public"
+LIMITS: Final = "which limits are raised"
+POLICIES: Final = "what policies say"
+#: What something means for who approves it; the page colours it: nothing, amber, red.
+Danger = Literal["plain", "opens", "destroys"]
+
+
+class Quote(Protocol):
+    """Makes a name or a value harmless for where it is shown."""
+
+    def __call__(self, value: str, length: int = ..., /) -> str:
+        """``value``, cut to ``length`` where space is short."""
+        ...
+
+
+#: Words for one finding.
+Words = Callable[[Any, Quote], str]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskKind(Generic[Finding]):
+    """One kind of risk; what it finds is of one type."""
+
+    find: Callable[[Plan], Sequence[Finding]]
+    name: Words
+    """Words for a finding in the verdict and in its answer."""
+    key: str = ""
+    """Where JSON has the findings, like ``policies.lowered``; empty if another key has them."""
+    headline: str = ""
+    """What the verdict says before the names; empty if it says nothing."""
+    question: str = ""
+    """The question that the findings answer."""
+    answer: str = "{}"
+    """A finding's place in the answer."""
+    line: Words | None = None
+    """Words for a finding in the section of what is lost; None if another section has it."""
+    danger: Danger = "destroys"

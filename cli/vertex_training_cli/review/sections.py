@@ -1,0 +1,444 @@
+"""The report as sections: built once of the report, written as Markdown and as a page.
+
+A section is a title and parts. Names and values in them are quoted when they are built; what a
+comment shortens, and how, the parts say themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from vertex_training.catalog import costs
+from vertex_training.catalog.costs import usd
+from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.review import grants, images, picture
+from vertex_training_cli.review.destroyed import fate as fate_of_resource
+from vertex_training_cli.review.escaping import cut
+from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.review.headline import totals
+from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress
+from vertex_training_cli.review.picture import Graph
+from vertex_training_cli.review.report import ResourceChange, ReviewReport
+from vertex_training_cli.review.risk import Danger, Quote
+
+#: Columns of the table of jobs, in the order in which ``_job_row`` fills them.
+JOB_COLUMNS: Final = (
+    "job", "what happens", "machines", "strategy", "reservation", "region", "account", "network",
+    "image", "an hour", "at most",
+)  # fmt: skip
+#: Characters of a note that are seen while it is folded.
+BEGINNING: Final = 72
+#: Characters of a value that is a sentence.
+SENTENCE: Final = 400
+#: Characters of a list of names that is never shortened.
+ALL: Final = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Words; ``names``, of which a comment has the first ones; and what ends them."""
+
+    words: str
+    names: tuple[str, ...] = ()
+    end: str = ""
+    by_semicolon: bool = False
+    """Whether names are phrases, with commas in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Lines of a text that is shown as it is. They are not quoted yet."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a list."""
+
+    text: str
+    lead: str = ""
+    """Stands out before it."""
+    danger: Danger = "plain"
+    name: str = ""
+    """Whose fields follow. Not quoted yet, nor are they."""
+    fields: tuple[FieldDifference, ...] = ()
+    in_comment: bool = True
+    """Whether a comment has the fields, too."""
+    note: str = ""
+    """A line below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Entries in groups; a comment shortens each group by itself."""
+
+    groups: tuple[tuple[Entry, ...], ...]
+    minor: bool = False
+    """Whether a comment shortens it before anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Cells, each of lines; the first cell is coloured."""
+
+    cells: tuple[tuple[str, ...], ...]
+    danger: Danger = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows below columns."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    spaced: bool = False
+    """Whether one more empty line follows in a comment."""
+    shorter: tuple[Listing, ...] = ()
+    """What a comment has in its place, when it is short of space, and when it is very short: all
+    of the rows, at any length. Without these, a comment shows as many rows as entries of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Fields that differ below a line. They are not quoted yet."""
+
+    summary: str
+    fields: tuple[FieldDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Parts that are hidden until somebody asks for them."""
+
+    summary: str
+    parts: tuple[Part, ...]
+    comment: str = ""
+    """What a comment has instead."""
+
+
+Part = Paragraph | Verbatim | Listing | Table | Differences | Fold | Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report with a title."""
+
+    title: str
+    parts: tuple[Part, ...]
+    count: Paragraph | None = None
+    """What is seen while it is folded."""
+    fold: Literal["never", "comment", "always"] = "never"
+    """Where it is folded."""
+
+
+def sections(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> list[Section]:
+    """All that have something to show, in the order of reading.
+
+    ``quote`` makes names and values harmless, ``strong`` makes words stand out.
+    """
+    found = [
+        *_problems(report),
+        _jobs(report, quote),
+        *_images(report, quote),
+        _notes(report, quote),
+        _rights(report, quote, strong),
+        _access(report, quote),
+        _reachability(report, quote),
+        _losses(report, quote),
+        _policies(report, quote),
+        _rest(report, quote),
+        _warnings(report),
+        _picture(report),
+    ]
+    return [section for section in found if section.parts]
+
+
+def _problems(report: ReviewReport) -> Iterator[Section]:
+    if report.problems:
+        yield Section("What is wrong", (Verbatim(tuple(map(str, report.problems))),))
+    elif report.errors:
+        lines = (line for error in report.errors for line in error.message.splitlines())
+        yield Section("Why the preview failed", (Verbatim(tuple(lines)),))
+
+
+def _jobs(report: ReviewReport, quote: Quote) -> Section:
+    changed = [job for job in report.jobs if job.action != "keep"]
+    kept = [job for job in report.jobs if job.action == "keep"]
+    parts: list[Part] = []
+    if changed:
+        parts.append(_job_table("Jobs that change", changed, quote))
+    if kept:
+        count = f"Unchanged: {len(kept)}"
+        rows = tuple(_job_row(job, quote) for job in kept)
+        table = Table("Jobs that stay as they are", JOB_COLUMNS, rows)
+        parts.append(Fold(count, (table,), comment=f"{count}."))
+    filled = [
+        Entry(
+            f"{quote(job.name)}: {quote('jobDefaults')} fill in"
+            f" {quote(', '.join(job.filled_in), ALL)}"
+        )
+        for job in changed
+        if job.filled_in
+    ]
+    seen = [Entry(_observed(job, quote)) for job in report.jobs if job.now]
+    parts += [Listing((tuple(entries),)) for entries in (filled, seen) if entries]
+    if report.not_observed:
+        parts.append(Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}"))
+    if report.submitted:
+        prices = Paragraph(f"{_prices(report)} {costs.NOT_INCLUDED}")
+        parts.append(Fold("Where the prices come from, and what is not in them", (prices,)))
+    parts += [
+        Differences(f"What differs in job {quote(job.name)}", job.differences)
+        for job in changed
+        if job.differences
+    ]
+    return Section("Jobs", tuple(parts))
+
+
+def _job_table(caption: str, jobs: Sequence[JobChange], quote: Quote) -> Table:
+    by_action = {
+        action: ", ".join(job.name for job in jobs if job.action == action)
+        for action in dict.fromkeys(job.action for job in jobs)
+    }
+    lines = (Entry(f"{j.action} {quote(j.name)}: {usd(j.cost.worst_case)}") for j in jobs)
+    names = (Entry(f"{action}: {quote(names, ALL)}") for action, names in by_action.items())
+    rows = tuple(_job_row(job, quote) for job in jobs)
+    shorter = (Listing((tuple(lines),)), Listing((tuple(names),)))
+    return Table(caption, JOB_COLUMNS, rows, shorter=shorter)
+
+
+def _job_row(job: JobChange, quote: Quote) -> Row:
+    lines = (
+        (*job.machines, job.trials),
+        (job.strategy,),
+        (job.reservation,),
+        (job.region,),
+        (job.account.partition("@")[0],),
+        (job.network.rpartition("/")[2],),
+        tuple(images.shown(each) for each in job.images),
+        (usd(job.cost.hourly),),
+        (at_most(job),),
+    )
+    quoted = (tuple(quote(line) for line in cell if line) for cell in lines)
+    return Row(((quote(job.name),), (fate(job),), *quoted))
+
+
+def _observed(job: JobChange, quote: Quote) -> str:
+    """The job that exists, as it is now."""
+    assert job.now is not None  # only of a job that was looked at
+    line = f"; last line: {quote(job.now.last_line)}" if job.now.last_line else ""
+    return f"{quote(job.name)}: {progress(job.now)}{line}"
+
+
+def _prices(report: ReviewReport) -> str:
+    """Where the prices come from and how old they are."""
+    found = {
+        (rate.source, rate.date, rate.region + ("" if rate.exact else ", not of this job's region"))
+        for job in report.submitted
+        for pool in job.cost.pools
+        if (rate := pool.rate)
+    }
+    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
+    return f"Prices: {sources}." if sources else "No prices."
+
+
+def _images(report: ReviewReport, quote: Quote) -> Iterator[Section]:
+    if report.unseen_images:
+        text = quote("; ".join(report.unseen_images), SENTENCE)
+        yield Section("", (Paragraph(f"Images of submitted jobs were not looked up: {text}"),))
+    if report.images:
+        cells = _quoted((images.cells(each, report.origins) for each in report.images), quote)
+        rows = tuple(Row(tuple((cell,) for cell in row)) for row in cells)
+        caption = "Images of which jobs get another digest"
+        yield Section("Images", (Table(caption, images.COLUMNS, rows),))
+    if report.other_images:
+        lines = (images.line(each, report.origins) for each in report.other_images)
+        quoted = _quoted(lines, quote)
+        entries = tuple(Entry(f"{name}: {origin} ({jobs})") for name, origin, jobs in quoted)
+        count = Paragraph(str(len(entries)))
+        yield Section("Other images that jobs run", (Listing((entries,)),), count, "always")
+
+
+def _notes(report: ReviewReport, quote: Quote) -> Section:
+    """The same in report after report, so it is folded. The first words of each are not."""
+    lines = tuple(line for note in report.notes for line in note.message.splitlines())
+    begins = (note.message.splitlines()[0] for note in report.notes if note.message)
+    names = tuple(quote(cut(words, BEGINNING)) for words in begins)
+    count = Paragraph("", names, by_semicolon=True)
+    return Section("To know", (Verbatim(lines),) if lines else (), count, "always")
+
+
+def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> Section:
+    def row(verb: str, binding: IamBinding) -> Row:
+        # The name of an input, where it is none of those that have a word.
+        is_word = binding.kind.isascii() and binding.kind.isalpha()
+        kind = binding.kind if is_word else quote(binding.kind)
+        on = f"{kind} {quote(grants.short_target(binding))}"
+        who = quote(grants.short_member(binding))
+        danger: Danger = "destroys" if binding.is_public else "opens"
+        return _verb_row(
+            verb,
+            danger,
+            (f"{strong('everybody')} {who}" if binding.is_public else who,),
+            (quote(binding.role),),
+            (on, f"only if {quote(binding.condition)}") if binding.condition else (on,),
+            (binding.reason,),
+        )
+
+    rows = [row("gained", each) for each in report.gained]
+    rows += [row("lost", each) for each in report.lost]
+    columns = ("change", "who", "role", "on", "why")
+    return _section("Rights", _table("Rights gained and lost", columns, rows))
+
+
+def _access(report: ReviewReport, quote: Quote) -> Section:
+    rows = [
+        _verb_row(
+            change,
+            "opens",
+            (quote(grants.short_member(each)),),
+            (each.verb,),
+            (f"{each.kind} {quote(grants.short_target(each))}",),
+            (quote(grants.through(each)),),
+        )
+        for change, accesses in (("gained", report.access_gained), ("lost", report.access_lost))
+        for each in accesses
+    ]
+    columns = ("change", "who", "may", "what", "as")
+    table = _table("Access gained and lost", columns, rows, spaced=True)
+    return _section("Access to data, by acting as an account", table)
+
+
+def _verb_row(verb: str, danger: Danger, *cells: tuple[str, ...]) -> Row:
+    """A row of what is gained, with its danger, or lost."""
+    return Row(((verb,), *cells), danger if verb == "gained" else "plain")
+
+
+def _reachability(report: ReviewReport, quote: Quote) -> Section:
+    entries = tuple(
+        Entry(
+            quote(change.what, SENTENCE),
+            lead=change.verb,
+            danger=change.danger,
+            name=change.resource,
+            fields=change.differences,
+        )
+        for change in report.reachability
+    )
+    return _section("Reachability", Listing((entries,)) if entries else None)
+
+
+def _losses(report: ReviewReport, quote: Quote) -> Section:
+    groups = [
+        tuple(Entry(kind.line(each, quote), danger=kind.danger) for each in findings)
+        for kind, findings in report.risks.items()
+        if kind.line and findings
+    ]
+    if report.destroyed:
+        groups.append(
+            tuple(
+                Entry(
+                    f"{fate_of_resource(each)}: {quote(each.name)} ({quote(each.type)})"
+                    f"{f', and with it {each.takes}' if each.takes and not each.refused else ''}",
+                    danger="destroys",
+                )
+                for each in report.destroyed
+            )
+        )
+    parts: list[Part] = [Listing(tuple(groups))] if groups else []
+    if names := tuple(map(quote, report.protected)):
+        # The same in report after report.
+        summary = f"Protected, Pulumi refuses to destroy them: {len(names)}"
+        parts.append(Fold(summary, (Paragraph("", names),)))
+    return Section("Destroyed and protected" if groups else "", tuple(parts))
+
+
+def _policies(report: ReviewReport, quote: Quote) -> Section:
+    lower = [(name, level) for name, level in report.levels.items() if level != "mandatory"]
+    if not (report.violations or report.packs or lower):
+        return Section("Policies", ())
+    parts: list[Part] = [Paragraph(_checked(report))]
+    if lower:
+        names = tuple(f"{quote(name)} {quote(level)}" for name, level in lower)
+        parts.append(Paragraph("Not mandatory in this stack: ", names, "."))
+    if report.violations:
+        rows = (
+            Row(
+                (
+                    (each.level,),
+                    (quote(each.policy),),
+                    (quote(each.urn.rpartition("::")[2]),),
+                    (quote(each.message, SENTENCE),),
+                ),
+                "destroys" if each.is_mandatory else "plain",
+            )
+            for each in report.violations
+        )
+        columns = ("level", "policy", "resource", "what it says")
+        parts.append(Table("What policies found", columns, tuple(rows), spaced=True))
+    return Section("Policies", tuple(parts))
+
+
+def _checked(report: ReviewReport) -> str:
+    """One line on the policies that checked the plan, and their results."""
+    packs = ", ".join(report.packs)
+    if not packs:
+        return "No policy pack checked the plan."
+    if not report.violations:
+        return f"{report.policies} policies of {packs} found nothing."
+    forbidding = len(report.forbidding)
+    rest = len(report.violations) - forbidding
+    return f"{report.policies} policies of {packs}: {forbidding} forbid it, {rest} only warn."
+
+
+def _rest(report: ReviewReport, quote: Quote) -> Section:
+    if not (report.changes or report.folders or report.unchanged):
+        return Section("Everything else", ())
+    folders = tuple(Entry(f"objects below {quote(f.name)}: {f.counts}") for f in report.folders)
+    changes = tuple(_change(change, quote) for change in report.changes)
+    found = Listing((folders, changes), minor=True)
+    part = found if folders or changes else Paragraph("Nothing else changes.")
+    count = Paragraph(f"{totals(report)}; {report.unchanged} unchanged")
+    return Section("Everything else", (part,), count, "comment")
+
+
+def _change(change: ResourceChange, quote: Quote) -> Entry:
+    is_new = change.op == "create"
+    differs = change.paths and not is_new
+    return Entry(
+        f"{change.op} {quote(change.name)} ({quote(change.type)})",
+        name=change.name,
+        fields=change.differences,
+        in_comment=not is_new,
+        note=f"differs in the cloud: {quote(', '.join(change.paths), SENTENCE)}" if differs else "",
+    )
+
+
+def _warnings(report: ReviewReport) -> Section:
+    messages = tuple(each.message for each in report.warnings)
+    parts = (Verbatim(messages),) if messages else ()
+    return Section("Warnings", parts, Paragraph(str(len(messages))), "comment")
+
+
+def _picture(report: ReviewReport) -> Section:
+    drawn = picture.graph(report)
+    return Section("The stack after this change", (drawn,) if drawn.edges else (), None, "comment")
+
+
+def _section(title: str, part: Part | None) -> Section:
+    return Section(title, (part,) if part else ())
+
+
+def _table(
+    caption: str, columns: tuple[str, ...], rows: Iterable[Row], *, spaced: bool = False
+) -> Table | None:
+    rows = tuple(rows)
+    return Table(caption, columns, rows, spaced) if rows else None
+
+
+def _quoted(rows: Iterable[Iterable[str]], quote: Quote) -> list[tuple[str, ...]]:
+    return [tuple(quote(cell) for cell in row) for row in rows]
