@@ -11,7 +11,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings state local up review browser containers languages test chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings state local up review browser picture containers languages test chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
 .NOTPARALLEL:
 
@@ -102,6 +102,9 @@ review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--
 
 browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
 	@$(PYTHON) tools/browser.py
+
+picture: setup ## take docs/images/review.png anew, of the page of a review (after make browser)
+	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/browser/test_review_page.py -k screenshot
 
 containers: setup ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
 	@$(BIN)/python tools/containers.py

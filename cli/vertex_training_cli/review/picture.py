@@ -33,10 +33,12 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
+#: Kind of a member that includes everybody.
+EVERYBODY: Final = "everybody"
 #: Mermaid's brackets around a node's label, by kind.
 SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
 #: Pixels: a box, the space around one, and the space between two lines at a box.
-WIDTH: Final = 300
+WIDTH: Final = 290
 HEIGHT: Final = 30
 GAP: Final = 12
 PORT: Final = 18
@@ -133,7 +135,7 @@ def _holder(binding: IamBinding) -> Node:
     kind, _, name = binding.member.partition(":")
     if kind == "serviceAccount":
         return Node("account", _account(name))
-    return Node(kind if name else "everybody", name or binding.member)
+    return Node(kind if name else EVERYBODY, name or binding.member)
 
 
 def _target(binding: IamBinding) -> Node:
@@ -173,6 +175,8 @@ class Line:
     verb: str
     sentence: str
     new: bool
+    is_public: bool
+    """Whether everybody does it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,4 +276,6 @@ class _Layout:
             path = f"M{x1} {y1} H{start} C{half} {y1} {half} {y2} {end} {y2} H{x2}"
             x, y, anchor = (x1 + 6, y1 - 4, "start") if first else (x2 - 6, y2 - 4, "end")
         sentence = f"{edge.one.text} {edge.verb} {edge.other.text}"
-        return Line(path, x, y, anchor, cut(edge.verb, WORD), sentence, edge.new)
+        return Line(
+            path, x, y, anchor, cut(edge.verb, WORD), sentence, edge.new, edge.one.kind == EVERYBODY
+        )
