@@ -41,9 +41,7 @@ def load(name: str) -> PlanFile:
 def job_ids() -> list[str]:
     """Resource names of the jobs that the large stack has before a change."""
     return [
-        step.old.id
-        for step in load("base").plan().steps
-        if step.type == JOB and step.old is not None
+        step.old.id for step in load("base").plan.steps if step.type == JOB and step.old is not None
     ]
 
 

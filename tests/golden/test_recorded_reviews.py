@@ -38,19 +38,19 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 @pytest.mark.timeout(1200)
 def test_the_plan_of_a_change_is_recorded(recorder: Checkout, name: str) -> None:
     recorded_plans.record(recorder, name, RECORDED[name])
-    assert recorded_plans.load(name).stack == "local"
+    assert recorded_plans.load(name).plan.stack == "local"
 
 
 @pytest.mark.parametrize("name", [name for name, each in RECORDED.items() if not each.program])
 def test_a_recorded_plan_has_what_the_program_registers_today(name: str, tmp_path: Path) -> None:
-    plan, now = recorded_plans.load(name).plan(), registered.of_change(RECORDED[name], tmp_path)
+    plan, now = recorded_plans.load(name).plan, registered.of_change(RECORDED[name], tmp_path)
     assert registered.differences(plan, now) == [], STALE
 
 
 def test_a_recorded_plan_is_stale_when_an_input_or_a_resource_is_another_one(
     tmp_path: Path,
 ) -> None:
-    plan = recorded_plans.load("nothing").plan()
+    plan = recorded_plans.load("nothing").plan
     now = {name: dict(each) for name, each in registered.of_change(Change(), tmp_path).items()}
     del now["secrets-api-key"]
     now["storage-raw"]["location"] = "EUROPE-WEST4"
@@ -66,9 +66,7 @@ def test_a_recorded_plan_is_stale_when_an_input_or_a_resource_is_another_one(
 def test_a_change_is_reported_as_committed(name: str) -> None:
     found = recorded_plans.load(name)
     running = Observations(dict.fromkeys(recorded_plans.job_ids(), RUNNING))
-    made = report.build(
-        found.plan(), source=found.source, problems=found.found_problems(), observed=running
-    )
+    made = report.build(found.plan, source=found.source, problems=found.problems, observed=running)
     told, file = without_digests(markdown.render(made)), REPORTS / f"{name}.md"
     assert int(made.outcome) == RECORDED[name].exit_code
     if os.environ.get("UPDATE_GOLDEN"):

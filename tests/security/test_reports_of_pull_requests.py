@@ -27,6 +27,7 @@ from tests.unit.vt.github.conftest import (
     hub,
     plan_text,
 )
+from vertex_training.errors import Location, Mend, Problem
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.github import artifact, preview_comment, sticky
 from vertex_training_cli.github.preview_comment import PreviewComment
@@ -189,7 +190,7 @@ TOLD: Final = {
                      diagnostics=[{"severity": "error", "message": EVIL, "urn": ""}]),
     "a mistake": text(succeeded=False, problems=[{
         "what": EVIL, "value": EVIL, "hint": EVIL, "path": [EVIL], "rule": EVIL, "level": "error",
-        "location": [EVIL, 1, 1]}]),
+        "location": {"file": EVIL, "line": 1, "column": 1}}]),
     "a violation": text(violations=[{"policy": EVIL, "pack": EVIL, "level": "mandatory",
                                      "message": EVIL, "urn": EVIL, "severity": ""}]),
     "config": text(config={"gcp:project": EVIL, "gcp:region": EVIL}),
@@ -429,10 +430,19 @@ def test_no_job_with_a_pull_requests_code_may_write() -> None:
         assert rights <= {"id-token"}
 
 
+def test_mistakes_survive_the_file_without_what_mends_them() -> None:
+    mend = Mend("value", "hunter2", (), ())
+    mistake = Problem("wrong", "x", "write y", ("jobs", 0), Location("a.yaml", 3, 4), mend=mend)
+    parsed = plan_file.parse(PLAN.encode(), "dev")
+    text = plan_file.write(parsed.plan, parsed.source, (mistake,))
+    assert "hunter2" not in text
+    assert plan_file.parse(text.encode(), "dev").problems == (mistake,)
+
+
 def test_the_digest_survives_the_file() -> None:
     from vertex_training_cli.review.digest import plan_digest
 
     parsed = plan_file.parse(PLAN.encode(), "dev")
-    again = plan_file.write(parsed.plan(), parsed.source)
-    assert plan_digest(plan_file.parse(again.encode(), "dev").plan()) == plan_digest(parsed.plan())
+    again = plan_file.write(parsed.plan, parsed.source)
+    assert plan_digest(plan_file.parse(again.encode(), "dev").plan) == plan_digest(parsed.plan)
     assert MERGE in approval_of(PLAN)

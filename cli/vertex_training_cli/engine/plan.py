@@ -2,7 +2,8 @@
 
 Two parsers make one: ``vertex_training_cli.engine.events`` of the engine's events,
 ``vertex_training_cli.engine.preview_document`` of the document that ``pulumi preview --json``
-prints.
+prints. ``plan_file`` reads one that somebody else wrote: it holds a file to the bounds and the
+patterns that the fields have here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from vertex_training.catalog.resource_types import JOB, TUNING_JOB
 from vertex_training_cli.engine.values import redact
@@ -25,6 +28,21 @@ PROVIDER: Final = "pulumi:providers:"
 STACK: Final = "pulumi:pulumi:Stack"
 #: Types of the resources of jobs and of tuning jobs.
 JOBS: Final = frozenset({JOB, TUNING_JOB})
+
+MAX_STEPS: Final = 20_000
+MAX_TEXTS: Final = 5_000
+#: The engine's operations: pulumi/pulumi v3.259.0, pkg/resource/deploy/step.go.
+OPERATIONS: Final = (
+    "same|create|update|delete|replace|create-replacement|delete-replaced|read|read-replacement"
+    "|refresh|discard|discard-replaced|remove-pending-replace|import|import-replacement"
+)
+Text = Annotated[str, Field(max_length=1_000_000)]
+Texts = Annotated[tuple[Text, ...], Field(max_length=MAX_TEXTS)]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,99}$")]
+Urn = Annotated[str, Field(max_length=2_000, pattern=r"^urn:pulumi:[^\x00-\x1f\x7f]+$")]
+Operation = Annotated[str, Field(pattern=f"^({OPERATIONS})$")]
+#: Levels of policies, as the engine calls them.
+Level = Annotated[str, Field(pattern="^(mandatory|advisory|remediate|disabled)$")]
 
 #: A type of this project's in the chain of a URN: a component's, of the program or of the package
 #: ``infra/vertex_training/public``. All of its resources are children of one.
@@ -44,7 +62,7 @@ class ResourceState:
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
     protect: bool = False
-    id: str = ""
+    id: Text = ""
     """The id that the provider gave it; empty before it exists."""
 
     @classmethod
@@ -64,15 +82,15 @@ class ResourceState:
 class Step:
     """One operation on one resource."""
 
-    op: str
+    op: Operation
     """create, update, replace, delete, same; rarely another operation of the engine."""
-    urn: str
-    type: str
+    urn: Urn
+    type: Text
     old: ResourceState | None
     new: ResourceState | None
-    keys: tuple[str, ...] = ()
+    keys: Texts = ()
     """Inputs that force the replacement, as far as the provider names them."""
-    paths: tuple[str, ...] = ()
+    paths: Texts = ()
     """Properties that will change, as the provider names them."""
 
     @property
@@ -107,23 +125,23 @@ class Step:
 class Diagnostic:
     """A message of the engine, a plugin or the program."""
 
-    severity: str
+    severity: Annotated[str, Field(pattern="^(error|warning|info|debug)$")]
     """error, warning or info."""
-    message: str
-    urn: str = ""
+    message: Text
+    urn: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyViolation:
     """A resource, or the stack, breaks a policy."""
 
-    policy: str
-    pack: str
-    level: str
+    policy: Text
+    pack: Text
+    level: Level | Annotated[str, Field(max_length=0)]
     """mandatory (nothing may be deployed), advisory, remediate."""
-    message: str
-    urn: str = ""
-    severity: str = ""
+    message: Text
+    urn: Text = ""
+    severity: Annotated[str, Field(pattern="^[a-z]{0,20}$")] = ""
 
     @property
     def is_mandatory(self) -> bool:
@@ -135,16 +153,18 @@ class PolicyViolation:
 class Plan:
     """The result of one preview."""
 
-    stack: str
-    config: Mapping[str, str] = field(default_factory=dict)
-    steps: tuple[Step, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    violations: tuple[PolicyViolation, ...] = ()
-    packs: Mapping[str, str] = field(default_factory=dict)
+    stack: Word
+    config: Mapping[Text, Text] = field(default_factory=dict)
+    steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
+    diagnostics: Annotated[tuple[Diagnostic, ...], Field(max_length=MAX_TEXTS)] = ()
+    violations: Annotated[tuple[PolicyViolation, ...], Field(max_length=MAX_TEXTS)] = ()
+    packs: Annotated[Mapping[Word, Text], Field(max_length=50)] = field(default_factory=dict)
     """Policy packs that checked the plan, with their versions."""
-    policies: frozenset[str] = frozenset()
+    policies: Annotated[frozenset[Text], Field(max_length=MAX_TEXTS)] = frozenset()
     """Names of the policies that checked a resource."""
-    levels: Mapping[str, str] = field(default_factory=dict)
+    levels: Annotated[Mapping[Word, Level], Field(max_length=MAX_TEXTS)] = field(
+        default_factory=dict
+    )
     """Levels that policies were given, by name; the others are mandatory."""
     succeeded: bool = False
     """Whether the preview ended without an error."""

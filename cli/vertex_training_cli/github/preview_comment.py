@@ -63,7 +63,7 @@ def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
     """
     parsed = plan_file.parse(content, stack)
     try:
-        found = report.build(parsed.plan(), source=parsed.source, problems=parsed.found_problems())
+        found = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
         return found, markdown.render(found)
     except Exception:
         # Values of other types than the engine's lead anywhere; none of it may be quoted.

@@ -31,7 +31,7 @@ def plan_text(bucket="data", source=STATE_OF):
 
 
 def digest_of(text):
-    return plan_digest(plan_file.parse(text.encode(), "dev").plan())
+    return plan_digest(plan_file.parse(text.encode(), "dev").plan)
 
 
 def approval_of(text, **changed):

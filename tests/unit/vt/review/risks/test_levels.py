@@ -56,7 +56,7 @@ def test_another_level_is_another_digest_also_in_the_file_of_the_plan() -> None:
     one, other = planned({}), planned({}, file={"p": "disabled"})
     assert digest.plan_digest(one) != digest.plan_digest(other)
     source = "Previewed offline against an empty state: everything looks new"
-    again = plan_file.parse(plan_file.write(other, source).encode(), "dev").plan()
+    again = plan_file.parse(plan_file.write(other, source).encode(), "dev").plan
     assert digest.plan_digest(again) == digest.plan_digest(other)
 
 
@@ -67,4 +67,4 @@ def test_a_plan_with_ids_of_sixty_four_bits_can_be_read_again() -> None:
     )  # fmt: skip
     source = "Previewed offline against an empty state: everything looks new"
     text = plan_file.write(plans.plan(network), source)
-    assert plan_file.parse(text.encode(), "dev").plan().steps
+    assert plan_file.parse(text.encode(), "dev").plan.steps
