@@ -31,7 +31,7 @@ from vertex_training.catalog import costs
 from vertex_training.components.apis import Apis
 from vertex_training.components.apis import needed as needed_apis
 from vertex_training.components.capacity import Capacity
-from vertex_training.components.iam import ExtraGrants, JobGrants, KeyAccess
+from vertex_training.components.iam import Grants
 from vertex_training.components.identities import TrainingAccount
 from vertex_training.components.image_builds import ImageBuilds
 from vertex_training.components.network import Network
@@ -50,7 +50,7 @@ from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra.declaring import declare_extra
 from vertex_training.extra.loading import load
 from vertex_training.naming import CONTROL, STAGING
-from vertex_training.plan import encryption, existing_grants
+from vertex_training.plan import stack_grants
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 
@@ -176,17 +176,21 @@ def declare_apis(scope: Scope, settings: Settings, after: Sequence[pulumi.Resour
     return Apis(scope.name("apis"), settings.project, apis, after=after, opts=scope.opts)
 
 
-def declare_key_access(scope: Scope, stack: Stack, apis: Apis) -> list[KeyAccess]:
+def declare_key_access(scope: Scope, stack: Stack, apis: Apis) -> list[Grants]:
     """Who may encrypt with the stack's own key; nothing where it has none."""
     if stack.declared.encryption is None:
         return []
     return [
-        KeyAccess(
+        Grants(
+            "vertextraining:encryption:KeyAccess",
             scope.name("encryption"),
+            stack.encryption_grants,
             project=stack.declared.project,
-            users=encryption.key_users(stack.declared),
-            grants=stack.encryption_grants,
-            api_of=apis.on,
+            services={
+                user.service: apis.on(user.service)
+                for user in stack_grants.key_users(stack.declared)
+            },
+            after=apis.on("cloudkms"),
             opts=scope.opts,
         )
     ]
@@ -242,9 +246,9 @@ def declare_identities(
             key=key,
             names=settings.names,
             account=account,
-            uses_packages=settings.names.account_email(key) in fetching,
-            submitters=settings.submitters_of(key),
-            elsewhere=existing_grants.elsewhere(settings),
+            grants=stack_grants.account_grants(
+                settings, key, fetches_packages=settings.names.account_email(key) in fetching
+            ),
             buckets=storage.bucket_names,
             secrets=secrets.paths,
             after=apis.on("iam", "cloudresourcemanager"),
@@ -282,7 +286,7 @@ def declare_image_builds(
         ImageBuilds(
             scope.name("images"),
             names=settings.names,
-            builders=settings.builders,
+            grants=stack_grants.build_grants(settings),
             storage=storage,
             registry=registry,
             after=apis.on("iam", "cloudresourcemanager", "cloudbuild"),
@@ -390,24 +394,22 @@ def declare_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
 
 def declare_extra_grants(
     scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]
-) -> list[ExtraGrants]:
+) -> list[Grants]:
     """Grants that the stack file asks for by name; nothing where it asks for none."""
     ours = [grant for grant in stack.extra_grants if grant.ours]
-    return (
-        [ExtraGrants(scope.name("extra"), grants=ours, after=after, opts=scope.opts)]
-        if ours
-        else []
-    )
+    token = "vertextraining:iam:ExtraGrants"
+    return [Grants(token, scope.name("extra"), ours, after=after, opts=scope.opts)] if ours else []
 
 
 def declare_job_grants(
     scope: Scope, stack: Stack, requests: Mapping[str, JobRequest], apis: Apis
-) -> list[JobGrants]:
+) -> list[Grants]:
     """Grants on keys of this project that jobs name; nothing where none does."""
     grants = [grant for grant in stack.job_grants(requests) if grant.ours]
     if not grants:
         return []
-    return [JobGrants(scope.name("job"), grants=grants, after=[apis.agent], opts=scope.opts)]
+    token = "vertextraining:training:JobGrants"
+    return [Grants(token, scope.name("job"), grants, after=[apis.agent], opts=scope.opts)]
 
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:

@@ -26,13 +26,7 @@ from vertex_training.customjob.request.job_file import (
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pinned, pins
-from vertex_training.plan import (
-    encryption,
-    existing_grants,
-    external_grants,
-    extra_grants,
-    packages,
-)
+from vertex_training.plan import external_grants, packages, stack_grants
 from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.plan.job_grants import job_grants
@@ -117,12 +111,12 @@ class Stack:
     @functools.cached_property
     def extra_grants(self) -> Sequence[GrantRequest]:
         """Grants that the stack file asks for by name."""
-        return extra_grants.extra_grants(self.declared)
+        return stack_grants.extra_grants(self.declared)
 
     @functools.cached_property
     def encryption_grants(self) -> Sequence[GrantRequest]:
         """Grants of services on the stack's own key."""
-        return encryption.encryption_grants(self.declared)
+        return stack_grants.encryption_grants(self.declared)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
@@ -252,7 +246,7 @@ class Stack:
     def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
         """What other teams must do before jobs can run; empty if there is nothing."""
         grants = [
-            *existing_grants.existing_grants(self.declared),
+            *stack_grants.derived_grants(self.declared),
             *self.extra_grants,
             *self.encryption_grants,
             *self.network_grants,

@@ -1,153 +1,124 @@
-"""Makes the grants that the network, the reservations, single jobs or the stack file ask for."""
+"""Makes every grant of the stack: what ``vertex_training.plan`` requests, by the type of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.plan.encryption import KeyUser
 from vertex_training.plan.grants import (
     ON_ACCOUNT,
     ON_BUCKET,
     ON_KEY,
+    ON_PROJECT,
     ON_REPOSITORY,
     ON_SECRET,
     ON_SUBNET,
+    Condition,
     GrantRequest,
 )
 
-
-class JobGrants(pulumi.ComponentResource):
-    """The stack's own grants on keys that its jobs name."""
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        grants: Sequence[GrantRequest],
-        after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``after``: the service agent, which must exist before it is granted anything."""
-        super().__init__("vertextraining:training:JobGrants", name, None, opts)
-        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=after))
-        self.register_outputs({})
-
-
-class ExtraGrants(pulumi.ComponentResource):
-    """Grants that the stack file asks for by name, beside those that follow from it."""
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        grants: Sequence[GrantRequest],
-        after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``after``: what they are on."""
-        super().__init__("vertextraining:iam:ExtraGrants", name, None, opts)
-        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=after))
-        self.register_outputs({})
+#: Type of a grant -> what makes it, given its name, the request and the name of what it is on.
+MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
+    ON_PROJECT: lambda name, grant, _, **rest: gcp.projects.IAMMember(
+        name, project=grant.project, **rest
+    ),
+    ON_BUCKET: lambda name, grant, on, **rest: gcp.storage.BucketIAMMember(
+        name, bucket=on, condition=_condition(grant.condition), **rest
+    ),
+    ON_SECRET: lambda name, _, on, **rest: gcp.secretmanager.SecretIamMember(
+        name, secret_id=on, **rest
+    ),
+    ON_ACCOUNT: lambda name, _, on, **rest: gcp.serviceaccount.IAMMember(
+        name, service_account_id=on, **rest
+    ),
+    ON_KEY: lambda name, _, on, **rest: gcp.kms.CryptoKeyIAMMember(name, crypto_key_id=on, **rest),
+    ON_SUBNET: lambda name, grant, on, **rest: gcp.compute.SubnetworkIAMMember(
+        name, subnetwork=on, project=grant.project, region=_location(grant), **rest
+    ),
+    ON_REPOSITORY: lambda name, grant, on, **rest: gcp.artifactregistry.RepositoryIamMember(
+        name, repository=on, project=grant.project, location=_location(grant), **rest
+    ),
+}
+#: Types whose resources name what they are on by its full name, and not by the last part of it.
+FULL_NAMES: Final = (ON_SECRET, ON_ACCOUNT, ON_KEY)
 
 
-class KeyAccess(pulumi.ComponentResource):
-    """Who may encrypt with the stack's own key. What is encrypted with it waits for this.
-
-    Makes no key: neither a key nor its ring can ever be deleted.
-    """
+class Grants(pulumi.ComponentResource):
+    """Grants that come with no other component, and the accounts of services that get them."""
 
     def __init__(
         self,
+        token: str,
         name: str,
+        grants: Iterable[GrantRequest],
         *,
-        project: str,
-        users: Sequence[KeyUser],
-        grants: Sequence[GrantRequest],
-        api_of: Callable[[str], Sequence[pulumi.Resource]],
+        project: str = "",
+        services: Mapping[str, Sequence[pulumi.Resource]] | None = None,
+        after: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``api_of``: the API of a service, which must be enabled.
+        """``token`` is their type in the state.
 
-        Owns the agents, too: a service makes its own on first use, and a grant to one that is not
-        there fails.
+        ``services``, with the API of each: their own accounts in ``project`` are made first. A
+        service makes its own on first use, and a grant to one that is not there fails.
         """
-        super().__init__("vertextraining:encryption:KeyAccess", name, None, opts)
+        super().__init__(token, name, None, opts)
         agents = [
             gcp.projects.ServiceIdentity(
-                f"{name}-{user.service}-agent",
+                f"{name}-{service}-agent",
                 project=project,
-                service=f"{user.service}.googleapis.com",
-                opts=pulumi.ResourceOptions(parent=self, depends_on=api_of(user.service)),
+                service=f"{service}.googleapis.com",
+                opts=pulumi.ResourceOptions(parent=self, depends_on=api),
             )
-            for user in users
+            for service, api in (services or {}).items()
         ]
-        waits = [*agents, *api_of("cloudkms")]
-        make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=waits))
+        options = pulumi.ResourceOptions(parent=self, depends_on=[*agents, *after])
+        make_grants(name, grants, options)
         self.register_outputs({})
 
 
 def make_grants(
-    name: str, grants: Iterable[GrantRequest], opts: pulumi.ResourceOptions
+    name: str,
+    grants: Iterable[GrantRequest],
+    opts: pulumi.ResourceOptions,
+    outputs: Mapping[str, pulumi.Input[str]] | None = None,
 ) -> dict[str, pulumi.Resource]:
-    """The grants that are the stack's to make, by their key; external ones are reported only."""
-    return {grant.key: _make(name, grant, opts) for grant in grants if grant.ours}
+    """The grants that are the stack's to make, by their key; external ones are reported only.
 
-
-def _make(name: str, grant: GrantRequest, opts: pulumi.ResourceOptions) -> pulumi.Resource:
-    if grant.type == ON_SUBNET:
-        _, _, _, region, _, subnet = grant.subnet.split("/")
-        return gcp.compute.SubnetworkIAMMember(
+    ``outputs``: resource or member of a request -> the same of what the stack makes, for which the
+    grant waits.
+    """
+    known = outputs or {}
+    return {
+        grant.key: MAKERS[grant.type](
             f"{name}-{grant.key}",
-            project=grant.project,
-            region=region,
-            subnetwork=subnet,
+            grant,
+            known.get(grant.resource, _name(grant)),
             role=grant.role,
-            member=grant.member,
+            member=known.get(grant.member, grant.member),
             opts=opts,
         )
-    if grant.type == ON_KEY:
-        return gcp.kms.CryptoKeyIAMMember(
-            f"{name}-{grant.key}",
-            crypto_key_id=grant.resource,
-            role=grant.role,
-            member=grant.member,
-            opts=opts,
-        )
-    if grant.type in (ON_BUCKET, ON_SECRET, ON_ACCOUNT, ON_REPOSITORY):
-        return _on_resource(f"{name}-{grant.key}", grant, opts)
-    return gcp.projects.IAMMember(
-        f"{name}-{grant.key}",
-        project=grant.project,
-        role=grant.role,
-        member=grant.member,
-        opts=opts,
-    )
+        for grant in grants
+        if grant.ours
+    }
 
 
-def _on_resource(name: str, grant: GrantRequest, opts: pulumi.ResourceOptions) -> pulumi.Resource:
-    """A grant on a bucket, a secret, an account or a repository of the stack."""
-    role, member = grant.role, grant.member
-    if grant.type == ON_BUCKET:
-        bucket = grant.resource.removeprefix("b/")
-        return gcp.storage.BucketIAMMember(name, bucket=bucket, role=role, member=member, opts=opts)
-    if grant.type == ON_SECRET:
-        return gcp.secretmanager.SecretIamMember(
-            name, secret_id=grant.resource, role=role, member=member, opts=opts
-        )
-    if grant.type == ON_ACCOUNT:
-        return gcp.serviceaccount.IAMMember(
-            name, service_account_id=grant.resource, role=role, member=member, opts=opts
-        )
-    _, project, _, location, _, repository = grant.resource.split("/")
-    return gcp.artifactregistry.RepositoryIamMember(
-        name,
-        project=project,
-        location=location,
-        repository=repository,
-        role=role,
-        member=member,
-        opts=opts,
+def _name(grant: GrantRequest) -> str:
+    """What a grant is on, as its resource names it."""
+    return grant.resource if grant.type in FULL_NAMES else grant.resource.rpartition("/")[2]
+
+
+def _location(grant: GrantRequest) -> str:
+    """Region of a subnet, or location of a repository."""
+    return grant.resource.split("/")[3]
+
+
+def _condition(condition: Condition | None) -> Any:
+    if condition is None:
+        return None
+    return gcp.storage.BucketIAMMemberConditionArgs(
+        title=condition.title, expression=condition.expression
     )

@@ -6,9 +6,7 @@
 ``access``           who reaches what data, and through which accounts
 ``grants``           every grant that the stack may make, and why
 ``external_grants``  grants that another team must make, as a table and as commands
-``encryption``       who encrypts with the stack's own key
-``extra_grants``     grants that the stack file asks for by name
-``existing_grants``  grants on what exists in other projects
+``stack_grants``     grants that follow from accounts, images, the key and ``members``
 ``job_grants``       grants that single jobs need: a key, an image of another project
 ``references``       what ``${kind.name}`` in a job file stands for
 ``packages``         code below ``jobs/`` as a deterministic source distribution

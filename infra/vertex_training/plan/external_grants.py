@@ -18,6 +18,7 @@ from vertex_training.catalog.resource_types import (
     ON_DATASET,
     ON_KEY,
     ON_SECRET,
+    ON_SUBNET,
 )
 from vertex_training.plan.grants import GrantRequest, reason
 from vertex_training.plan.network import NetworkPlan
@@ -55,8 +56,8 @@ def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[Gra
 def command(grant: GrantRequest) -> str:
     """The grant as a gcloud command."""
     to = f"--member='{grant.member}' --role={grant.role}"
-    if grant.subnet:
-        _, _, _, region, _, subnet = grant.subnet.split("/")
+    if grant.type == ON_SUBNET:
+        _, _, _, region, _, subnet = grant.resource.split("/")
         return (
             f"gcloud compute networks subnets add-iam-policy-binding {subnet} "
             f"--project={grant.project} --region={region} {to}"
@@ -129,10 +130,10 @@ def _table(grants: Sequence[GrantRequest]) -> list[str]:
 
 
 def _on(grant: GrantRequest) -> str:
-    if grant.subnet:
-        return f"subnet {grant.subnet.rsplit('/', 1)[1]}"
     if grant.resource:
-        return f"{resource_types.find(grant.type).grants_on} {grant.resource.rsplit('/', 1)[1]}"
+        kind = resource_types.find(grant.type).grants_on
+        kind = "subnet" if grant.type == ON_SUBNET else kind
+        return f"{kind} {grant.resource.rsplit('/', 1)[1]}"
     return "the project"
 
 

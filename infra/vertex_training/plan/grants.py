@@ -1,7 +1,8 @@
 """Every grant that the stack may make, with its type of resource and its reason. Pure.
 
-Components make no grant that is not in this table (a test checks it), and reviews show the reasons
-from here. ``narrowest`` gives the reason why a grant on a project cannot be narrower.
+A :class:`GrantRequest` that is not in this table cannot be made, unless the stack file asks for it
+by name. Reviews show the reasons from here. ``narrowest`` gives the reason why a grant on a project
+cannot be narrower.
 """
 
 from __future__ import annotations
@@ -175,29 +176,45 @@ _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """When a grant holds: CEL, and what it is called."""
+
+    title: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
 class GrantRequest:
-    """A grant that a stack's network, reservations or jobs need."""
+    """A grant that a stack needs.
+
+    Raises:
+        ValueError: the table has no row for it, and the stack file does not ask for it by name.
+    """
 
     key: str
-    """Unique among the grants of the stack."""
+    """Ends the name of its resource; unique in a component."""
     type: str
     """Token of the resource that makes it."""
     role: str
     member: str
     project: str
-    subnet: str = ""
-    """Full name of the subnet it is on."""
+    resource: str = ""
+    """Full name of the subnet, key, repository, bucket (``b/NAME``), secret, account or dataset it
+    is on; without it, it is on the project."""
     ours: bool = True
     """Whether the stack makes it; otherwise the owner of the project must."""
+    asked_for: bool = False
+    """Whether the stack file asks for this role by name."""
+    condition: Condition | None = None
 
-    resource: str = ""
-    """Full name of the key, repository, bucket (``b/NAME``), secret, account or dataset it is on;
-    without it and without a subnet, it is on the project."""
+    def __post_init__(self) -> None:
+        if not self.asked_for and not reason(self.type, self.role):
+            raise ValueError(f"{self.role} by {self.type} is in no row of ALLOWED")
 
     @property
     def place(self) -> str:
         """Where it is granted."""
-        return self.subnet or self.resource or f"projects/{self.project}"
+        return self.resource or f"projects/{self.project}"
 
 
 def find(type_token: str, role: str) -> AllowedGrant | None:

@@ -9,7 +9,7 @@ from pulumi import Input, Output
 from vertex_training import program
 from vertex_training.components import identities
 from vertex_training.environment import Scope
-from vertex_training.plan import existing_grants
+from vertex_training.plan import stack_grants
 from vertex_training.public.declaring import apis_of, output_of, prerequisites
 from vertex_training.public.reading import Arguments, environment_name
 from vertex_training.settings.model import ServiceAccount, Settings
@@ -102,9 +102,7 @@ class TrainingAccount(pulumi.ComponentResource):
             key=name,
             names=settings.names,
             account=settings.service_accounts[name],
-            uses_packages=False,
-            submitters=settings.submitters_of(name),
-            elsewhere=existing_grants.elsewhere(settings),
+            grants=stack_grants.account_grants(settings, name),
             buckets=access["reads"] | access["writes"],
             secrets=access["secrets"],
             after=apis.on(*needed),

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from vertex_training.errors import Path, Problem
-from vertex_training.plan import extra_grants, grants
+from vertex_training.plan import grants, stack_grants
 from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 
@@ -49,9 +49,9 @@ def _name(path: Path, existing: bool, name: str) -> Problem:
 
 def _roles(settings: Settings) -> Iterator[Problem]:
     """Roles that the stack file asks for, and that no stack grants by itself."""
-    for place, by_role in extra_grants.members_by_place(settings):
+    for place, by_role in stack_grants.members_by_place(settings):
         for role in by_role:
-            if grants.find(extra_grants.TYPES[place[0]], role) is None:
+            if grants.find(stack_grants.TYPES[place[0]], role) is None:
                 yield Problem("CI may not grant this role", role, path=(*place, "members", role))
     for key, account in settings.service_accounts.items():
         for index, role in enumerate(account.roles.get(settings.project, ())):

@@ -7,8 +7,8 @@ from typing import Final
 
 from vertex_training import naming
 from vertex_training.errors import Path, Problem
-from vertex_training.plan import existing_grants, grants
-from vertex_training.plan.extra_grants import members_by_place, resource_at
+from vertex_training.plan import grants
+from vertex_training.plan.stack_grants import derived_grants, members_by_place, resource_at
 from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 
@@ -19,9 +19,9 @@ def problems(settings: Settings) -> Iterator[Problem]:
     """Everything that does not hold."""
     declared = renames.with_first_keys(settings)
     derived = {
-        (resource, role, member): key
-        for _, key, _, role, member, resource in existing_grants.wanted(declared)
-        if role != grants.CREATE_TOKENS
+        (grant.resource, grant.role, grant.member)
+        for grant in derived_grants(declared)
+        if grant.role != grants.CREATE_TOKENS
     }
     accounts = {
         f"serviceAccount:{declared.names.account_email(key)}": account.team

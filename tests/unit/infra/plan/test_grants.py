@@ -3,6 +3,7 @@
 import pytest
 
 from vertex_training.plan import grants
+from vertex_training.plan.grants import GrantRequest
 
 
 @pytest.mark.parametrize("grant", grants.ALLOWED, ids=lambda grant: f"{grant.type} {grant.role}")
@@ -26,3 +27,10 @@ def test_a_grant_that_is_not_in_the_table_has_no_reason():
     assert grants.reason(grants.ON_PROJECT, "roles/editor") == ""
     assert grants.reason(grants.ON_BUCKET, "roles/storage.admin") == ""
     assert grants.find(grants.ON_BUCKET, "roles/storage.admin") is None
+
+
+def test_a_grant_outside_of_the_table_cannot_be_requested_unless_the_stack_file_asks_for_it():
+    wide = (grants.ON_PROJECT, "roles/storage.admin", "group:ml@example.com", "acme-ml")
+    with pytest.raises(ValueError, match=r"roles/storage\.admin by gcp:projects/iAMMember"):
+        GrantRequest("wide", *wide)
+    assert GrantRequest("wide", *wide, asked_for=True).ours

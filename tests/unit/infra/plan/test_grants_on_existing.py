@@ -5,7 +5,7 @@ import shlex
 from tests.unit.infra.recorder import registered
 from tests.unit.infra.stacks import planned, stack
 from vertex_training.images import pinned
-from vertex_training.plan.existing_grants import elsewhere, existing_grants
+from vertex_training.plan.stack_grants import derived_grants, owned_by_others
 from vertex_training.settings.model import Image
 
 SHARED = {
@@ -29,7 +29,7 @@ AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccou
 
 
 def test_what_is_of_another_project_is_told_by_its_name():
-    assert elsewhere(stack(**SHARED)) == {
+    assert owned_by_others(stack(**SHARED)) == {
         ("buckets", "theirs"): "acme-data-1",
         ("secrets", "key"): "acme-keys-1",
         ("serviceAccounts", "guest"): "acme-people",
@@ -82,7 +82,11 @@ def test_who_builds_into_a_repository_of_another_project_is_told_to_its_owner():
     building = settings.model_copy(
         update={"images": {"titanic": image}, "builders": ["group:builders@example.com"]}
     )
-    found = [(each.role, each.member, each.resource) for each in existing_grants(building)]
+    found = [
+        (each.role, each.member, each.resource)
+        for each in derived_grants(building)
+        if not each.ours
+    ]
     assert found == [
         (
             "roles/artifactregistry.writer",

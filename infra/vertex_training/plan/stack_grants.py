@@ -1,0 +1,239 @@
+"""Grants that follow from a stack file's accounts, images, key and ``members``. Pure.
+
+On what is in the stack's own project, the stack makes its grants itself, member by member: it never
+writes a whole policy. The owners of other projects grant what is theirs, and owners of datasets
+what is on them: a dataset has a list of entries and no policy of its own, which two writers would
+overwrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, project_of_account
+from vertex_training.plan import grants
+from vertex_training.plan.grants import Condition, GrantRequest
+from vertex_training.settings.encryption import Covered
+from vertex_training.settings.model import Settings
+
+#: Section -> type of the grants on its entries.
+TYPES: Final = {
+    "buckets": grants.ON_BUCKET,
+    "secrets": grants.ON_SECRET,
+    "serviceAccounts": grants.ON_ACCOUNT,
+    "registry": grants.ON_REPOSITORY,
+}
+#: Path of an entry in the stack file: section and key, or ``("registry",)``.
+Place = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUser:
+    """A service that encrypts with the stack's own key. Its agent is in ``domain``."""
+
+    covered: Covered
+    service: str
+    domain: str
+
+
+#: Which agents use a key for what: storage/docs/encryption/customer-managed-keys,
+#: artifact-registry/docs/cmek, secret-manager/docs/cmek, all on docs.cloud.google.com.
+KEY_USERS: Final = (
+    KeyUser("buckets", "storage", "gs-project-accounts"),
+    KeyUser("registry", "artifactregistry", "gcp-sa-artifactregistry"),
+    KeyUser("secrets", "secretmanager", "gcp-sa-secretmanager"),
+)
+
+
+def owned_by_others(settings: Settings) -> dict[Place, str]:
+    """Place of what another project owns -> that project."""
+    owners: dict[Place, str] = {}
+    for key, bucket in settings.buckets.items():
+        if bucket.existing and bucket.project:
+            owners["buckets", key] = bucket.project
+    for key, account in settings.service_accounts.items():
+        if account.existing:
+            owners["serviceAccounts", key] = project_of_account(account.existing)
+    if settings.registry.existing:
+        owners["registry",] = settings.registry.existing.split("/")[1]
+    for key, secret in settings.secrets.items():
+        if secret.existing:
+            owners["secrets", key] = secret.existing.split("/")[1]
+    return {place: project for place, project in owners.items() if project != settings.project}
+
+
+def resource_at(settings: Settings, place: Place) -> str:
+    """Full name of what is at a place in the stack file, as ``GrantRequest.resource`` has it."""
+    names = settings.names
+    if place == ("registry",):
+        return names.repository_path()
+    section, key = place
+    if section == "buckets":
+        return f"b/{names.bucket(key)}"
+    return names.secret(key) if section == "secrets" else names.account(key)
+
+
+class _Requests:
+    """Makes requests for grants on what the stack file names."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self._owners = settings, owned_by_others(settings)
+
+    def on(self, place: Place, key: str, role: str, member: str, **more: Any) -> GrantRequest:
+        """The grant on what is at this place; its owner makes it."""
+        owner = self._owners.get(place)
+        return GrantRequest(
+            key,
+            TYPES[place[0]],
+            role,
+            member,
+            owner or self._settings.project,
+            resource_at(self._settings, place),
+            ours=owner is None,
+            **more,
+        )
+
+    def on_project(self, key: str, role: str, member: str) -> GrantRequest:
+        """The grant on the stack's own project."""
+        return GrantRequest(key, grants.ON_PROJECT, role, member, self._settings.project)
+
+
+def account_grants(
+    settings: Settings, key: str, *, fetches_packages: bool = False
+) -> Iterator[GrantRequest]:
+    """What an account that jobs run as needs, and who may act as it.
+
+    Each is on one bucket or one secret. Two cannot be made on anything narrower than the project.
+
+    ``fetches_packages``: whether a job of the account fetches code from the staging bucket.
+    """
+    account, requests = settings.service_accounts[key], _Requests(settings)
+    member = f"serviceAccount:{settings.names.account_email(key)}"
+    staging = [STAGING] if fetches_packages else []
+    for bucket in dict.fromkeys((*account.reads, *staging, *account.writes)):
+        writes = bucket in account.writes  # which includes reading
+        role = grants.WRITE_OBJECTS if writes else grants.READ_OBJECTS
+        verb = "writes" if writes else "reads"
+        yield requests.on(("buckets", bucket), f"{verb}-{bucket}", role, member)
+    for secret in dict.fromkeys(account.secrets):
+        place = "secrets", secret
+        yield requests.on(place, f"reads-secret-{secret}", grants.READ_SECRET, member)
+    yield requests.on_project("logs", grants.WRITE_LOGS, member)
+    if account.calls_vertex:
+        yield requests.on_project("vertex", grants.CALL_VERTEX, member)
+    place = "serviceAccounts", key
+    for submitter in dict.fromkeys(settings.submitters_of(key)):
+        yield requests.on(place, f"submitter-{submitter}", grants.ACT_AS, submitter)
+    if place in owned_by_others(settings):
+        # general/custom-service-account: "in a different project" the agent needs this role, and
+        # that project lifts iam.disableCrossProjectServiceAccountUsage.
+        agent = f"serviceAccount:{settings.names.vertex_agent()}"
+        yield requests.on(place, "agent", grants.CREATE_TOKENS, agent)
+
+
+def build_grants(settings: Settings) -> Iterator[GrantRequest]:
+    """What the account that builds images needs, and each member that may start builds."""
+    names, requests = settings.names, _Requests(settings)
+    account = f"serviceAccount:{names.account_email(IMAGE_BUILD)}"
+    staging, registry = ("buckets", STAGING), ("registry",)
+    yield requests.on_project("logs", grants.WRITE_LOGS, account)
+    yield requests.on(staging, "reads-source", grants.READ_OBJECTS, account)
+    yield requests.on(registry, "pushes", grants.PUSH_IMAGES, account)
+    prefix = f"projects/_/buckets/{names.bucket(STAGING)}/objects/{SOURCES}"
+    # It cannot overwrite: whoever may build cannot change the code packages of jobs.
+    sources = Condition("sources of images", f"resource.name.startsWith('{prefix}')")
+    acting = "serviceAccounts", IMAGE_BUILD
+    for member in dict.fromkeys(settings.builders):
+        yield requests.on_project(f"builder-{member}", grants.EDIT_BUILDS, member)
+        yield requests.on_project(f"builder-logs-{member}", grants.READ_LOGS, member)
+        yield requests.on(staging, f"builder-reads-{member}", grants.READ_OBJECTS, member)
+        adds = f"builder-adds-{member}"
+        yield requests.on(staging, adds, grants.ADD_OBJECTS, member, condition=sources)
+        yield requests.on(registry, f"builder-pulls-{member}", grants.PULL_IMAGES, member)
+        yield requests.on(acting, f"builder-acts-{member}", grants.ACT_AS, member)
+
+
+def derived_grants(settings: Settings) -> list[GrantRequest]:
+    """All grants that follow from the accounts of a stack and from its images."""
+    accounts = [
+        grant for key in settings.service_accounts for grant in account_grants(settings, key)
+    ]
+    return [*accounts, *(build_grants(settings) if settings.builds_images else ())]
+
+
+def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, list[str]]]]:
+    """Path of each ``members`` in the stack file, with its members by role."""
+    for key, bucket in settings.buckets.items():
+        yield ("buckets", key), bucket.members
+    for key, secret in settings.secrets.items():
+        yield ("secrets", key), secret.members
+    for key, account in settings.service_accounts.items():
+        yield ("serviceAccounts", key), account.members
+    yield ("registry",), settings.registry.members
+
+
+def extra_grants(settings: Settings) -> list[GrantRequest]:
+    """Grants that the stack file asks for by name: ``members``, ``roles`` and ``datasets``."""
+    requests = _Requests(settings)
+    on_entries = [
+        requests.on(place, "-".join((*place, role, member)), role, member, asked_for=True)
+        for place, by_role in members_by_place(settings)
+        for role, members in by_role.items()
+        for member in dict.fromkeys(members)
+    ]
+    return [*on_entries, *_roles(settings)]
+
+
+def _roles(settings: Settings) -> Iterator[GrantRequest]:
+    """Roles of accounts in projects, and on datasets."""
+    for key, account in settings.service_accounts.items():
+        member = f"serviceAccount:{settings.names.account_email(key)}"
+        for on, roles in (*account.roles.items(), *account.datasets.items()):
+            project, is_dataset, name = on.partition(".")
+            for role in dict.fromkeys(roles):
+                yield GrantRequest(
+                    f"serviceAccounts-{key}-{role}-{on}",
+                    grants.ON_DATASET if is_dataset else grants.ON_PROJECT,
+                    role,
+                    member,
+                    project,
+                    f"projects/{project}/datasets/{name}" if is_dataset else "",
+                    ours=project == settings.project and not is_dataset,
+                    asked_for=True,
+                )
+
+
+def key_users(settings: Settings) -> list[KeyUser]:
+    """The services that encrypt something of this stack with its own key."""
+    used: dict[str, bool] = {
+        "buckets": True,
+        "registry": not settings.registry.existing,
+        "secrets": any(not secret.existing for secret in settings.secrets.values()),
+    }
+    return [user for user in KEY_USERS if used[user.covered] and settings.key_for(user.covered)]
+
+
+def encryption_grants(settings: Settings) -> list[GrantRequest]:
+    """Grants on the stack's own key, for the agents of the services that encrypt with it.
+
+    The key's own project makes them if it is another one. A job names the key in its request, and
+    ``job_grants`` has the grant.
+    """
+    if settings.encryption is None:
+        return []
+    key = settings.encryption.key
+    project = key.split("/")[1]
+    return [
+        GrantRequest(
+            user.covered,
+            grants.ON_KEY,
+            grants.USE_KEY,
+            f"serviceAccount:{settings.names.service_agent(user.domain)}",
+            project,
+            key,
+            ours=project == settings.project,
+        )
+        for user in key_users(settings)
+    ]
