@@ -1,28 +1,29 @@
 """Training on Vertex AI as one Pulumi program, and its parts as components for other programs.
 
-================  ==================================================================
-``program``       the architecture on one page; start reading here
-``environment``   what was declared, for what is declared beside it
-``extra``         a team's own resources, ``extra.py`` of its repository
-``stack``         a stack: settings, plans, references and packages, built once
-``engine``        what a program asks of the Pulumi engine: its config, a plain end
-``naming``        names and labels of everything, with their limits
-``errors``        problems as values, and the tree of exceptions
-``public``        parts of an environment, for other Pulumi programs
-``foundation``    a second program: what precedes a first deployment (``bootstrap/``)
-``guardrails``    policies on resources, which ``policy/`` serves to the engine
-``components``    one logical entity a module, its IAM inside
-``stack_rules``   rules across the keys of a stack file
-``plan``          what follows from settings: networks, reservations, grants
-``images``        build contexts, and the identity of a build
-``customjob``     the dynamic provider that submits CustomJobs
-``settings``      what a stack file may say, and what reads it
-``catalog``       facts about Google Cloud as data, each row with its source
-``located_yaml``  YAML documents with the line and column of every value
-================  ==================================================================
+========================  ==========================================================
+``program``               the architecture on one page; start reading here
+``training_environment``  the same as a component, for other Pulumi programs
+``extra``                 a team's own resources, ``extra.py`` of its repository
+``stack``                 a stack: settings, plans, references and packages, built once
+``engine``                what a program asks of the Pulumi engine: its config, a plain end
+``naming``                names and labels of everything, with their limits
+``errors``                problems as values, and the tree of exceptions
+``host``                  serves the public components to programs in other languages
+``foundation``            a second program: what precedes a first deployment (``bootstrap/``)
+``guardrails``            policies on resources, which ``policy/`` serves to the engine
+``components``            one logical entity a module, its IAM inside; those for other programs
+``stack_rules``           rules across the keys of a stack file
+``plan``                  what follows from settings: networks, reservations, grants
+``images``                build contexts, and the identity of a build
+``customjob``             the dynamic provider that submits CustomJobs
+``settings``              what a stack file may say, and what reads it
+``catalog``               facts about Google Cloud as data, each row with its source
+``located_yaml``          YAML documents with the line and column of every value
+========================  ==========================================================
 
-Each folder imports only those below it. ``components``, ``engine``, ``environment``, ``extra``,
-``program`` and ``customjob``'s adapters load Pulumi or Google's clients; everything else is pure.
+Each folder imports only those below it. ``components``, ``engine``, ``extra``, ``host``,
+``program``, ``training_environment`` and ``customjob``'s adapters load Pulumi or Google's clients;
+everything else is pure.
 
 A program imports from here what it declares: ``from vertex_training import TrainingJob``. Nothing
 is loaded before it is named.
@@ -34,19 +35,18 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from vertex_training.environment import Environment
+    from vertex_training.components.arguments import ArgumentsError
+    from vertex_training.components.capacity import GpuReservation, GpuReservationArgs
+    from vertex_training.components.environment import Environment
+    from vertex_training.components.identities import TrainingAccount, TrainingAccountArgs
+    from vertex_training.components.network import TrainingNetwork, TrainingNetworkArgs
+    from vertex_training.components.storage import TrainingBuckets, TrainingBucketsArgs
+    from vertex_training.components.training import TrainingJob, TrainingJobArgs
     from vertex_training.program import run
-    from vertex_training.public.account import TrainingAccount, TrainingAccountArgs
-    from vertex_training.public.buckets import TrainingBuckets, TrainingBucketsArgs
-    from vertex_training.public.environment import (
+    from vertex_training.training_environment import (
         TrainingEnvironment,
         TrainingEnvironmentArgs,
     )
-    from vertex_training.public.job import TrainingJob, TrainingJobArgs
-    from vertex_training.public.network import TrainingNetwork, TrainingNetworkArgs
-    from vertex_training.public.reading import ArgumentsError
-    from vertex_training.public.reservation import GpuReservation, GpuReservationArgs
-
 __all__ = (
     "ArgumentsError",
     "Environment",
@@ -67,14 +67,14 @@ __all__ = (
 
 #: Public name -> module that has it, below this package.
 _MODULES: Final = {
-    "ArgumentsError": "public.reading",
-    "Environment": "environment",
-    "GpuReservation": "public.reservation",
-    "TrainingAccount": "public.account",
-    "TrainingBuckets": "public.buckets",
-    "TrainingEnvironment": "public.environment",
-    "TrainingJob": "public.job",
-    "TrainingNetwork": "public.network",
+    "ArgumentsError": "components.arguments",
+    "Environment": "components.environment",
+    "GpuReservation": "components.capacity",
+    "TrainingAccount": "components.identities",
+    "TrainingBuckets": "components.storage",
+    "TrainingEnvironment": "training_environment",
+    "TrainingJob": "components.training",
+    "TrainingNetwork": "components.network",
     "run": "program",
 }
 

@@ -19,7 +19,7 @@ from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 #: By this exit code the SDK's executor tells the language host that the user has seen the error.
 MESSAGE_SHOWN: Final = 32
 #: Whether a program in another language declares: this process is a plugin of the engine, serves
-#: more than one call, and must not end. Set by ``vertex_training.public.host``.
+#: more than one call, and must not end. Set by ``vertex_training.host``.
 HOSTED: Final = contextvars.ContextVar("HOSTED", default=False)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from vertex_training.catalog import costs
 from vertex_training.customjob.kinds import CUSTOM_JOB, KINDS, TUNING_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import (
@@ -26,7 +25,7 @@ from vertex_training.customjob.request.job_file import (
 from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pinned, pins
-from vertex_training.plan import external_grants, packages, stack_grants
+from vertex_training.plan import packages, stack_grants
 from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.plan.job_grants import job_grants
@@ -36,7 +35,6 @@ from vertex_training.plan.packages import Package
 from vertex_training.plan.references import reference_table
 from vertex_training.plan.reservations import (
     ReservationPlan,
-    cost_lines,
     plan_reservations,
     reservation_grants,
 )
@@ -97,26 +95,6 @@ class Stack:
         """Objects that the stack keeps: bucket by first key -> object name -> file."""
         buckets = self.declared.buckets.items()
         return {key: kept_objects(bucket.objects, self.root) for key, bucket in buckets}
-
-    @functools.cached_property
-    def network_grants(self) -> Sequence[GrantRequest]:
-        """Grants that the network needs."""
-        return network_grants(self.declared, self.network)
-
-    @functools.cached_property
-    def reservation_grants(self) -> Sequence[GrantRequest]:
-        """Grants that the reservations need."""
-        return reservation_grants(self.declared, self.reservations)
-
-    @functools.cached_property
-    def extra_grants(self) -> Sequence[GrantRequest]:
-        """Grants that the stack file asks for by name."""
-        return stack_grants.extra_grants(self.declared)
-
-    @functools.cached_property
-    def encryption_grants(self) -> Sequence[GrantRequest]:
-        """Grants of services on the stack's own key."""
-        return stack_grants.encryption_grants(self.declared)
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
@@ -225,35 +203,20 @@ class Stack:
         others = pinned.digests_in(self.settings.names.repository(), found)
         return sorted({*others, *pinned.digests_of(self.settings)})
 
-    def reservation_costs(self, now: datetime.datetime) -> list[str]:
-        """A line for each reservation the stack makes."""
-        return cost_lines(self.reservations, self.declared.region, now)
-
-    def tuning_costs(self, requests: Mapping[str, JobRequest]) -> list[str]:
-        """A line for each tuning job: its worst case, its burn rate and the quota that it needs."""
-        return [
-            f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
-            f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its machines"
-            for key, request in sorted(requests.items())
-            if request.kind is TUNING_JOB
-            for cost in [costs.of_job(request.message, self.declared.region)]
-        ]
-
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
         """Grants that these jobs need for their keys and images."""
         return job_grants(self.declared, [request.trial for request in requests.values()])
 
-    def external_grants(self, requests: Mapping[str, JobRequest]) -> str:
-        """What other teams must do before jobs can run; empty if there is nothing."""
-        grants = [
+    def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
+        """Every grant that the stack and these jobs need, also those that others must make."""
+        return [
             *stack_grants.derived_grants(self.declared),
-            *self.extra_grants,
-            *self.encryption_grants,
-            *self.network_grants,
-            *self.reservation_grants,
+            *stack_grants.extra_grants(self.declared),
+            *stack_grants.encryption_grants(self.declared),
+            *network_grants(self.declared, self.network),
+            *reservation_grants(self.declared, self.reservations),
             *self.job_grants(requests),
         ]
-        return external_grants.report(self.declared, self.network, grants)
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:
         """Problems with paths below the namespace, at their places in the stack file."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.languages.story import EXAMPLES, PLUGIN
-from vertex_training.public.host import Host
+from vertex_training.host import Host
 
 GOLDEN = ROOT / "tests" / "languages" / "schema.json"
 

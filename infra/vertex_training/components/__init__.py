@@ -1,20 +1,30 @@
 """The components of a stack: one logical entity a module, each with its IAM inside.
 
-==========================  ============================================================
-``apis``                    the project's APIs, and the Vertex AI service agent
-``storage``                 buckets and the objects kept in them
-``registry``                the Docker repository
-``image_builds``            the account that builds images, and who may start builds
-``secrets``                 containers of secrets, never their values
-``identities``              accounts that jobs run as, their grants, and who may act as them
-``packages``                code of the jobs, uploaded
-``shared_vpc``              the host project of a Shared VPC
-``network``                 the network jobs reach
-``peering``                 its connection to Vertex AI by peering
-``psc``                     its connection by a Private Service Connect interface
-``capacity``                reservations
-``iam``                     the stack's own grants for network and capacity
-``training``                the jobs
-``ordering``                what a job waits for, and what goes first
-==========================  ============================================================
+================  ============================================================
+``apis``          the project's APIs, and the Vertex AI service agent
+``storage``       buckets and the objects kept in them; ``TrainingBuckets``
+``registry``      the Docker repository
+``image_builds``  the account that builds images, and who may start builds
+``secrets``       containers of secrets, never their values
+``identities``    accounts that jobs run as, their grants; ``TrainingAccount``
+``packages``      code of the jobs, uploaded
+``network``       the network jobs reach; ``TrainingNetwork``
+``connections``   how machines join it: peering, an interface, a Shared VPC
+``capacity``      reservations; ``GpuReservation``
+``training``      the jobs; ``TrainingJob``
+``iam``           makes every grant
+``ordering``      what a job waits for, and what goes first
+``environment``   what was declared, for what is declared beside it
+``scope``         where a component is declared, and under which name
+``arguments``     arguments of a component -> a stack, mistakes at their paths
+``sections``      sections of a stack file as typed dicts (generated)
+================  ============================================================
+
+A component takes its scope, the stack or its settings, and what it waits for. Those whose names
+begin with ``Training``, and ``GpuReservation``, are for other programs: each reads its arguments as
+a part of a stack file and makes what the program makes of that part, with the same names, rules and
+messages (docs/components.md). It checks before it declares; with a mistake, nothing is declared.
+
+Modules with those have no ``from __future__ import annotations``: Pulumi's component provider host
+reads annotations as objects.
 """

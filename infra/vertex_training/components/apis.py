@@ -6,33 +6,43 @@ Owns which APIs are enabled. Disables none: another stack of the project may nee
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
 
 from vertex_training import catalog
+from vertex_training.components.scope import Scope
+from vertex_training.settings.model import Settings
 
 DOMAIN: Final = ".googleapis.com"
-VERTEX_AI: Final = "aiplatform.googleapis.com"
+VERTEX_AI: Final = "aiplatform"
 
 
-def needed(sections: Collection[str]) -> list[str]:
-    """APIs of a stack that uses the given parts of the stack file, like ``secrets``."""
+def needed(settings: Settings) -> list[str]:
+    """APIs that a stack needs, by the sections in use, as ``catalog/apis.yaml`` names them."""
+    network = settings.network
+    used = {
+        "always": True,
+        "secrets": bool(settings.secrets),
+        "imageBuilds": settings.builds_images,
+        "scanning": bool(settings.registry.scanning),
+        "peering": network.mode == "peering",
+        "dnsPeering": bool(network.dns_peering),
+        "encryption": settings.encryption is not None,
+    }
     return [
-        row["api"]
-        for row in catalog.load("apis.yaml")
-        if row["when"] == "always" or row["when"] in sections
+        row["api"].removesuffix(DOMAIN) for row in catalog.load("apis.yaml") if used[row["when"]]
     ]
 
 
 def enable_api(
     name: str, api: str, project: str, opts: pulumi.ResourceOptions
 ) -> gcp.projects.Service:
-    """An API of a project, like ``storage.googleapis.com``; it stays on when this goes."""
+    """An API of a project, like ``storage``; it stays on when this goes."""
     return gcp.projects.Service(
-        name, project=project, service=api, disable_on_destroy=False, opts=opts
+        name, project=project, service=f"{api}{DOMAIN}", disable_on_destroy=False, opts=opts
     )
 
 
@@ -44,31 +54,29 @@ class Apis(pulumi.ComponentResource):
 
     def __init__(
         self,
-        name: str,
+        scope: Scope,
         project: str,
         apis: Sequence[str],
         *,
         after: Sequence[pulumi.Resource] = (),
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``apis`` by their full names, like :func:`needed` lists them."""
-        super().__init__("vertextraining:apis:Apis", name, None, opts)
+        """``apis`` by their short names, as :func:`needed` lists them."""
+        super().__init__("vertextraining:apis:Apis", scope.name, None, scope.opts)
         inside = pulumi.ResourceOptions(parent=self, depends_on=after)
         self.services = {
-            api: enable_api(f"{name}-{api.removesuffix(DOMAIN)}", api, project, inside)
-            for api in apis
+            api: enable_api(f"{scope.name}-{api}", api, project, inside) for api in apis
         }
         if api := self.services.get(VERTEX_AI):
             # Google creates a service agent on first use, and a grant to one that does not exist
             # fails. So it is created here, and everything else waits for it.
             self.agent = gcp.projects.ServiceIdentity(
-                f"{name}-vertex-agent",
+                f"{scope.name}-vertex-agent",
                 project=project,
-                service=VERTEX_AI,
+                service=f"{VERTEX_AI}{DOMAIN}",
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[api]),
             )
         self.register_outputs({"vertex_agent": self.agent.email} if api else {})
 
     def on(self, *apis: str) -> list[pulumi.Resource]:
-        """The APIs a resource waits for, by short name: ``apis.on("storage")``."""
-        return [self.services[f"{api}{DOMAIN}"] for api in apis]
+        """The APIs a resource waits for: ``apis.on("storage")``."""
+        return [self.services[api] for api in apis]

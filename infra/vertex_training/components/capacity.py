@@ -6,61 +6,58 @@ Google's services (``ALLOW_ALL``): Vertex AI runs jobs in projects of its own, s
 a reservation without that is paid for and never used.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping, Sequence
+from typing import Any, Final, NotRequired, Optional
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi import Input, Output
 
-from vertex_training.components.apis import enable_api
+from vertex_training.components.apis import Apis, enable_api
+from vertex_training.components.arguments import Arguments, set_outputs
 from vertex_training.components.iam import make_grants
-from vertex_training.plan.grants import GrantRequest
-from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.components.scope import Scope
+from vertex_training.components.sections import ReservationFields
+from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
+from vertex_training.settings.model import Settings
+from vertex_training.settings.partial import STAND_INS
 from vertex_training.settings.reservations import Reservation
+from vertex_training.stack import Stack
 
 
 class Capacity(pulumi.ComponentResource):
     """All reservations of a stack."""
 
-    reservations: dict[str, gcp.compute.Reservation]
+    reservations: "dict[str, gcp.compute.Reservation]"
     """Those the stack makes, by key."""
-    paths: dict[str, pulumi.Output[str]]
+    paths: dict[str, Output[str]]
     """``projects/P/zones/Z/reservations/R`` of all of them, known before they exist."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        project: str,
-        plans: Mapping[str, ReservationPlan],
-        grants: Sequence[GrantRequest],
-        after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``project`` is the stack's own, where Compute Engine is enabled already."""
-        super().__init__("vertextraining:capacity:Capacity", name, None, opts)
+    def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
+        """``after``: Compute Engine is enabled in the stack's own project already."""
+        super().__init__("vertextraining:capacity:Capacity", scope.name, None, scope.opts)
+        name, plans, project = scope.name, stack.reservations, stack.declared.project
         own = pulumi.ResourceOptions(parent=self)
         made = {key: plan for key, plan in plans.items() if not plan.settings.existing}
         others = sorted({plan.project for plan in made.values()} - {project})
         # Without it no reservation can be made there.
-        api = "compute.googleapis.com"
-        apis = [enable_api(f"{name}-compute-{other}", api, other, own) for other in others]
+        apis = [enable_api(f"{name}-compute-{other}", "compute", other, own) for other in others]
         self._after = [*after, *apis]
         self.reservations = {
             key: self._reservation(f"{name}-{key}", plan) for key, plan in made.items()
         }
         self.paths = {key: self._path(key, plan) for key, plan in plans.items()}
+        grants = reservation_grants(stack.declared, plans)
         make_grants(name, grants, pulumi.ResourceOptions(parent=self, depends_on=self._after))
         self.register_outputs({"reservations": {k: r.id for k, r in self.reservations.items()}})
 
-    def _path(self, key: str, plan: ReservationPlan) -> pulumi.Output[str]:
+    def _path(self, key: str, plan: ReservationPlan) -> Output[str]:
         if key not in self.reservations:
             return pulumi.Output.from_input(plan.path)
         return self.reservations[key].name.apply(lambda _: plan.path)
 
-    def _reservation(self, name: str, plan: ReservationPlan) -> gcp.compute.Reservation:
+    def _reservation(self, name: str, plan: ReservationPlan) -> "gcp.compute.Reservation":
         given = plan.settings
         return gcp.compute.Reservation(
             name,
@@ -83,7 +80,7 @@ class Capacity(pulumi.ComponentResource):
 
 def _machine(
     plan: ReservationPlan,
-) -> gcp.compute.ReservationSpecificReservationInstancePropertiesArgs:
+) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgs":
     """A machine type that is sold with its GPUs names them already; others carry them apart."""
     # Here and not above: the first name that is read of `gcp.compute` loads all of it, which takes
     # longer than the rest of the program.
@@ -106,7 +103,7 @@ def _machine(
     )
 
 
-def _shared_with(given: Reservation) -> gcp.compute.ReservationShareSettingsArgs:
+def _shared_with(given: Reservation) -> "gcp.compute.ReservationShareSettingsArgs":
     if not given.share_with:
         return gcp.compute.ReservationShareSettingsArgs(share_type="LOCAL")
     return gcp.compute.ReservationShareSettingsArgs(
@@ -124,8 +121,98 @@ def _rfc3339(given: Reservation) -> str | None:
     return given.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _duration(given: Reservation) -> gcp.compute.ReservationDeleteAfterDurationArgs | None:
+def _duration(given: Reservation) -> "gcp.compute.ReservationDeleteAfterDurationArgs | None":
     if not given.delete_after_duration:
         return None
     seconds = given.delete_after_duration.removesuffix("s")
     return gcp.compute.ReservationDeleteAfterDurationArgs(seconds=seconds)
+
+
+def make_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
+    """The reservations; nothing where the stack has none."""
+    after = [*apis.on("compute", "cloudresourcemanager"), apis.agent]
+    has_some = bool(stack.reservations)
+    return [Capacity(scope.child("capacity"), stack, after=after)] if has_some else []
+
+
+def log_costs(stack: Stack, component: pulumi.Resource | None = None) -> None:
+    """Log what each reservation that the stack makes will cost."""
+    now = datetime.datetime.now(tz=datetime.UTC)
+    for line in cost_lines(stack.reservations, stack.declared.region, now):
+        pulumi.log.info(line, component)
+
+
+#: Arguments that are fields of a reservation in a stack file, and of the file itself.
+FIELDS: Final = tuple(ReservationFields.__annotations__)
+SETTINGS: Final = ("project", "project_number")
+
+
+class GpuReservationArgs(ReservationFields):
+    """Arguments of :class:`GpuReservation`."""
+
+    project: Input[str]
+    """Id of the project that pays for the machines and runs the jobs."""
+    project_number: Input[str]
+    """Its number, which Google's service agent has in its address."""
+    environment: NotRequired[Input[str]]
+    """Ends its name: ``NAME-ENVIRONMENT``. The Pulumi stack's name without it."""
+
+
+class GpuReservation(pulumi.ComponentResource):
+    """Machines that are kept for jobs, shared with Vertex AI, and the grant to find them.
+
+    They cost money from creation to deletion, used or not: a preview says how much. Enables Compute
+    Engine, Vertex AI and, for the grant, Resource Manager.
+
+    Example::
+
+        reservation = GpuReservation(
+            "h100",
+            {
+                "project": "local-training",
+                "project_number": "971240389164",
+                "zone": "us-central1-a",
+                "machine_type": "a3-highgpu-8g",
+                "count": 2,
+                "delete_after_duration": "604800s",
+            },
+        )
+        pulumi.export("reservation", reservation.path)
+    """
+
+    path: Output[str]
+    """``projects/P/zones/Z/reservations/R``, known before it exists."""
+    affinity: Output[Mapping[str, Any]]
+    """``reservationAffinity`` of a job's machines that use it."""
+
+    def __init__(
+        self,
+        name: str,
+        args: GpuReservationArgs,
+        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+    ) -> None:
+        """Check the arguments and declare the reservation.
+
+        Raises:
+            ArgumentsError: with every mistake; nothing was declared.
+        """
+        arguments = Arguments(f"GpuReservation '{name}'")
+        named = arguments.named(args, (*FIELDS, *SETTINGS, "environment"))
+        given = arguments.section(Reservation, named, FIELDS, at=("reservations", name))
+        raw = arguments.section(Settings, named, SETTINGS)
+        raw |= {"region": _region(given.get("zone")), "reservations": {name: given}}
+        stack = arguments.stack(raw, arguments.environment(named))
+        super().__init__("vertex-training:index:GpuReservation", name, {}, opts)
+        scope, plan = Scope(name, self), stack.reservations[name]
+        needed, waits = (
+            ("compute", "aiplatform", "cloudresourcemanager"),
+            arguments.prerequisites(opts),
+        )
+        make_capacity(scope, stack, Apis(scope.child("apis"), plan.project, needed, after=waits))
+        log_costs(stack, self)
+        set_outputs(self, {"path": plan.path, "affinity": plan.affinity})
+
+
+def _region(zone: object) -> str:
+    """The region of a zone; without one, the zone itself is the mistake."""
+    return str(zone).rpartition("-")[0] if isinstance(zone, str) else str(STAND_INS["region"])

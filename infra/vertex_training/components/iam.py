@@ -8,7 +8,7 @@ from typing import Any, Final
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.plan.grants import (
+from vertex_training.catalog.resource_types import (
     ON_ACCOUNT,
     ON_BUCKET,
     ON_KEY,
@@ -16,9 +16,14 @@ from vertex_training.plan.grants import (
     ON_REPOSITORY,
     ON_SECRET,
     ON_SUBNET,
-    Condition,
-    GrantRequest,
 )
+from vertex_training.components.scope import Scope
+from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.plan import external_grants
+from vertex_training.plan.grants import Condition, GrantRequest
+from vertex_training.plan.stack_grants import extra_grants
+from vertex_training.settings.model import Settings
+from vertex_training.stack import Stack
 
 #: Type of a grant -> what makes it, given its name, the request and the name of what it is on.
 MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
@@ -52,23 +57,22 @@ class Grants(pulumi.ComponentResource):
     def __init__(
         self,
         token: str,
-        name: str,
+        scope: Scope,
         grants: Iterable[GrantRequest],
         *,
         project: str = "",
         services: Mapping[str, Sequence[pulumi.Resource]] | None = None,
         after: Sequence[pulumi.Resource] = (),
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``token`` is their type in the state.
 
         ``services``, with the API of each: their own accounts in ``project`` are made first. A
         service makes its own on first use, and a grant to one that is not there fails.
         """
-        super().__init__(token, name, None, opts)
+        super().__init__(token, scope.name, None, scope.opts)
         agents = [
             gcp.projects.ServiceIdentity(
-                f"{name}-{service}-agent",
+                f"{scope.name}-{service}-agent",
                 project=project,
                 service=f"{service}.googleapis.com",
                 opts=pulumi.ResourceOptions(parent=self, depends_on=api),
@@ -76,8 +80,26 @@ class Grants(pulumi.ComponentResource):
             for service, api in (services or {}).items()
         ]
         options = pulumi.ResourceOptions(parent=self, depends_on=[*agents, *after])
-        make_grants(name, grants, options)
+        make_grants(scope.name, grants, options)
         self.register_outputs({})
+
+
+def make_extra_grants(
+    scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]
+) -> list[Grants]:
+    """The grants on ``after`` that the stack file asks for by name; nothing if it asks for none."""
+    grants = [grant for grant in extra_grants(settings) if grant.ours]
+    token = "vertextraining:iam:ExtraGrants"
+    return [Grants(token, scope.child("extra"), grants, after=after)] if grants else []
+
+
+def log_external_grants(
+    stack: Stack, requests: Mapping[str, JobRequest], component: pulumi.Resource | None = None
+) -> None:
+    """Log what other teams must do before jobs can run; nothing if there is nothing."""
+    grants = stack.grants(requests)
+    if report := external_grants.report(stack.declared, stack.network, grants):
+        pulumi.log.info(report, component)
 
 
 def make_grants(

@@ -1,74 +1,70 @@
 """Accounts that jobs run as, their grants, and who may act as them.
 
-Owns every grant of a training account (``vertex_training.plan.stack_grants``). Does not own the
-grants that let people and CI submit jobs at all; those come with the project.
+Owns every grant of such an account (``vertex_training.plan.stack_grants``). Does not own the grants
+that let people and CI submit jobs at all; those come with the project.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NotRequired, Optional, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi import Input, Output
 
-from vertex_training.components.iam import make_grants
+from vertex_training.components.apis import Apis
+from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.iam import log_external_grants, make_extra_grants, make_grants
+from vertex_training.components.scope import Scope
 from vertex_training.naming import Names
-from vertex_training.plan.grants import GrantRequest
-from vertex_training.settings.model import ServiceAccount
+from vertex_training.plan.stack_grants import account_grants
+from vertex_training.settings.model import ServiceAccount, Settings
+from vertex_training.settings.partial import STAND_INS
 
 
-class TrainingAccount(pulumi.ComponentResource):
-    """One account that jobs run as, and its grants."""
+class JobIdentity(pulumi.ComponentResource):
+    """One account that jobs run as, and its grants; the account is made unless it exists."""
 
-    email: pulumi.Output[str]
+    email: Output[str]
     """Its address as the service has it."""
-    address: pulumi.Output[str]
+    address: Output[str]
     """The same, known before the account exists."""
 
     def __init__(
         self,
-        name: str,
+        scope: Scope,
+        settings: Settings,
+        key: str,
         *,
-        key: str,
-        names: Names,
-        account: ServiceAccount,
-        grants: Iterable[GrantRequest],
-        buckets: Mapping[str, pulumi.Input[str]],
-        secrets: Mapping[str, pulumi.Input[str]],
+        fetches_packages: bool = False,
+        buckets: Mapping[str, Input[str]],
+        secrets: Mapping[str, Input[str]],
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``buckets`` are the names, ``secrets`` the resource names of what it may name."""
-        super().__init__("vertextraining:identities:TrainingAccount", name, None, opts)
-        outputs = {f"b/{names.bucket(key)}": bucket for key, bucket in buckets.items()}
-        outputs |= {names.secret(key): path for key, path in secrets.items()}
-        if account.existing:
-            self.email = self.address = pulumi.Output.from_input(account.existing)
-        else:
-            outputs |= self._make(name, key, names, account, after)
-        make_grants(name, grants, pulumi.ResourceOptions(parent=self), outputs)
-        self.register_outputs({"email": self.email})
+        """``fetches_packages``: whether a job of it fetches code from the staging bucket.
 
-    def _make(
-        self,
-        name: str,
-        key: str,
-        names: Names,
-        account: ServiceAccount,
-        after: Sequence[pulumi.Resource],
-    ) -> dict[str, pulumi.Output[str]]:
-        """Make the account; outputs by what grants name it."""
-        made = gcp.serviceaccount.Account(
-            f"{name}-account",
-            project=names.project,
-            account_id=names.account_id(key),
-            display_name=f"Training jobs: {key} ({names.stack})",
-            description=account.description or None,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
-        )
-        self.email = made.email
-        self.address = made.account_id.apply(lambda _: names.account_email(key))
-        return account_outputs(made, names, key)
+        ``buckets`` are the names, ``secrets`` the resource names of what it may name.
+        """
+        super().__init__("vertextraining:identities:TrainingAccount", scope.name, None, scope.opts)
+        names, account = settings.names, settings.service_accounts[key]
+        outputs = {f"b/{names.bucket(bucket)}": name for bucket, name in buckets.items()}
+        outputs |= {names.secret(secret): path for secret, path in secrets.items()}
+        if account.existing:
+            self.email = self.address = Output.from_input(account.existing)
+        else:
+            made = gcp.serviceaccount.Account(
+                f"{scope.name}-account",
+                project=names.project,
+                account_id=names.account_id(key),
+                display_name=f"Training jobs: {key} ({names.stack})",
+                description=account.description or None,
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            )
+            self.email = made.email
+            self.address = made.account_id.apply(lambda _: names.account_email(key))
+            outputs |= account_outputs(made, names, key)
+        grants = account_grants(settings, key, fetches_packages=fetches_packages)
+        make_grants(scope.name, grants, pulumi.ResourceOptions(parent=self), outputs)
+        self.register_outputs({"email": self.email})
 
 
 def account_outputs(
@@ -81,3 +77,122 @@ def account_outputs(
         # shows what a grant will be on. ``apply`` keeps the grants after the account.
         names.account(key): account.account_id.apply(lambda _: names.account(key)),
     }
+
+
+#: Arguments that are fields of an account in a stack file, and the others.
+FIELDS: Final = ("name", "existing", "members", "roles", "datasets", "calls_vertex", "description")
+OTHERS: Final = ("project", "environment", "submitters", "reads", "writes", "secrets")
+#: Stand for names that are not known yet.
+UNKNOWN: Final = {"buckets": "not-known-yet", "secrets": "projects/not-known/secrets/not-known-yet"}
+
+
+class TrainingAccountArgs(TypedDict):
+    """Arguments of :class:`TrainingAccount`."""
+
+    project: Input[str]
+    """Id of the project that owns it."""
+    environment: NotRequired[Input[str]]
+    """Ends its address: ``NAME-ENVIRONMENT``. The Pulumi stack's name without it."""
+    name: NotRequired[Input[str]]
+    """The part of its address before the ``@``, if another one is wanted."""
+    existing: NotRequired[Input[str]]
+    """The address of an account that is there: only its grants are made."""
+    reads: NotRequired[Mapping[str, Input[str]]]
+    """Names of buckets whose objects it may read, each under a key that names the grant. A name may
+    be unknown in a preview."""
+    writes: NotRequired[Mapping[str, Input[str]]]
+    """Names of buckets whose objects it may read, write and delete. May be unknown likewise."""
+    secrets: NotRequired[Mapping[str, Input[str]]]
+    """Secrets whose value it may read, as ``projects/P/secrets/S``. May be unknown likewise."""
+    calls_vertex: NotRequired[Input[bool]]
+    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
+    roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """Project -> roles of the account there. The owners of other projects grant theirs."""
+    datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """BigQuery dataset -> roles of the account there; the owner of the dataset grants them."""
+    members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
+    """Role on the account itself -> IAM members that get it, beside the submitters."""
+    submitters: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that may submit jobs as it."""
+    description: NotRequired[Input[str]]
+
+
+class TrainingAccount(pulumi.ComponentResource):
+    """An account that jobs run as, with a grant on each bucket and secret that it uses.
+
+    Its name is a part of its address: lowercase letters, digits and hyphens. Beside what is asked
+    for it may write logs. Enables IAM and Resource Manager.
+
+    Example::
+
+        account = TrainingAccount(
+            "trainer",
+            {
+                "project": "local-training",
+                "reads": {"data": buckets.names["data"]},
+                "writes": {"artifacts": buckets.names["artifacts"]},
+                "submitters": ["group:ml-engineers@example.com"],
+            },
+        )
+        pulumi.export("trainer", account.email)
+    """
+
+    email: Output[str]
+    """Its address, known before it exists; what takes it waits for the grants as well."""
+    member: Output[str]
+    """``serviceAccount:ADDRESS``, as IAM takes it."""
+
+    def __init__(
+        self,
+        name: str,
+        args: TrainingAccountArgs,
+        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+    ) -> None:
+        """Check the arguments and declare the account with its grants.
+
+        Raises:
+            ArgumentsError: with every mistake; nothing was declared.
+        """
+        arguments = Arguments(f"TrainingAccount '{name}'")
+        given = arguments.named(args, (*FIELDS, *OTHERS))
+        access = {verb: arguments.mapping(given, verb) for verb in ("reads", "writes", "secrets")}
+        raw = _config(name, given, access, arguments)
+        stack = arguments.stack(raw, arguments.environment(given))
+        super().__init__("vertex-training:index:TrainingAccount", name, {}, opts)
+        scope, settings, needed = Scope(name, self), stack.declared, ("iam", "cloudresourcemanager")
+        waits = arguments.prerequisites(opts)
+        apis = Apis(scope.child("apis"), settings.project, needed, after=waits)
+        account = JobIdentity(
+            scope,
+            settings,
+            name,
+            buckets=access["reads"] | access["writes"],
+            secrets=access["secrets"],
+            after=apis.on(*needed),
+        )
+        make_extra_grants(scope, settings, [account])
+        log_external_grants(stack, {}, self)
+        address = settings.names.account_email(name)
+        set_outputs(self, {"email": address, "member": f"serviceAccount:{address}"})
+
+
+def _config(
+    name: str,
+    given: Mapping[str, Any],
+    access: Mapping[str, Mapping[str, Input[str]]],
+    arguments: Arguments,
+) -> dict[str, Any]:
+    """The arguments as a stack with one account; what it uses is there already."""
+    at = ("serviceAccounts", name)
+    account = arguments.section(ServiceAccount, given, FIELDS, at=at)
+    raw = arguments.section(Settings, given, ("project", "submitters"))
+    used: dict[str, dict[str, Any]] = {"buckets": {}, "secrets": {}}
+    for verb, entries in access.items():
+        section = "secrets" if verb == "secrets" else "buckets"
+        account[verb] = list(entries)
+        arguments.alias((verb,), (*at, verb))
+        for key, value in entries.items():
+            known = arguments.known(value, (verb, key))
+            used[section][key] = {"existing": UNKNOWN[section] if known is None else known}
+            arguments.alias((verb, key), (section, key, "existing"))
+    return raw | used | {"region": STAND_INS["region"], "serviceAccounts": {name: account}}

@@ -7,7 +7,7 @@ may read and write everything in the project. Makes no build: ``vt images build`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_gcp as gcp
@@ -15,9 +15,11 @@ import pulumi_gcp as gcp
 from vertex_training.components.iam import make_grants
 from vertex_training.components.identities import account_outputs
 from vertex_training.components.registry import Registry
+from vertex_training.components.scope import Scope
 from vertex_training.components.storage import Storage
-from vertex_training.naming import IMAGE_BUILD, STAGING, Names
-from vertex_training.plan.grants import GrantRequest
+from vertex_training.naming import IMAGE_BUILD, STAGING
+from vertex_training.plan.stack_grants import build_grants
+from vertex_training.settings.model import Settings
 
 
 class ImageBuilds(pulumi.ComponentResource):
@@ -27,19 +29,18 @@ class ImageBuilds(pulumi.ComponentResource):
 
     def __init__(
         self,
-        name: str,
-        *,
-        names: Names,
-        grants: Iterable[GrantRequest],
+        scope: Scope,
+        settings: Settings,
         storage: Storage,
         registry: Registry,
+        *,
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``after``: APIs that must be enabled."""
-        super().__init__("vertextraining:images:ImageBuilds", name, None, opts)
+        super().__init__("vertextraining:images:ImageBuilds", scope.name, None, scope.opts)
+        names = settings.names
         account = gcp.serviceaccount.Account(
-            f"{name}-account",
+            f"{scope.name}-account",
             project=names.project,
             account_id=names.account_id(IMAGE_BUILD),
             display_name=f"Builds of images ({names.stack})",
@@ -51,5 +52,6 @@ class ImageBuilds(pulumi.ComponentResource):
             f"b/{names.bucket(STAGING)}": storage.buckets[STAGING].name,
             names.repository_path(): registry.repository_id,
         }
-        make_grants(name, grants, pulumi.ResourceOptions(parent=self), outputs)
+        options = pulumi.ResourceOptions(parent=self)
+        make_grants(scope.name, build_grants(settings), options, outputs)
         self.register_outputs({"email": self.email})

@@ -8,58 +8,60 @@ Allows nothing into the network but the machines of jobs among themselves and wh
 a network has no rules of its own, and without one nothing comes in.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NotRequired, Optional
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi import Input, Output
 
-from vertex_training.components.iam import make_grants
-from vertex_training.components.peering import Peering
-from vertex_training.components.psc import PscInterface
-from vertex_training.naming import Names
-from vertex_training.plan.grants import GrantRequest
-from vertex_training.plan.network import NetworkPlan
+from vertex_training.components.apis import Apis
+from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.connections import HostProject, Peering, PscInterface
+from vertex_training.components.iam import log_external_grants, make_grants
+from vertex_training.components.scope import Scope
+from vertex_training.components.sections import NetworkFields, SharedVpcArgs
+from vertex_training.errors import Problem
+from vertex_training.plan.network import NetworkPlan, network_grants
+from vertex_training.settings.model import Settings
 from vertex_training.settings.network import Allow
 from vertex_training.settings.network import Network as NetworkSettings
 from vertex_training.settings.network import Subnet as SubnetSettings
+from vertex_training.stack import Stack
 
 
 class Network(pulumi.ComponentResource):
     """One network with everything that jobs of one region need in it."""
 
-    path: pulumi.Output[str]
+    path: Output[str]
     """``projects/P/global/networks/N``, known before it exists."""
 
     def __init__(
         self,
-        name: str,
-        *,
-        names: Names,
+        scope: Scope,
+        stack_settings: Settings,
         plan: NetworkPlan,
-        settings: NetworkSettings,
-        grants: Sequence[GrantRequest],
+        *,
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``grants``: those that come with it; the stack makes its own."""
-        super().__init__("vertextraining:network:Network", name, None, opts)
-        self._name, self._names, self._plan, self._settings = name, names, plan, settings
+        super().__init__("vertextraining:network:Network", scope.name, None, scope.opts)
+        settings, name = stack_settings.network, scope.name
+        self._name, self._names, self._plan = name, stack_settings.names, plan
+        self._settings = settings
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
-        self._id: pulumi.Input[str] = plan.id
+        self._id: Input[str] = plan.id
         self.path = pulumi.Output.from_input(plan.id)
         if not settings.existing:
             network = self._network()
             self._id, self.path = network.id, network.name.apply(lambda _: plan.id)
-        subnet: pulumi.Input[str] = plan.subnet
+        subnet: Input[str] = plan.subnet
         waits: list[pulumi.Resource] = [*after]
         if settings.subnet and not settings.subnet.existing:
             made = self._subnet(settings.subnet)
             waits.append(made)
             subnet = made.id
         options = pulumi.ResourceOptions(parent=self, depends_on=waits)
-        granted = make_grants(name, grants, options)
+        granted = make_grants(name, network_grants(stack_settings, plan), options)
         if plan.mode == "peering":
             workers = self._peering()
         else:
@@ -70,7 +72,7 @@ class Network(pulumi.ComponentResource):
             self._nat(subnet)
         self.register_outputs({"network": self._id})
 
-    def _network(self) -> gcp.compute.Network:
+    def _network(self) -> "gcp.compute.Network":
         return gcp.compute.Network(
             f"{self._name}-vpc",
             project=self._plan.project,
@@ -81,7 +83,7 @@ class Network(pulumi.ComponentResource):
             opts=self._opts,
         )
 
-    def _peering(self) -> Sequence[pulumi.Input[str]]:
+    def _peering(self) -> Sequence[Input[str]]:
         """Peer with Google's network; the address ranges of the machines of jobs."""
         peering = Peering(
             f"{self._name}-peering",
@@ -93,21 +95,20 @@ class Network(pulumi.ComponentResource):
         return peering.workers
 
     def _interface(
-        self, subnet: pulumi.Input[str], after: Sequence[pulumi.Resource]
-    ) -> Sequence[pulumi.Input[str]]:
+        self, subnet: Input[str], after: Sequence[pulumi.Resource]
+    ) -> Sequence[Input[str]]:
         """Make the network attachment; the address ranges of the machines of jobs."""
         settings = self._settings
         PscInterface(
-            f"{self._name}-psc",
-            names=self._names,
-            settings=settings.attachment,
-            subnet=subnet,
+            Scope(f"{self._name}-psc", self),
+            self._names,
+            settings.attachment,
+            subnet,
             after=after,
-            opts=pulumi.ResourceOptions(parent=self),
         )
         return [settings.subnet.range] if settings.subnet and settings.subnet.range else []
 
-    def _subnet(self, settings: SubnetSettings) -> gcp.compute.Subnetwork:
+    def _subnet(self, settings: SubnetSettings) -> "gcp.compute.Subnetwork":
         log = gcp.compute.SubnetworkLogConfigArgs(
             aggregation_interval="INTERVAL_10_MIN",
             flow_sampling=0.5,
@@ -125,7 +126,7 @@ class Network(pulumi.ComponentResource):
             opts=self._opts,
         )
 
-    def _rules(self, workers: Sequence[pulumi.Input[str]]) -> None:
+    def _rules(self, workers: Sequence[Input[str]]) -> None:
         """Rules about the machines of jobs, which have their addresses in ``workers``."""
         subnet = self._settings.subnet
         if self._plan.mode == "psc" and subnet and subnet.range and not subnet.existing:
@@ -141,8 +142,8 @@ class Network(pulumi.ComponentResource):
         self,
         key: str,
         description: str,
-        allows: list[gcp.compute.FirewallAllowArgs],
-        sources: Sequence[pulumi.Input[str]],
+        allows: "list[gcp.compute.FirewallAllowArgs]",
+        sources: Sequence[Input[str]],
         destinations: list[str],
     ) -> None:
         gcp.compute.Firewall(
@@ -158,7 +159,7 @@ class Network(pulumi.ComponentResource):
             opts=self._opts,
         )
 
-    def _nat(self, subnet: pulumi.Input[str]) -> None:
+    def _nat(self, subnet: Input[str]) -> None:
         router = gcp.compute.Router(
             f"{self._name}-router",
             project=self._plan.project,
@@ -185,5 +186,109 @@ class Network(pulumi.ComponentResource):
         )
 
 
-def _allowed(allow: Allow) -> gcp.compute.FirewallAllowArgs:
+def _allowed(allow: Allow) -> "gcp.compute.FirewallAllowArgs":
     return gcp.compute.FirewallAllowArgs(protocol=allow.protocol, ports=allow.ports or None)
+
+
+def make_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
+    """The network, in the project of its owner; nothing where jobs use none."""
+    settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
+    if plan is None:
+        return []
+    needed = ["compute", *(["servicenetworking"] if plan.mode == "peering" else [])]
+    after = apis.on(*needed, "cloudresourcemanager")
+    waits = [*after, apis.agent]
+    if host and host.manage_host:
+        inner = scope.child("host")
+        waits.append(HostProject(inner, settings.project, host, needed, after=after))
+    return [Network(scope.child("network"), settings, plan, after=waits)]
+
+
+#: Arguments that are fields of ``network`` in a stack file, and of the file itself.
+FIELDS: Final = tuple(NetworkFields.__annotations__)
+SETTINGS: Final = ("project", "project_number", "region", "shared_vpc")
+
+
+class TrainingNetworkArgs(NetworkFields):
+    """Arguments of :class:`TrainingNetwork`. ``mode`` is ``peering`` or ``psc``."""
+
+    project: Input[str]
+    """Id of the project of the jobs."""
+    project_number: Input[str]
+    """Its number, by which jobs name a peered network."""
+    region: Input[str]
+    """The region of the jobs."""
+    environment: NotRequired[Input[str]]
+    """Ends its name: ``training-ENVIRONMENT``. The Pulumi stack's name without it."""
+    shared_vpc: NotRequired[Input[SharedVpcArgs]]
+    """The project that owns the network, if it is another one."""
+
+
+class TrainingNetwork(pulumi.ComponentResource):
+    """A network that jobs reach, by peering or by Private Service Connect interfaces.
+
+    Makes the network, unless it is given, with what jobs need in it. Grants that another project's
+    owner must make are logged. Enables Compute Engine, Vertex AI, Resource Manager and, for
+    peering, Service Networking.
+
+    Example::
+
+        network = TrainingNetwork(
+            "network",
+            {
+                "project": "local-training",
+                "project_number": "971240389164",
+                "region": "us-central1",
+                "mode": "psc",
+                "subnet": {"range": "10.20.0.0/24"},
+            },
+        )
+        pulumi.export("attachment", network.attachment)
+    """
+
+    path: Output[str]
+    """``projects/P/global/networks/N``, known before it exists."""
+    network: Output[str]
+    """``network`` of a job in peering: by the project's number. Empty otherwise."""
+    attachment: Output[str]
+    """The network attachment of jobs with an interface. Empty otherwise."""
+    interface: Output[Mapping[str, Any]]
+    """``pscInterfaceConfig`` of a job with an interface. Empty otherwise."""
+
+    def __init__(
+        self,
+        name: str,
+        args: TrainingNetworkArgs,
+        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+    ) -> None:
+        """Check the arguments and declare the network.
+
+        Raises:
+            ArgumentsError: with every mistake; nothing was declared.
+        """
+        arguments = Arguments(f"TrainingNetwork '{name}'")
+        named = arguments.named(args, (*FIELDS, *SETTINGS, "environment"))
+        given = arguments.section(NetworkSettings, named, FIELDS, at=("network",))
+        raw = arguments.section(Settings, named, SETTINGS) | {"network": given}
+        if given.get("mode", "none") == "none":
+            hint = "peering or psc; a job without a network needs no component"
+            arguments.add([Problem("says how jobs reach it", hint=hint, path=("network", "mode"))])
+        stack = arguments.stack(raw, arguments.environment(named))
+        super().__init__("vertex-training:index:TrainingNetwork", name, {}, opts)
+        plan, settings = stack.network, stack.declared
+        assert plan is not None  # the mode is not none
+        peering = plan.mode == "peering"
+        needed = ["compute", "aiplatform", "cloudresourcemanager"]
+        needed += ["servicenetworking"] if peering else []
+        needed += ["dns"] if settings.network.dns_peering else []
+        scope, waits = Scope(name, self), arguments.prerequisites(opts)
+        apis = Apis(scope.child("apis"), settings.project, needed, after=waits)
+        make_network(scope, stack, apis)
+        log_external_grants(stack, {}, self)
+        outputs = {
+            "path": plan.id,
+            "network": plan.path if peering else "",
+            "attachment": plan.attachment,
+            "interface": {} if peering else plan.interface,
+        }
+        set_outputs(self, outputs)

@@ -7,15 +7,16 @@ general/custom-service-account).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training.components.scope import Scope
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy
-from vertex_training.naming import Names
 from vertex_training.settings.model import Registry as RegistrySettings
+from vertex_training.stack import Stack
 
 
 class Registry(pulumi.ComponentResource):
@@ -25,27 +26,16 @@ class Registry(pulumi.ComponentResource):
     """Prefix of its images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     repository_id: pulumi.Input[str]
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        names: Names,
-        labels: Mapping[str, str],
-        settings: RegistrySettings,
-        pinned: Sequence[str] = (),
-        key: str | None = None,
-        after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        """``pinned``: digests in it that no clean-up may delete; ``key`` encrypts its images."""
-        super().__init__("vertextraining:registry:Registry", name, None, opts)
+    def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
+        super().__init__("vertextraining:registry:Registry", scope.name, None, scope.opts)
+        names, settings = stack.declared.names, stack.declared.registry
         self.url = pulumi.Output.from_input(names.repository())
         self.repository_id = names.repository_id()
         if settings.existing:
             self.register_outputs({"url": self.url})
             return
         repository = gcp.artifactregistry.Repository(
-            f"{name}-docker",
+            f"{scope.name}-docker",
             project=names.project,
             location=names.region,
             repository_id=names.repository_id(),
@@ -54,10 +44,12 @@ class Registry(pulumi.ComponentResource):
             docker_config=gcp.artifactregistry.RepositoryDockerConfigArgs(
                 immutable_tags=settings.immutable_tags
             ),
-            cleanup_policies=[_cleanup(each) for each in cleanup.declared(settings, pinned)],
-            kms_key_name=key,
+            cleanup_policies=[
+                _cleanup(policy) for policy in cleanup.declared(settings, stack.pinned_digests)
+            ],
+            kms_key_name=stack.declared.key_for("registry"),
             vulnerability_scanning_config=_scanning(settings),
-            labels=names.labels(labels),
+            labels=names.labels(stack.declared.labels),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=settings.protect),
         )
         self.repository_id = repository.repository_id

@@ -6,13 +6,13 @@ Never holds a value: a value in a Pulumi program is a value in its state. Add on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.naming import Names
-from vertex_training.settings.model import Secret
+from vertex_training.components.scope import Scope
+from vertex_training.settings.model import Settings
 
 
 class Secrets(pulumi.ComponentResource):
@@ -23,22 +23,14 @@ class Secrets(pulumi.ComponentResource):
     what a grant will be on."""
 
     def __init__(
-        self,
-        name: str,
-        *,
-        names: Names,
-        labels: Mapping[str | None, Mapping[str, str]],
-        secrets: Mapping[str, Secret],
-        key: str | None = None,
-        after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
+        self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
     ) -> None:
-        """``labels`` are by team; None has those of what no team owns. ``key`` encrypts values."""
-        super().__init__("vertextraining:secrets:Secrets", name, None, opts)
-        replication = _replication(names.region, key)
+        super().__init__("vertextraining:secrets:Secrets", scope.name, None, scope.opts)
+        names, labels = settings.names, settings.labels_by_team
+        replication = _replication(names.region, settings.key_for("secrets"))
         made = {
             key: gcp.secretmanager.Secret(
-                f"{name}-{key}",
+                f"{scope.name}-{key}",
                 project=names.project,
                 secret_id=names.secret_id(key),
                 replication=replication,
@@ -46,7 +38,7 @@ class Secrets(pulumi.ComponentResource):
                 labels=names.labels({**labels[secret.team], **secret.labels}),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=secret.protect),
             )
-            for key, secret in secrets.items()
+            for key, secret in settings.secrets.items()
             if not secret.existing
         }
         # `apply` keeps what uses a path after its secret.
@@ -54,7 +46,7 @@ class Secrets(pulumi.ComponentResource):
             key: made[key].secret_id.apply(lambda _, key=key: names.secret(key))
             if key in made
             else pulumi.Output.from_input(names.secret(key))
-            for key in secrets
+            for key in settings.secrets
         }
         self.register_outputs({"secrets": self.paths})
 

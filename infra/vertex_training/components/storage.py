@@ -4,17 +4,22 @@ Owns the settings of every bucket: regional, closed to the public, uniform acces
 can be restored for a while and are then removed. Does not own the grants: see ``identities``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NotRequired, Optional, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
+from pulumi import Input, Output
 
 from vertex_training import naming
-from vertex_training.naming import Names
-from vertex_training.settings.model import Bucket
+from vertex_training.components.apis import Apis
+from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.iam import make_extra_grants
+from vertex_training.components.scope import Scope
+from vertex_training.components.sections import BucketArgs
+from vertex_training.naming import CONTROL, STAGING, Names
+from vertex_training.settings.model import Bucket, Settings
+from vertex_training.stack import Stack
 
 DAY: Final = 24 * 3600
 
@@ -22,34 +27,31 @@ DAY: Final = 24 * 3600
 class Storage(pulumi.ComponentResource):
     """All buckets of a stack."""
 
-    buckets: dict[str, gcp.storage.Bucket]
+    buckets: dict[str, "gcp.storage.Bucket"]
     """Those the stack makes, by key, with its own two: ``staging`` and ``control``."""
-    bucket_names: Mapping[str, pulumi.Output[str]]
+    bucket_names: Mapping[str, Output[str]]
     """All of them, by key; also those that exist."""
 
     def __init__(
         self,
-        name: str,
+        scope: Scope,
+        stack: Stack,
         *,
-        names: Names,
-        labels: Mapping[str | None, Mapping[str, str]],
-        buckets: Mapping[str, Bucket],
-        objects: Mapping[str, Mapping[str, str]],
-        key: pulumi.Input[str] | None = None,
+        key: Input[str] | None = None,
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``labels`` are by team; None has those of what no team owns.
+        """``key`` encrypts all of them, in place of the stack's own.
 
-        ``objects``: bucket -> name -> file, by a path that starts at the checkout. ``key`` encrypts
-        all of them; ``after`` are APIs that must be enabled.
+        ``after``: APIs that must be enabled.
         """
-        super().__init__("vertextraining:storage:Storage", name, None, opts)
-        self._name, self._names, self._labels, self._after = name, names, labels, after
-        self._key = key
+        super().__init__("vertextraining:storage:Storage", scope.name, None, scope.opts)
+        settings = stack.declared
+        self._name, self._names, self._after = scope.name, settings.names, after
+        self._labels, buckets = settings.labels_by_team, settings.buckets
+        self._key = settings.key_for("buckets") if key is None else key
         self.buckets = {
             key: self._bucket(key, bucket)
-            for key, bucket in {**own(names), **buckets}.items()
+            for key, bucket in {**own(settings.names), **buckets}.items()
             if not bucket.existing
         }
         existing = {
@@ -60,7 +62,7 @@ class Storage(pulumi.ComponentResource):
         self.bucket_names = {key: made.name for key, made in self.buckets.items()} | existing
         self.objects = [
             self._object(key, path, file)
-            for key, kept in objects.items()
+            for key, kept in stack.objects.items()
             for path, file in kept.items()
         ]
         self.register_outputs({"buckets": {k: b.url for k, b in self.buckets.items()}})
@@ -105,6 +107,12 @@ class Storage(pulumi.ComponentResource):
         )
 
 
+def made_buckets(settings: Settings) -> list[str]:
+    """Names of the buckets that a stack makes, and does not only grant on."""
+    keys = [key for key, bucket in settings.buckets.items() if not bucket.existing]
+    return [settings.names.bucket(key) for key in (*keys, STAGING, CONTROL)]
+
+
 def own(names: Names) -> dict[str, Bucket]:
     """The buckets that every stack has. A local stack's can be deleted with their objects."""
 
@@ -114,9 +122,9 @@ def own(names: Names) -> dict[str, Bucket]:
 
     return {
         # Old packages are not needed once no job uses them; Pulumi deletes the objects itself.
-        naming.STAGING: keep(days=7),
+        STAGING: keep(days=7),
         # The memory of what was submitted: never deleted by age.
-        naming.CONTROL: keep(days=365),
+        CONTROL: keep(days=365),
     }
 
 
@@ -143,3 +151,84 @@ def _lifecycle(bucket: Bucket) -> list[gcp.storage.BucketLifecycleRuleArgs]:
         aged = condition(age=bucket.delete_after_days, with_state="LIVE")
         rules.append(rule(action=action(type="Delete"), condition=aged))
     return rules
+
+
+#: Arguments that are fields of a stack file, and the others.
+FIELDS: Final = ("project", "region", "labels", "buckets")
+OTHERS: Final = ("environment", "encryption_key")
+
+
+class TrainingBucketsArgs(TypedDict):
+    """Arguments of :class:`TrainingBuckets`."""
+
+    project: Input[str]
+    """Id of the project that owns them."""
+    region: Input[str]
+    """Where they are: the region of the jobs."""
+    environment: NotRequired[Input[str]]
+    """Ends their names: ``PROJECT-KEY-ENVIRONMENT``. The Pulumi stack's name without it."""
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels of all of them."""
+    buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
+    """By key. ``staging`` (code) and ``control`` (records) are always made."""
+    encryption_key: NotRequired[Input[str]]
+    """A key in Cloud KMS that encrypts all of them; Cloud Storage must be allowed to use it. May be
+    unknown in a preview."""
+
+
+class TrainingBuckets(pulumi.ComponentResource):
+    """Buckets for training: regional, closed to the public, with uniform access.
+
+    Two are always made: ``staging`` for code, and ``control`` for the records by which a job is
+    submitted once. Enables Cloud Storage.
+
+    Example::
+
+        buckets = TrainingBuckets(
+            "buckets",
+            {
+                "project": "local-training",
+                "region": "us-central1",
+                "buckets": {"data": {}, "artifacts": {"delete_after_days": 30}},
+            },
+        )
+        pulumi.export("data", buckets.urls["data"])
+    """
+
+    names: Output[Mapping[str, str]]
+    """Their names by key, without ``gs://``."""
+    urls: Output[Mapping[str, str]]
+    """``gs://NAME`` by key."""
+    control: Output[str]
+    """Name of the bucket for records, which ``TrainingJob`` takes."""
+
+    def __init__(
+        self,
+        name: str,
+        args: TrainingBucketsArgs,
+        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+    ) -> None:
+        """Check the arguments and declare the buckets.
+
+        Raises:
+            ArgumentsError: with every mistake; nothing was declared.
+        """
+        arguments = Arguments(f"TrainingBuckets '{name}'")
+        given = arguments.named(args, (*FIELDS, *OTHERS))
+        raw = arguments.section(Settings, given, FIELDS)
+        key = given.get("encryption_key")
+        if (known := arguments.known(key, ("encryption_key",))) is not None:
+            raw["encryption"] = {"key": known, "covers": ["buckets"]}
+            arguments.alias(("encryption_key",), ("encryption", "key"))
+        stack = arguments.stack(raw, arguments.environment(given))
+        arguments.claim(buckets=made_buckets(stack.declared))
+        super().__init__("vertex-training:index:TrainingBuckets", name, {}, opts)
+        scope, names = Scope(name, self), stack.declared.names
+        waits = arguments.prerequisites(opts)
+        apis = Apis(scope.child("apis"), names.project, ["storage"], after=waits)
+        storage = Storage(scope, stack, key=key, after=apis.on("storage"))
+        make_extra_grants(scope, stack.declared, [storage])
+        by_key = {key: names.bucket(key) for key in (*stack.declared.buckets, STAGING, CONTROL)}
+        by_key = stack.by_new_keys(("buckets",), by_key)
+        urls = {key: f"gs://{bucket}" for key, bucket in by_key.items()}
+        set_outputs(self, {"names": by_key, "urls": urls, "control": by_key[CONTROL]})

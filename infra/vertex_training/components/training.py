@@ -1,22 +1,36 @@
 """The training jobs: one resource for each entry of ``jobs`` and ``tuning`` in the stack file."""
 
-from __future__ import annotations
-
+import dataclasses
 import functools
+import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NotRequired, Optional
 
 import pulumi
+from pulumi import Input, Output
 
-from vertex_training.components.ordering.component_dependencies import component_dependencies
+from vertex_training.catalog import costs
+from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.ordering import component_dependencies
+from vertex_training.components.scope import Scope
+from vertex_training.components.sections import JobFields, LimitsArgs
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
-from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import JobRequest, Submission
 from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
+from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
-from vertex_training.errors import OperatorError
-from vertex_training.settings.model import JobOptions
+from vertex_training.errors import Location, OperatorError, Problem
+from vertex_training.plan.facts import job_limits
+from vertex_training.settings.model import JobOptions, Settings
+from vertex_training.settings.partial import STAND_INS
+from vertex_training.settings.section import Key, Section
+from vertex_training.stack import Stack
+from vertex_training.stack_rules import files
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import VertexJobs
@@ -32,41 +46,37 @@ class Training(pulumi.ComponentResource):
     """All jobs and tuning jobs of a stack, and the waits for those that ask for one."""
 
     jobs: dict[str, CustomJob]
-    reached: pulumi.Output[bool]
+    reached: Output[bool]
     """Whether all jobs with ``wait`` got where they should; known when they did or did not."""
 
     def __init__(
         self,
-        name: str,
-        *,
+        scope: Scope,
+        settings: Settings,
         requests: Mapping[str, JobRequest],
-        jobs: Mapping[str, JobOptions],
-        labels: Mapping[str, str],
-        team_labels: Mapping[str, Mapping[str, str]] | None = None,
-        control_bucket: pulumi.Input[str],
-        finishes: Callable[[str], bool] = lambda _: False,
+        *,
+        control_bucket: Input[str],
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """``team_labels``, by job, take the place of ``labels``. ``finishes``: whether a running
-        job, by its name, ends by itself when it changes.
+        """``requests`` are by the keys of ``settings``.
 
         ``after``: everything a job may need; all of it is there first.
 
         The component waits for it and jobs wait for the component, so that the long list of what
         all that is stands in the state once and not once a job (docs/adr/0013).
         """
-        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=after))
-        super().__init__("vertextraining:training:Training", name, None, opts)
+        opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
+        super().__init__("vertextraining:training:Training", scope.name, None, opts)
         dependencies = component_dependencies(after)
+        jobs = settings.submitted
         self.jobs = {
             key: RESOURCES[request.kind](
-                f"{name}-{key}",
+                f"{scope.name}-{key}",
                 request=request,
-                labels=(team_labels or {}).get(key, labels),
+                labels=settings.labels_of(settings.team_at(request.account)),
                 control_bucket=control_bucket,
                 on_delete=jobs[key].on_delete,
-                finishes=finishes(key),
+                finishes=settings.finishes(key),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=dependencies),
             )
             for key, request in requests.items()
@@ -76,7 +86,7 @@ class Training(pulumi.ComponentResource):
 
     def _reached(
         self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
-    ) -> pulumi.Output[bool]:
+    ) -> Output[bool]:
         """Wait where a job asks for it, all at once, so that ``up`` fails if one is not there.
 
         Not in an ``after_create`` hook: the engine then holds the step open, so an interrupt is
@@ -97,7 +107,7 @@ class Training(pulumi.ComponentResource):
             reached.apply(_end_unless)
         return reached
 
-    def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> pulumi.Output[bool]:
+    def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
         """Whether the job got where it should; why not has been shown.
 
         At the program, which fails; at the job, the engine would call its creation failed.
@@ -124,7 +134,7 @@ def _wait_ports(request: JobRequest, say: Callable[[str], None]) -> WaitPorts:
     project, region, kind = request.submission.project, request.submission.region, request.kind
 
     @functools.cache
-    def service() -> VertexJobs:
+    def service() -> "VertexJobs":
         from vertex_training.customjob.google import job_service
 
         return job_service.connect(project, region, kind)
@@ -143,3 +153,220 @@ def _end_unless(reached: bool) -> None:
     """End the program, the errors being shown; one raised here would add a traceback."""
     if not reached:
         sys.exit(MESSAGE_SHOWN)
+
+
+def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
+    """The outputs of a job. Values that do not depend on its creation are known at preview."""
+    return {
+        "name": job.name,
+        "state": job.state,
+        "requestId": request.request_id,
+        "requestDigest": request.digest,
+        "artifacts": request.output_directory,
+        "costsAtMost": str(costs.of_job(request.message, request.submission.region)),
+        "console": job.console_url,
+        "logs": job.log_url,
+    }
+
+
+#: Arguments that are options of a job in a stack file, fields of the file itself, and others.
+FIELDS: Final = tuple(JobFields.__annotations__)
+SETTINGS: Final = ("project", "region", "labels", "limits")
+OTHERS: Final = ("environment", "file", "spec", "control_bucket")
+#: https://docs.cloud.google.com/storage/docs/buckets#naming
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+#: Output -> its name among the outputs of a stack.
+OUTPUTS: Final = {
+    "job_name": "name",
+    "state": "state",
+    "request_id": "requestId",
+    "artifacts": "artifacts",
+    "costs_at_most": "costsAtMost",
+    "console": "console",
+    "logs": "logs",
+}
+
+
+class TrainingJobArgs(JobFields):
+    """Arguments of :class:`TrainingJob`."""
+
+    project: Input[str]
+    """Id of the project of the job."""
+    region: Input[str]
+    control_bucket: Input[str]
+    """Name of the bucket for records: ``TrainingBuckets.control``. May be unknown in a preview."""
+    spec: NotRequired[Input[Mapping[str, Any]]]
+    """The request, as REST spells it: a CustomJob, its ``jobSpec`` alone, or a
+    HyperparameterTuningJob. All of it must be known in a preview."""
+    file: NotRequired[Input[str]]
+    """A file with the request, below the folder of the program; in place of ``spec``."""
+    environment: NotRequired[Input[str]]
+    """Part of the job's name and identity. The Pulumi stack's name without it."""
+    labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels of the job; a change of them submits nothing."""
+    limits: NotRequired[Input[LimitsArgs]]
+    """What the job may use and cost."""
+
+
+class _Options(Section):
+    """The options of one job by its name, which is checked like a key of a stack file."""
+
+    stack: str
+    jobs: dict[Key, JobOptions]
+
+
+class TrainingJob(pulumi.ComponentResource):
+    """A training job or a tuning job on Vertex AI, checked before and submitted once.
+
+    The rules of job files hold for ``spec`` (docs/rules.md), and ``${job.name}``, ``${job.run}``
+    and ``${job.requestId}`` stand for the job's own. An equal request is never submitted twice: a
+    higher ``run`` submits it again. Vertex AI must be enabled.
+
+    Example::
+
+        job = TrainingJob(
+            "titanic",
+            {
+                "project": "local-training",
+                "region": "us-central1",
+                "control_bucket": buckets.control,
+                "spec": {
+                    "workerPoolSpecs": [
+                        {
+                            "machineSpec": {"machineType": "n1-standard-4"},
+                            "replicaCount": 1,
+                            "containerSpec": {
+                                "imageUri": "python:3.11",
+                                "command": ["python", "-c", "print('trained')"],
+                            },
+                        }
+                    ],
+                    "serviceAccount": account.email,
+                    "scheduling": {"timeout": "600s"},
+                },
+            },
+        )
+        pulumi.export("job", job.job_name)
+    """
+
+    job_name: Output[str]
+    """``projects/NUMBER/locations/REGION/customJobs/ID``."""
+    state: Output[str]
+    """State as last read. ``pulumi refresh`` reads it again."""
+    request_id: Output[str]
+    """Identity of the request, a label of the job; known in a preview."""
+    artifacts: Output[str]
+    """Its output directory, a gs:// URI; empty if it has none. Known in a preview."""
+    costs_at_most: Output[str]
+    """The most that it can cost, in words. Known in a preview."""
+    console: Output[str]
+    """URL of the job in the console, or the command that shows a local job."""
+    logs: Output[str]
+    """URL of the job's log in the console, or the command that shows a local one."""
+
+    def __init__(
+        self,
+        name: str,
+        args: TrainingJobArgs,
+        opts: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as Pulumi's host reads it
+    ) -> None:
+        """Check the request and declare the job.
+
+        Raises:
+            ArgumentsError: with every mistake; nothing was declared.
+        """
+        arguments = Arguments(f"TrainingJob '{name}'")
+        given = arguments.named(args, (*FIELDS, *SETTINGS, *OTHERS))
+        environment = arguments.environment(given)
+        options = _options(name, given, environment, arguments)
+        bucket = _control_bucket(given, arguments)
+        stack = arguments.stack_or_none(arguments.section(Settings, given, SETTINGS), environment)
+        settings = stack.settings if stack else Settings.model_validate(STAND_INS)
+        settings = settings.model_copy(update={"jobs": {name: options}})
+        submission = Submission(settings.project, settings.region, environment, name, options.run)
+        request = _request(given, submission, stack, arguments)
+        arguments.claim(jobs=[submission])
+        super().__init__("vertex-training:index:TrainingJob", name, {}, opts)
+        training = Training(
+            Scope(name, self),
+            settings,
+            {name: request},
+            control_bucket=bucket,
+            after=arguments.prerequisites(opts),
+        )
+        summary = job_outputs(training.jobs[name], request)
+        set_outputs(self, {key: Output.from_input(summary[name]) for key, name in OUTPUTS.items()})
+
+
+def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str]:
+    """The bucket for records: its name, or an output where that is not known yet."""
+    bucket = given.get("control_bucket")
+    if bucket is None:
+        hint = "give the bucket of TrainingBuckets.control"
+        arguments.add([Problem("missing", hint=hint, path=("controlBucket",))])
+        return ""
+    known = arguments.known(bucket, ("control_bucket",))
+    if known is None:
+        return bucket
+    if isinstance(known, str) and _BUCKET.fullmatch(known):
+        return known
+    hint = "the name alone, without gs://: TrainingBuckets.control"
+    arguments.add([Problem("must be the name of a bucket", str(known), hint, ("controlBucket",))])
+    return ""
+
+
+def _options(
+    name: str, given: Mapping[str, Any], environment: str, arguments: Arguments
+) -> JobOptions:
+    """What is asked of the job; defaults where that is wrong, since the problems are raised."""
+    given = arguments.section(JobOptions, given, FIELDS, at=("jobs", name))
+    found = arguments.parse(_Options, {"stack": environment, "jobs": {name: given}})
+    return found.jobs[name] if found else JobOptions()
+
+
+def _request(
+    given: Mapping[str, Any], submission: Submission, stack: Stack | None, arguments: Arguments
+) -> JobRequest:
+    """The request of the job, with all rules of job files.
+
+    Raises:
+        ArgumentsError: with every mistake in the arguments and in the request.
+    """
+    document, result, file = _document(given, arguments), None, ""
+    if document is not None:
+        data, file = document
+        context = dataclasses.replace(FILE_ONLY, region=submission.region)
+        if stack:
+            context = dataclasses.replace(context, limits=job_limits(stack.settings))
+        result = job_file.check_job_file(data, file or "spec", submission, {}, context)
+        arguments.problems += [_placed(problem, file) for problem in result.errors]
+        if stack:
+            arguments.add(stack.exceeded_limits({submission.job: result}))
+    arguments.check()
+    assert result is not None  # without a document there is a problem
+    assert result.request is not None  # and without a request as well
+    for warning in result.warnings:
+        pulumi.log.warn(f"{arguments.component}: {_placed(warning, file)}")
+    return result.request
+
+
+def _document(given: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
+    """The request as a file, and the file's name, empty for ``spec``; None with a problem."""
+    if ("file" in given) == ("spec" in given):
+        arguments.problems.append(Problem("give either spec or file", path=("spec",)))
+        return None
+    before = len(arguments.problems)
+    if "spec" in given:
+        spec = arguments.plain(given["spec"], ("spec",))
+        # An unknown value is reported as such, and not as missing by the rules of requests.
+        return None if len(arguments.problems) > before else (json.dumps(spec).encode(), "")
+    name = str(arguments.plain(given["file"], ("file",)))
+    arguments.problems += files.file_problems(("file",), name, Path.cwd())
+    return None if len(arguments.problems) > before else (Path(name).read_bytes(), name)
+
+
+def _placed(problem: Problem, file: str) -> Problem:
+    """A problem in ``spec`` at the path of the property; one in a file has its line."""
+    if file:
+        return problem
+    return dataclasses.replace(problem, location=Location(), path=("spec", *problem.path))

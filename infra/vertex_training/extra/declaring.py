@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pulumi
 
+from vertex_training.components.environment import Environment
 from vertex_training.customjob.resource import CustomJob
-from vertex_training.environment import Environment
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra.faults import problem_of
 from vertex_training.extra.loading import Extra

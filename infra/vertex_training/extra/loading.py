@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from vertex_training.environment import Environment
+from vertex_training.components.environment import Environment
 from vertex_training.errors import Location, Problem
 from vertex_training.extra.faults import problem_of
 

@@ -12,18 +12,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog.resource_types import (
+    ON_ACCOUNT,
+    ON_BUCKET,
+    ON_DATASET,
+    ON_KEY,
+    ON_PROJECT,
+    ON_REPOSITORY,
+    ON_SECRET,
+)
 from vertex_training.naming import IMAGE_BUILD, SOURCES, STAGING, project_of_account
 from vertex_training.plan import grants
 from vertex_training.plan.grants import Condition, GrantRequest
-from vertex_training.settings.encryption import Covered
-from vertex_training.settings.model import Settings
+from vertex_training.settings.model import Covered, Settings
 
 #: Section -> type of the grants on its entries.
 TYPES: Final = {
-    "buckets": grants.ON_BUCKET,
-    "secrets": grants.ON_SECRET,
-    "serviceAccounts": grants.ON_ACCOUNT,
-    "registry": grants.ON_REPOSITORY,
+    "buckets": ON_BUCKET,
+    "secrets": ON_SECRET,
+    "serviceAccounts": ON_ACCOUNT,
+    "registry": ON_REPOSITORY,
 }
 #: Path of an entry in the stack file: section and key, or ``("registry",)``.
 Place = tuple[str, ...]
@@ -97,7 +105,7 @@ class _Requests:
 
     def on_project(self, key: str, role: str, member: str) -> GrantRequest:
         """The grant on the stack's own project."""
-        return GrantRequest(key, grants.ON_PROJECT, role, member, self._settings.project)
+        return GrantRequest(key, ON_PROJECT, role, member, self._settings.project)
 
 
 def account_grants(
@@ -195,7 +203,7 @@ def _roles(settings: Settings) -> Iterator[GrantRequest]:
             for role in dict.fromkeys(roles):
                 yield GrantRequest(
                     f"serviceAccounts-{key}-{role}-{on}",
-                    grants.ON_DATASET if is_dataset else grants.ON_PROJECT,
+                    ON_DATASET if is_dataset else ON_PROJECT,
                     role,
                     member,
                     project,
@@ -228,7 +236,7 @@ def encryption_grants(settings: Settings) -> list[GrantRequest]:
     return [
         GrantRequest(
             user.covered,
-            grants.ON_KEY,
+            ON_KEY,
             grants.USE_KEY,
             f"serviceAccount:{settings.names.service_agent(user.domain)}",
             project,

@@ -20,7 +20,7 @@ from vertex_training import (
     TrainingJob,
     TrainingNetwork,
 )
-from vertex_training.public import declaring
+from vertex_training.components import arguments as declaring
 
 SPEC: dict[str, Any] = {
     "workerPoolSpecs": [

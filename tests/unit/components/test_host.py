@@ -10,8 +10,8 @@ import pytest
 from pulumi.errors import InputPropertiesError
 
 from tests.unit.components.recorder import PROJECT, registered, unknown
+from vertex_training import host
 from vertex_training.engine import HOSTED
-from vertex_training.public import host
 
 TYPE = "vertex-training:index:TrainingBuckets"
 #: Numbers come as floats.
@@ -81,9 +81,9 @@ def test_every_component_is_in_the_schema() -> None:
     }
 
 
-@pytest.mark.parametrize("first", ["google.cloud.aiplatform_v1", "vertex_training.public.host"])
+@pytest.mark.parametrize("first", ["google.cloud.aiplatform_v1", "vertex_training.host"])
 def test_the_plugin_can_load_googles_clients(first: str) -> None:
-    code = f"import {first}, vertex_training.public.host, google.cloud.aiplatform_v1"
+    code = f"import {first}, vertex_training.host, google.cloud.aiplatform_v1"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -12,7 +12,7 @@ from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.kinds import TUNING_JOB
 from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.customjob.provider import CustomJobProvider
-from vertex_training.public import host
+from vertex_training import host
 
 PAGE: Final = (ROOT / "docs" / "state.md").read_text()
 TYPE: Final = re.compile(r'__init__\(\s*"(vertextraining:[\w:]+)"')

@@ -1,21 +1,23 @@
-"""Dependencies on components as such, in a few words of state (docs/adr/0013).
+"""In which order resources go: what a job waits for, and what refuses before anything else goes.
 
 The SDK has no public way to depend on a component without naming each of its children.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 
 import pulumi
 
+from vertex_training.components.scope import Scope
 from vertex_training.pulumi_internals import DependencyResource, children_of
 
 
 def component_dependencies(
     components: Sequence[pulumi.Resource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """Dependencies on ``components`` themselves, in place of each resource inside of them.
+    """Dependencies on ``components`` themselves, in place of each resource inside (docs/adr/0013).
 
     Use it for a resource whose parent waits for all of ``components`` already. The engine orders
     deletions by what a resource names itself, and where that is a component, by its children; it
@@ -57,3 +59,43 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
         yield resource
         if isinstance(resource, pulumi.ComponentResource):
             yield from inside(children_of(resource))
+
+
+class Protection(pulumi.ComponentResource):
+    """The first resource that a destroy meets; in a protected environment the one that refuses.
+
+    Waits for all other components, so it goes before them. Has nothing inside. Pulumi looks at the
+    protection of a resource when its turn comes. Without this one, a ``destroy`` cancels the jobs
+    and deletes secrets and images, and stops at the protected bucket at the end (docs/adr/0029).
+    """
+
+    def __init__(
+        self, scope: Scope, protects: bool, *, after: Sequence[pulumi.ComponentResource]
+    ) -> None:
+        """``protects``: whether anything of the stack is protected. ``after``: every component.
+
+        It is there also where nothing is protected: one that left the program while the state
+        protects it could never be deleted.
+        """
+        waits = pulumi.ResourceOptions(depends_on=_everything_in(after), protect=protects)
+        opts = pulumi.ResourceOptions.merge(scope.opts, waits)
+        super().__init__("vertextraining:protection:Protection", scope.name, None, opts)
+        self.register_outputs({})
+
+
+def _everything_in(
+    components: Sequence[pulumi.ComponentResource],
+) -> pulumi.Output[Sequence[pulumi.Resource]]:
+    """All resources in the components that could be registered.
+
+    Named one by one: after a deletion that was refused the engine goes on with what the refused
+    resource does not need, and it does not count what is inside of a component it names.
+    """
+
+    async def registered() -> Sequence[pulumi.Resource]:
+        found = [*components, *custom_resources(components)]
+        # One that cannot be created ends the program by itself.
+        urns = await asyncio.gather(*(each.urn.future() for each in found), return_exceptions=True)
+        return [DependencyResource(urn) for urn in urns if urn and isinstance(urn, str)]
+
+    return pulumi.Output.from_input(registered())

@@ -13,20 +13,21 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pulumi
 from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
 from vertex_training import stack as stacks
+from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
 from vertex_training.errors import Path as ProblemPath
-from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited
+from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited, is_mocked
 from vertex_training.settings import reader
 from vertex_training.settings.model import Settings
 from vertex_training.settings.partial import STAND_INS
@@ -62,9 +63,12 @@ class _Schema(Schema[AnySection]):
         return f"give {_spelled(dotted(path[-1:]))}"
 
 
-_NOT_KNOWN: Final = "is not known before another resource was made"
+T = TypeVar("T")
+
 #: Of an environment's name, which ends names and is a label.
 _ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+#: (whether it is a preview, what a program may declare once) -> the component that declares it.
+_CLAIMED: Final[dict[tuple[bool, str], str]] = {}
 #: How arguments are read.
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
@@ -78,6 +82,8 @@ class Arguments:
 
     component: str
     problems: list[Problem] = field(default_factory=list)
+    unknown: list[Problem] = field(default_factory=list)
+    """Those of the problems that are about a value which is not known yet."""
     dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
     """Resources that the values come from, each once; what is declared waits for them."""
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
@@ -138,7 +144,8 @@ class Arguments:
             return [self.plain(item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(value, Unknown):
             hint = "give what is known in a preview, like a name that the program chooses"
-            self._problem(_NOT_KNOWN, hint, path)
+            self._problem("is not known before another resource was made", hint, path)
+            self.unknown.append(self.problems[-1])
             return None
         if isinstance(value, float) and value.is_integer() and HOSTED.get():
             return int(value)  # the wire between languages has no integers
@@ -153,11 +160,23 @@ class Arguments:
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
         """``value`` if it is known, else None, and no problem: for what is safe to be unknown."""
-        found = Arguments(self.component)
-        plain = found.plain(value, path)
-        self.dependencies |= found.dependencies
-        self.problems += [each for each in found.problems if each.what != _NOT_KNOWN]
-        return None if found.problems else plain
+        apart = Arguments(self.component)
+        plain = apart.plain(value, path)
+        self.dependencies |= apart.dependencies
+        self.problems += [problem for problem in apart.problems if problem not in apart.unknown]
+        return None if apart.problems else plain
+
+    def environment(self, given: Mapping[str, Any]) -> str:
+        """The argument ``environment``; the Pulumi stack's name without it, or if it is wrong."""
+        name = self.plain(given.get("environment"), ("environment",))
+        if name is None:
+            return pulumi.get_stack()
+        if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
+            return name
+        hint = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
+        what = "must be a name like staging"
+        self.problems.append(Problem(what, str(name), hint, ("environment",)))
+        return pulumi.get_stack()
 
     def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
         """The config as a stack, with all rules of a stack file.
@@ -204,11 +223,44 @@ class Arguments:
         return (*self._given.get(path[:end], ()), *rest)
 
     def check(self) -> None:
-        """Raises:
-        ArgumentsError: there are problems.
+        """Refuse the arguments if there are problems.
+
+        Raises:
+            ArgumentsError: there are some.
         """
         if self.problems:
             raise ArgumentsError(self.component, self.problems)
+
+    def prerequisites(self, opts: pulumi.ResourceOptions | None) -> list[pulumi.Resource]:
+        """What all in it waits for: its own ``depends_on``, and where its values are from."""
+        given: Any = opts.depends_on if opts else None
+        if isinstance(given, pulumi.Output):
+            given = awaited(given.future())
+        own = [given] if isinstance(given, pulumi.Resource) else list(given or [])
+        return [*own, *self.dependencies]
+
+    def claim(self, *, jobs: Sequence[Submission] = (), buckets: Sequence[str] = ()) -> None:
+        """Take the names of jobs and buckets for this component of the program.
+
+        Two components with one job's name would share the job, and one would cancel it for both.
+
+        Raises:
+            ArgumentsError: another component of the program has one of them.
+        """
+        if is_mocked():
+            return  # a company's unit tests may declare a component once a test
+        claims = [
+            (f"job {job.job} of {job.stack} in {job.project}, {job.region}", "name it otherwise")
+            for job in jobs
+        ]
+        claims += [(f"bucket {name}", "give another environment or name") for name in buckets]
+        # A plugin may serve the preview of an `up` and the `up` itself.
+        run = pulumi.runtime.is_dry_run()
+        for what, hint in claims:
+            if other := _CLAIMED.get((run, what)):
+                self.problems.append(Problem(f"{other} declares {what}", hint=hint))
+        self.check()
+        _CLAIMED.update({(run, what): self.component for what, _ in claims})
 
     def _mapping(
         self, model: type[Section], given: Mapping[str, Any], at: ProblemPath, path: ProblemPath
@@ -283,14 +335,22 @@ def _stand_in_number(raw: Mapping[str, Any]) -> str:
     return naming.local_project_number(project) if is_local else str(STAND_INS["projectNumber"])
 
 
-def environment_name(given: Mapping[str, Any], arguments: Arguments) -> str:
-    """The argument ``environment``; the name of the Pulumi stack without it, or if it is wrong."""
-    name = arguments.plain(given.get("environment"), ("environment",))
-    if name is None:
-        return pulumi.get_stack()
-    if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
-        return name
-    hint = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
-    what = "must be a name like staging"
-    arguments.problems.append(Problem(what, str(name), hint, ("environment",)))
-    return pulumi.get_stack()
+def set_outputs(component: pulumi.ComponentResource, values: Mapping[str, Any]) -> None:
+    """Set and register the outputs of a component, and so end it.
+
+    What is no output yet is known, also in a preview, and waits for all of ``component``: an output
+    of one resource would let a job start before the grants beside it are made.
+    """
+    outputs = {key: _output_of(component, value) for key, value in values.items()}
+    for key, output in outputs.items():
+        setattr(component, key, output)
+    component.register_outputs(outputs)
+
+
+def _output_of(component: pulumi.Resource, value: Any) -> pulumi.Output[Any]:
+    is_output = isinstance(value, pulumi.Output)
+    return value if is_output else pulumi.Output({component}, _of(value), _of(True))
+
+
+async def _of(value: T) -> T:
+    return value

@@ -1,4 +1,8 @@
-"""``TrainingEnvironment``: all of an environment, as a stack file describes it."""
+"""``TrainingEnvironment``: the whole program as one component, beside resources of other programs.
+
+Reads its arguments as a stack file, and declares what the program declares of one: the same names,
+rules and messages (docs/components.md).
+"""
 
 from collections.abc import Mapping
 from typing import Final, NotRequired, Optional
@@ -7,17 +11,15 @@ import pulumi
 from pulumi import Input, Output
 
 from vertex_training import program
-from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.environment import Scope
+from vertex_training.components.arguments import Arguments, set_outputs
+from vertex_training.components.scope import Scope
+from vertex_training.components.sections import EnvironmentFields
+from vertex_training.components.storage import made_buckets
 from vertex_training.errors import ConfigError
-from vertex_training.public.declaring import claim, made_buckets, prerequisites
-from vertex_training.public.reading import Arguments, environment_name
-from vertex_training.public.sections import EnvironmentFields
 from vertex_training.settings.model import Settings
-from vertex_training.stack import Stack
 
-FIELDS: Final = tuple(EnvironmentFields.__annotations__)
-PLACE: Final = ("project", "region", "project_number")
+#: What a stack file and the arguments of ``TrainingEnvironment`` both have.
+FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
 
 
 class TrainingEnvironmentArgs(EnvironmentFields):
@@ -76,35 +78,26 @@ class TrainingEnvironment(pulumi.ComponentResource):
             ArgumentsError: with every mistake; nothing was declared.
         """
         arguments = Arguments(f"TrainingEnvironment '{name}'")
-        given = arguments.named(args, (*FIELDS, *PLACE, "environment"))
-        raw = arguments.section(Settings, given, (*FIELDS, *PLACE))
-        stack = arguments.stack(raw, environment_name(given, arguments))
-        requests = _requests(stack, arguments)
+        given = arguments.named(args, (*FIELDS, "environment"))
+        raw = arguments.section(Settings, given, FIELDS)
+        stack, requests = arguments.stack(raw, arguments.environment(given)), {}
+        try:
+            requests = program.read_jobs(stack)
+        except ConfigError as failed:
+            arguments.add(failed.problems)
+        arguments.check()
         jobs = [request.submission for request in requests.values()]
-        claim(arguments, jobs=jobs, buckets=made_buckets(stack))
+        arguments.claim(jobs=jobs, buckets=made_buckets(stack.declared))
         super().__init__("vertex-training:index:TrainingEnvironment", name, {}, opts)
         program.log_advice(stack, requests)
-        after = prerequisites(opts, arguments)
+        after = arguments.prerequisites(opts)
         # Not annotated: in other languages only outputs are properties.
         self.environment = program.declare(stack, requests, Scope(name, self), after)
         found = program.outputs(stack, self.environment, requests)
-        self.buckets = pulumi.Output.from_input(found["buckets"])
-        self.service_accounts = pulumi.Output.from_input(found["serviceAccounts"])
-        self.registry = self.environment.registry
-        self.jobs = pulumi.Output.from_input({**found["jobs"], **found.get("tuning", {})})
-        outputs = ("buckets", "service_accounts", "registry", "jobs")
-        self.register_outputs({key: getattr(self, key) for key in outputs})
-
-
-def _requests(stack: Stack, arguments: Arguments) -> Mapping[str, JobRequest]:
-    """The requests of all jobs.
-
-    Raises:
-        ArgumentsError: with every mistake in their files.
-    """
-    try:
-        return program.read_jobs(stack)
-    except ConfigError as failed:
-        arguments.add(failed.problems)
-    arguments.check()
-    return {}  # not reached: there are problems
+        values = {
+            "buckets": found["buckets"],
+            "service_accounts": found["serviceAccounts"],
+            "registry": self.environment.registry,
+            "jobs": {**found["jobs"], **found.get("tuning", {})},
+        }
+        set_outputs(self, {key: Output.from_input(value) for key, value in values.items()})

@@ -1,40 +1,23 @@
-"""What a stack made, as values for what is declared beside it, and where it was declared."""
+"""What a stack made, as values for what is declared beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 import pulumi
 
+from vertex_training.components.capacity import Capacity
+from vertex_training.components.identities import JobIdentity
+from vertex_training.components.network import Network
+from vertex_training.components.registry import Registry
+from vertex_training.components.secrets import Secrets
+from vertex_training.components.storage import Storage
+from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.settings.model import Settings
+from vertex_training.stack import Stack
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Where components are declared: at the top of a stack, or inside of one component."""
-
-    prefix: str = ""
-    """Begins the names of all components, followed by a hyphen; empty at the top."""
-    parent: pulumi.Resource | None = None
-
-    def name(self, component: str) -> str:
-        """The name of a component in the state."""
-        return f"{self.prefix}-{component}" if self.prefix else component
-
-    @property
-    def opts(self) -> pulumi.ResourceOptions | None:
-        """Options of every component."""
-        return pulumi.ResourceOptions(parent=self.parent) if self.parent else None
-
-
-#: A stack file's own components, whose names in the state are an interface (docs/state.md).
-TOP: Final = Scope()
-
-
-@dataclass(frozen=True)
 class Environment:
     """An environment as it was declared: the names of what there is, by the keys of its file.
 
@@ -59,6 +42,30 @@ class Environment:
     """Resource names: ``projects/P/zones/Z/reservations/R``."""
     jobs: Mapping[str, CustomJob]
     """Jobs and tuning jobs."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        *,
+        apis: pulumi.Resource,
+        storage: Storage,
+        registry: Registry,
+        secrets: Secrets,
+        identities: Mapping[str, JobIdentity],
+        network: Sequence[Network],
+        capacity: Sequence[Capacity],
+        training: Training,
+    ) -> None:
+        """``network`` and ``capacity`` are empty where the stack has none."""
+        self.settings, self.apis, self.registry = stack.declared, apis, registry.url
+        addresses = {key: account.address for key, account in identities.items()}
+        paths = {key: path for part in capacity for key, path in part.paths.items()}
+        self.buckets = stack.by_new_keys(("buckets",), storage.bucket_names)
+        self.service_accounts = stack.by_new_keys(("serviceAccounts",), addresses)
+        self.secrets = stack.by_new_keys(("secrets",), secrets.paths)
+        self.network = network[0].path if network else None
+        self.reservations = stack.by_new_keys(("reservations",), paths)
+        self.jobs = {key: training.jobs[first] for key, first in stack.first_job_keys.items()}
 
     @property
     def stack(self) -> str:

@@ -14,7 +14,12 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Final, Optional
 
-import vertex_training.public.shared_status  # noqa: F401 - before Pulumi's host: see there
+from google.rpc import status_pb2
+
+# Pulumi's SDK (3.272.0) has a copy of this message, under another file name than Google's. A
+# process cannot have both: "duplicate symbol 'google.rpc.Status'", whichever comes second. Only
+# the host below uses the SDK's, so Google's takes its place, and their clients can be loaded, too.
+sys.modules["pulumi.runtime.proto.status_pb2"] = status_pb2
 
 # isort: split
 import pulumi
@@ -22,16 +27,15 @@ import pulumi.provider
 from pulumi.errors import InputPropertiesError
 from pulumi.provider.experimental.component import ComponentProvider
 
-from vertex_training.components.ordering.component_dependencies import inside
-from vertex_training.components.training import Training
+from vertex_training.components.arguments import ArgumentsError
+from vertex_training.components.capacity import GpuReservation
+from vertex_training.components.identities import TrainingAccount
+from vertex_training.components.network import TrainingNetwork
+from vertex_training.components.ordering import inside
+from vertex_training.components.storage import TrainingBuckets
+from vertex_training.components.training import Training, TrainingJob
 from vertex_training.engine import HOSTED
-from vertex_training.public.account import TrainingAccount
-from vertex_training.public.buckets import TrainingBuckets
-from vertex_training.public.environment import TrainingEnvironment
-from vertex_training.public.job import TrainingJob
-from vertex_training.public.network import TrainingNetwork
-from vertex_training.public.reading import ArgumentsError
-from vertex_training.public.reservation import GpuReservation
+from vertex_training.training_environment import TrainingEnvironment
 
 NAME: Final = "vertex-training"
 COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [

@@ -1,7 +1,12 @@
-"""VPC peering with Google's network, where jobs run: reserved ranges and the connection.
+"""How the machines of jobs join a network: by peering, by an interface, in a Shared VPC's host.
 
-Makes the connection if it makes one of the ranges. Ranges that all exist belong to an existing
-connection, and a network has only one.
+Peering makes the connection if it makes one of the ranges. Ranges that all exist belong to an
+existing connection, and a network has only one. The network attachment of an interface is the
+project's own also where its subnet is the host's of a Shared VPC, as the setup guide has it.
+
+Of a host project, this owns the attachment of the stack's project and the host's APIs, and only
+where the stack file says that the host is the stack's to manage. The network owns the grants on the
+host's network; ``plan.external_grants`` lists what another team has to do instead.
 """
 
 from __future__ import annotations
@@ -11,8 +16,11 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training.components.apis import enable_api
+from vertex_training.components.scope import Scope
+from vertex_training.naming import Names
 from vertex_training.plan.network import NetworkPlan
-from vertex_training.settings.network import IpRange, Network
+from vertex_training.settings.network import Attachment, IpRange, Network, SharedVpc
 
 
 class Peering(pulumi.ComponentResource):
@@ -94,6 +102,67 @@ class Peering(pulumi.ComponentResource):
                 import_custom_routes=settings.import_custom_routes,
                 opts=self._child,
             )
+
+
+class PscInterface(pulumi.ComponentResource):
+    """One network attachment, unless it exists."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        names: Names,
+        settings: Attachment,
+        subnet: pulumi.Input[str],
+        *,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        super().__init__("vertextraining:network:PscInterface", scope.name, None, scope.opts)
+        if not settings.existing:
+            gcp.compute.NetworkAttachment(
+                f"{scope.name}-attachment",
+                project=names.project,
+                region=names.region,
+                name=names.network(),
+                description=f"Training jobs of stack {names.stack}",
+                connection_preference=settings.connection_preference,
+                subnetworks=[subnet],
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            )
+        self.register_outputs({})
+
+
+class HostProject(pulumi.ComponentResource):
+    """A host project with this service project attached."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        project: str,
+        host: SharedVpc,
+        apis: Sequence[str],
+        *,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        """``project`` is the service project; ``apis`` are what its network needs in the host."""
+        super().__init__("vertextraining:sharedvpc:HostProject", scope.name, None, scope.opts)
+        name, own = scope.name, pulumi.ResourceOptions(parent=self)
+        enabled = [enable_api(f"{name}-{api}", api, host.host_project, own) for api in apis]
+        before: list[pulumi.Resource] = [*after, *enabled]
+        if host.enable_host:
+            before.append(
+                gcp.compute.SharedVPCHostProject(
+                    f"{name}-host",
+                    project=host.host_project,
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=before),
+                )
+            )
+        gcp.compute.SharedVPCServiceProject(
+            f"{name}-attached",
+            host_project=host.host_project,
+            service_project=project,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=before),
+        )
+        self.register_outputs({})
 
 
 def _block(address: gcp.compute.GlobalAddress, wanted: IpRange) -> pulumi.Input[str]:
