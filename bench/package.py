@@ -6,7 +6,7 @@ Prints a table, writes the figures as JSON, and exits 1 if a bound is not held:
 
 - the wheel: its size in kB, and how many files it has
 - installation by ``uv pip install`` into an empty environment, with all packages in uv's cache:
-  without and with the extra ``[local]``
+  without and with each extra; the local cloud is built beside it
 - import, in fresh processes that alternate: ``vertex_training`` with all of its components
   against ``import pulumi_gcp`` alone; the difference of the medians is at most 0.6 s
 """
@@ -36,11 +36,11 @@ ALONE: Final = "import pulumi_gcp"
 COMPONENTS: Final = (
     "import pulumi_gcp, vertex_training as v; [getattr(v, name) for name in v.__all__]"
 )
-EXTRAS: Final = ("", "[local]")
+EXTRAS: Final = ("", "[cli]", "[local]")
 
 
 def build(folder: Path) -> Path:
-    """The wheel of the checkout, made of a copy: a build writes into its tree."""
+    """The wheels of the checkout, made of a copy: a build writes into its tree."""
     copy = folder / "tree"
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
@@ -49,8 +49,10 @@ def build(folder: Path) -> Path:
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, copy / name)
-    run([_uv(), "build", "--quiet", "--wheel", "-o", str(folder), str(copy)], folder, os.environ)
-    [wheel] = folder.glob("*.whl")
+    for tree in (copy, copy / "localcloud"):
+        command = [_uv(), "build", "--quiet", "--wheel", "-o", str(folder), str(tree)]
+        run(command, folder, os.environ)
+    [wheel] = folder.glob("vertex_training-*.whl")
     return wheel
 
 
@@ -59,7 +61,8 @@ def installed(wheel: Path, extra: str, folder: Path) -> float:
     target = Path(tempfile.mkdtemp(dir=folder)) / "venv"
     run([_uv(), "venv", "--quiet", "--python", sys.executable, str(target)], folder, os.environ)
     python = str(target / "bin" / "python")
-    command = [_uv(), "pip", "install", "--quiet", "--python", python, f"{wheel}{extra}"]
+    command = [_uv(), "pip", "install", "--quiet", "--python", python]
+    command += ["--find-links", str(folder), f"{wheel}{extra}"]
     seconds, _ = run(command, folder, os.environ)
     shutil.rmtree(target)
     return seconds
@@ -82,7 +85,7 @@ def bench_install(folder: Path, rounds: int) -> dict[str, Any]:
 
 def bench_import(folder: Path, rounds: int) -> dict[str, Any]:
     """Seconds of both imports in turns, each in a process of its own."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     arms = {
         name: (lambda code=code: run([sys.executable, "-c", code], folder, env)[0])

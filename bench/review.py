@@ -1,6 +1,6 @@
 """Measure what a review adds to its preview, in a large stack.
 
-    .venv/bin/python bench/review.py [--rounds N]
+    .venv/bin/python bench/review.py [--rounds N] [--jobs N] [--buckets N]
 
 A stack with a thousand resources, 200 of them jobs, is previewed plainly (``pulumi preview
 --json``) and reviewed (``vt review``, all three formats of one preview), in turns in one run and
@@ -23,11 +23,11 @@ from typing import Final
 
 from arms import in_turns, ratio, run
 
+from vertex_training.naming import local_project_number
 from vertex_training_cli.engine import stacks
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-JOBS: Final = 200
-BUCKETS: Final = 395
+PROJECT_ID: Final = "local-bench"
 MAX_RATIO: Final = 1.10
 FORMATS: Final = ("md", "html", "json")
 
@@ -41,30 +41,30 @@ workerPoolSpecs:
     machineSpec: {{machineType: g2-standard-8, acceleratorType: NVIDIA_L4, acceleratorCount: 1}}
     containerSpec:
       imageUri: ${{images.trainer}}
-      args: ["--data=${{buckets.data-{n:03}}}/train", "--seed={n}"]
+      args: ["--data=${{buckets.{data}}}/train", "--seed={n}"]
 """
 PROJECT: Final = """\
 name: vertex-training
 runtime: {name: python, options: {toolchain: pip, virtualenv: .venv}}
 """
-STACK: Final = """\
+STACK: Final = f"""\
 config:
-  gcp:project: local-bench
+  gcp:project: {PROJECT_ID}
   gcp:region: us-central1
-  vertex-training:projectNumber: "210987654321"
+  vertex-training:projectNumber: "{local_project_number(PROJECT_ID)}"
   vertex-training:images:
-    trainer: {digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
+    trainer: {{digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}
 """
 
 
-def make_project(folder: Path) -> None:
-    """A project with 200 jobs; one account reads all buckets and runs all of them."""
+def make_project(folder: Path, count: int, data: int) -> None:
+    """A project with ``count`` jobs; one account reads all buckets and runs all jobs."""
     (folder / "jobs").mkdir(parents=True)
     (folder / "Pulumi.yaml").write_text(PROJECT)
-    buckets = [f"data-{n:03}" for n in range(BUCKETS)]
-    jobs = [f"job-{n:03}" for n in range(JOBS)]
+    buckets = [f"data-{n:03}" for n in range(data)]
+    jobs = [f"job-{n:03}" for n in range(count)]
     for n, name in enumerate(jobs):
-        (folder / "jobs" / f"{name}.yaml").write_text(JOB.format(n=n))
+        (folder / "jobs" / f"{name}.yaml").write_text(JOB.format(n=n, data=buckets[n % data]))
     config = {
         "buckets": {"artifacts": {}} | {name: {} for name in buckets},
         "serviceAccounts": {"trainer": {"reads": buckets, "writes": ["artifacts"]}},
@@ -73,16 +73,15 @@ def make_project(folder: Path) -> None:
     lines = [f"  vertex-training:{key}: {json.dumps(value)}\n" for key, value in config.items()]
     (folder / "Pulumi.bench.yaml").write_text(STACK + "".join(lines))
     shutil.copy(ROOT / "__main__.py", folder)
-    (folder / "infra").symlink_to(ROOT / "infra")
     (folder / ".venv").symlink_to(sys.prefix)
 
 
-def bench(folder: Path, rounds: int) -> bool:
+def bench(folder: Path, chosen: argparse.Namespace) -> bool:
     """The preview and the review in turns; whether the bound is held."""
     project = folder / "project"
-    make_project(project)
+    make_project(project, chosen.jobs, chosen.buckets)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PULUMI_")}
-    env = kept | {"VT_LOCAL_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
+    env = kept | {"VT_LOCAL_HOME": str(folder / "home")}
     vt = str(Path(sys.executable).parent / "vt")
     review = [vt, "review", "--stack", "bench"]
     for ending in FORMATS:
@@ -101,18 +100,22 @@ def bench(folder: Path, rounds: int) -> bool:
         "preview": lambda: run(plain, project, inside)[0],
         "review": lambda: run(review, project, env)[0],
     }
-    return ratio(in_turns(arms, rounds), "review", "preview", MAX_RATIO)
+    return ratio(in_turns(arms, chosen.rounds), "review", "preview", MAX_RATIO)
 
 
 def main() -> int:
     """Command line; see the module's docstring."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each measurement")
+    parser.add_argument("--jobs", type=int, default=200, help="jobs of the stack")
+    parser.add_argument(
+        "--buckets", type=int, default=395, help="buckets with data"
+    )
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
     folder = Path(tempfile.mkdtemp(prefix="bench-review-"))
     try:
-        return 0 if bench(folder, chosen.rounds) else 1
+        return 0 if bench(folder, chosen) else 1
     finally:
         shutil.rmtree(folder)
 

@@ -129,12 +129,11 @@ def calls(module: Any, project: Any, count: int) -> dict[str, float]:
         warm_up=1,
     )
     script = HIGH_LEVEL.format(**program_arguments(module))
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def high_level(jobs: int) -> str:
         command = [sys.executable, "-c", script, str(jobs)]
         return subprocess.run(
-            command, env=env, cwd=project.path, capture_output=True, text=True, check=True
+            command, cwd=project.path, capture_output=True, text=True, check=True
         ).stdout
 
     return {
