@@ -20,12 +20,13 @@
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``pipelines``           stand-in for training pipelines of one job
 ``tuning``              hyperparameter tuning jobs and their trials
-``rest``                REST beside gRPC, by the API's own rules
+``apis``                Google's APIs over gRPC and REST, by Google's own clients
 ``vertex``              stand-in for the Vertex AI job service and the logs of jobs
 ``runner``              runs jobs on this machine
 ``containers``          the container registry
 ``cloudbuild``          stand-in for Cloud Build
 ``secretmanager``       values of secrets, by the rights of a job's account
+``projects``            which projects are local, and their numbers
 ``inventory``           resources and IAM policies, shared by plugin and services
 ``faults``              faults that a person adds
 ======================  ==============================================================

@@ -62,9 +62,9 @@ def test_packages_with_many_modules_have_a_table() -> None:
 
 @pytest.mark.parametrize("package", with_a_table())
 def test_a_table_in_a_docstring_names_only_what_is_there(package: str) -> None:
-    rows = ROW.findall(docstring(Path(package)))
+    rows = {row for row in ROW.findall(docstring(Path(package))) if not row.startswith("__")}
     data = {Path(name).name for name in files() if Path(name).parent == Path(package)}
-    assert set(rows) - members(Path(package)) - data == set()
+    assert rows - members(Path(package)) - data == set()
 
 
 @pytest.mark.parametrize("package", with_a_table())
