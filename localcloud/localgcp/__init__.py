@@ -1,6 +1,7 @@
-"""The local cloud: stand-ins for Google Cloud that the stack ``local`` runs against.
+"""The local cloud: stand-ins for Google Cloud on this machine.
 
 ======================  ==============================================================
+``__main__``            ``localgcp``, the command
 ``home``                ``VT_LOCAL_HOME``: paths, and the environment for programs
 ``environment``         environments of programs that use it, of the server, of installers
 ``lifecycle``           starts and stops the server, and cleans up after a crash

@@ -300,7 +300,8 @@ def _checkout(cwd: Path) -> Path:
     for folder in (cwd, *cwd.parents):
         if (folder / "Pulumi.yaml").is_file():
             return folder
-    return Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).resolve().parents[2]
+    return checkout if (checkout / "Pulumi.yaml").is_file() else cwd
 
 
 def _path_without(*folders: Path) -> str:
