@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.home import cache_dir
-from vertex_training.errors import CommandError
+from localgcp.errors import LocalCloudError
 from vertex_training_cli.toolchain import layout
 
 
@@ -33,5 +33,5 @@ def test_without_a_home_the_variable_to_set_is_named(monkeypatch):
         raise RuntimeError("no home")
 
     monkeypatch.setattr(Path, "home", no_home)
-    with pytest.raises(CommandError, match="VT_CACHE_DIR"):
+    with pytest.raises(LocalCloudError, match="VT_CACHE_DIR"):
         cache_dir({})
