@@ -51,6 +51,7 @@ class _Template:
 
 _FILES: Final = (
     _Template("Pulumi.yaml", "project.yaml.j2"),
+    _Template("stack.schema.json", "stack.schema.json", Kind.REPLACED),
     _Template("Pulumi.local.yaml", "local.yaml.j2", Kind.ONCE),
     _Template("Pulumi.{}.yaml", "environment.yaml.j2", Kind.ONCE),
     _Template("__main__.py", "main.py.j2"),
@@ -69,6 +70,7 @@ _FILES: Final = (
     _Template("tests/test_digits.py", "test_digits.py.j2", Kind.ONCE),
     _Template("tests/test_stacks.py", "test_stacks.py.j2"),
     _Template("bootstrap/Pulumi.yaml", "bootstrap_project.yaml.j2"),
+    _Template("bootstrap/stack.schema.json", "bootstrap.schema.json", Kind.REPLACED),
     _Template("bootstrap/__main__.py", "bootstrap_main.py.j2"),
     _Template("bootstrap/Pulumi.{}.yaml", "bootstrap_environment.yaml.j2", Kind.ONCE),
     _Template("policy/PulumiPolicy.yaml", "policy_project.yaml.j2"),

@@ -31,6 +31,7 @@ class TeamArgs(TypedDict):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels on what the team owns and on its jobs, beside ``team: NAME``."""
     limits: NotRequired[Input[TeamLimitsArgs]]
+    """Bounds for the team's jobs."""
 
 
 class RetentionArgs(TypedDict):
@@ -60,6 +61,7 @@ class BucketArgs(TypedDict):
     objects: NotRequired[Input[Mapping[str, Input[str]]]]
     """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
     versioning: NotRequired[Input[bool]]
+    """Whether overwritten and deleted objects are kept as versions."""
     keep_noncurrent_days: NotRequired[Input[int]]
     """Days an overwritten or deleted version is kept (and paid for)."""
     delete_after_days: NotRequired[Input[int]]
@@ -102,6 +104,7 @@ class ServiceAccountArgs(TypedDict):
     calls_vertex: NotRequired[Input[bool]]
     """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
     description: NotRequired[Input[str]]
+    """What it is for, as the console shows it."""
     team: NotRequired[Input[str]]
     """The team it belongs to."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
@@ -122,6 +125,7 @@ class SecretArgs(TypedDict):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of its own, beside the stack's and the team's."""
     description: NotRequired[Input[str]]
+    """What it is for; an annotation of the secret has it."""
     protect: NotRequired[Input[bool]]
     """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
     team: NotRequired[Input[str]]
@@ -132,6 +136,7 @@ class PackageArgs(TypedDict):
     """Python code below ``jobs/``, turned into a source distribution."""
 
     path: Input[str]
+    """Folder with the code, below the checkout."""
 
 
 class ImageArgs(TypedDict):
@@ -143,6 +148,7 @@ class ImageArgs(TypedDict):
     context: NotRequired[Input[str]]
     """Folder with a Dockerfile, below the checkout."""
     dockerfile: NotRequired[Input[str]]
+    """The Dockerfile, a path inside of the context."""
     include: NotRequired[Input[Sequence[Input[str]]]]
     """Folders of the checkout that are put into the context, each under its own last name."""
     build_args: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -173,6 +179,7 @@ class RegistryArgs(TypedDict):
     scanning: NotRequired[Input[bool]]
     """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
     delete_untagged_after_days: NotRequired[Input[int]]
+    """Days after which a version without a tag is deleted."""
     protect: NotRequired[Input[bool]]
     """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
@@ -183,6 +190,7 @@ class SubnetArgs(TypedDict):
     range: NotRequired[Input[str]]
     """Its addresses. Of an existing subnet: what it has, for the checks."""
     existing: NotRequired[Input[str]]
+    """A subnet that is there; without it the stack makes one."""
     private_ip_google_access: NotRequired[Input[bool]]
     """Whether machines without an external address reach Google's APIs."""
 
@@ -206,7 +214,9 @@ class AttachmentArgs(TypedDict):
     """The network attachment that jobs of a Private Service Connect interface use."""
 
     existing: NotRequired[Input[str]]
+    """An attachment that is there; without it the stack makes one."""
     connection_preference: NotRequired[Input[str]]
+    """Whether it accepts connections by itself."""
 
 
 class DnsPeeringArgs(TypedDict):
@@ -217,6 +227,7 @@ class DnsPeeringArgs(TypedDict):
     target_project: NotRequired[Input[str]]
     """Project of the network with the zones; the stack's network without it."""
     target_network: NotRequired[Input[str]]
+    """Network with the zones; the stack's without it."""
 
 
 class AllowArgs(TypedDict):
@@ -225,9 +236,11 @@ class AllowArgs(TypedDict):
     formerly: NotRequired[Input[str]]
     """The key it was created under, which its name and its place in the state keep."""
     protocol: NotRequired[Input[str]]
+    """The protocol."""
     ports: NotRequired[Input[Sequence[Input[str]]]]
     """All of them if none is given."""
     destination_ranges: Input[Sequence[Input[str]]]
+    """Where to, as blocks of addresses."""
 
 
 class NetworkArgs(TypedDict):
@@ -237,18 +250,25 @@ class NetworkArgs(TypedDict):
     ``psc``: each machine has an interface in it, by way of a network attachment."""
 
     mode: NotRequired[Input[str]]
+    """How jobs reach it: not at all, by peering, or by Private Service Connect."""
     existing: NotRequired[Input[str]]
     """A network that is there; without it the stack makes one."""
     subnet: NotRequired[Input[SubnetArgs]]
+    """The subnet that the attachment takes addresses from, or one for machines of one's own."""
     ranges: NotRequired[Input[Mapping[str, Input[IpRangeArgs]]]]
+    """Peering: addresses for the machines of jobs, by name."""
     export_custom_routes: NotRequired[Input[bool]]
     """Peering: whether jobs see the network's own routes, for example to on-premises."""
     import_custom_routes: NotRequired[Input[bool]]
+    """Peering: whether the network sees the routes of Google's."""
     attachment: NotRequired[Input[AttachmentArgs]]
+    """Private Service Connect: the network attachment."""
     dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
+    """Private Service Connect: private names that jobs look up, by a name of one's own."""
     nat: NotRequired[Input[bool]]
     """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
     allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
+    """What the machines of jobs may reach in the network, by name."""
     avoid: NotRequired[Input[Sequence[Input[str]]]]
     """Addresses used elsewhere, like on-premises, that none of these may overlap."""
     parallel_jobs: NotRequired[Input[int]]
@@ -259,7 +279,9 @@ class SharedVpcArgs(TypedDict):
     """The project that owns the network, if that is another one than where jobs run."""
 
     host_project: Input[str]
+    """The project that owns the network."""
     host_project_number: Input[str]
+    """Its number."""
     manage_host: NotRequired[Input[bool]]
     """Whether the stack makes what the host project needs. If not, the preview lists it."""
     enable_host: NotRequired[Input[bool]]
@@ -272,8 +294,11 @@ class LocalSsdsArgs(TypedDict):
     """Local SSDs that are attached to every machine."""
 
     count: Input[int]
+    """How many of them."""
     interface: NotRequired[Input[str]]
+    """How they are attached."""
     disk_size_gb: NotRequired[Input[int]]
+    """Size of each, in GB."""
 
 
 class ReservationArgs(TypedDict):
@@ -282,12 +307,17 @@ class ReservationArgs(TypedDict):
     formerly: NotRequired[Input[str]]
     """The key it was created under, which its name and its place in the state keep."""
     zone: Input[str]
+    """Zone of the machines, in the stack's region."""
     machine_type: Input[str]
+    """Machine type, as job files name it."""
     count: Input[int]
+    """How many machines."""
     accelerator_type: NotRequired[Input[str]]
     """For N1 machines. Other machine types have their GPUs in their name."""
     accelerator_count: NotRequired[Input[int]]
+    """Accelerators of each N1 machine; 1 if absent."""
     local_ssds: NotRequired[Input[LocalSsdsArgs]]
+    """Local SSDs of each machine; none if absent."""
     specific_reservation_required: NotRequired[Input[bool]]
     """Whether only jobs that name it use it; if not, any job that fits does."""
     share_with: NotRequired[Input[Sequence[Input[str]]]]
@@ -297,7 +327,7 @@ class ReservationArgs(TypedDict):
     delete_at_time: NotRequired[Input[str]]
     """When Google deletes it by itself."""
     delete_after_duration: NotRequired[Input[str]]
-    """Seconds after its creation when Google deletes it by itself, like ``604800s``."""
+    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
     name: NotRequired[Input[str]]
     """Its name in the cloud; ``KEY-STACK`` without it."""
     existing: NotRequired[Input[str]]
@@ -312,6 +342,7 @@ class EncryptionArgs(TypedDict):
     """A key in Cloud KMS that exists; the stack makes none, for a key can never be deleted."""
 
     key: Input[str]
+    """The key; it is in the stack's region."""
     covers: NotRequired[Input[Sequence[Input[str]]]]
     """What is encrypted with it. On a repository or a secret that is there, it means a new one."""
 
@@ -361,20 +392,26 @@ class JobArgs(TypedDict):
     wait: NotRequired[Input[str]]
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: NotRequired[Input[str]]
-    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+    """How long it waits; an hour if absent. It needs ``wait``."""
     file: Input[str]
+    """The job file, like ``jobs/titanic.yaml``."""
 
 
 class ReservationFields(TypedDict):
     """Arguments that are fields of ``Reservation``."""
 
     zone: Input[str]
+    """Zone of the machines, in the stack's region."""
     machine_type: Input[str]
+    """Machine type, as job files name it."""
     count: Input[int]
+    """How many machines."""
     accelerator_type: NotRequired[Input[str]]
     """For N1 machines. Other machine types have their GPUs in their name."""
     accelerator_count: NotRequired[Input[int]]
+    """Accelerators of each N1 machine; 1 if absent."""
     local_ssds: NotRequired[Input[LocalSsdsArgs]]
+    """Local SSDs of each machine; none if absent."""
     specific_reservation_required: NotRequired[Input[bool]]
     """Whether only jobs that name it use it; if not, any job that fits does."""
     share_with: NotRequired[Input[Sequence[Input[str]]]]
@@ -382,7 +419,7 @@ class ReservationFields(TypedDict):
     delete_at_time: NotRequired[Input[str]]
     """When Google deletes it by itself."""
     delete_after_duration: NotRequired[Input[str]]
-    """Seconds after its creation when Google deletes it by itself, like ``604800s``."""
+    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
     name: NotRequired[Input[str]]
     """Its name in the cloud; ``KEY-STACK`` without it."""
     existing: NotRequired[Input[str]]
@@ -397,18 +434,25 @@ class NetworkFields(TypedDict):
     """Arguments that are fields of ``Network``."""
 
     mode: NotRequired[Input[str]]
+    """How jobs reach it: not at all, by peering, or by Private Service Connect."""
     existing: NotRequired[Input[str]]
     """A network that is there; without it the stack makes one."""
     subnet: NotRequired[Input[SubnetArgs]]
+    """The subnet that the attachment takes addresses from, or one for machines of one's own."""
     ranges: NotRequired[Input[Mapping[str, Input[IpRangeArgs]]]]
+    """Peering: addresses for the machines of jobs, by name."""
     export_custom_routes: NotRequired[Input[bool]]
     """Peering: whether jobs see the network's own routes, for example to on-premises."""
     import_custom_routes: NotRequired[Input[bool]]
+    """Peering: whether the network sees the routes of Google's."""
     attachment: NotRequired[Input[AttachmentArgs]]
+    """Private Service Connect: the network attachment."""
     dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
+    """Private Service Connect: private names that jobs look up, by a name of one's own."""
     nat: NotRequired[Input[bool]]
     """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
     allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
+    """What the machines of jobs may reach in the network, by name."""
     avoid: NotRequired[Input[Sequence[Input[str]]]]
     """Addresses used elsewhere, like on-premises, that none of these may overlap."""
     parallel_jobs: NotRequired[Input[int]]
@@ -427,37 +471,51 @@ class JobFields(TypedDict):
     wait: NotRequired[Input[str]]
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: NotRequired[Input[str]]
-    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+    """How long it waits; an hour if absent. It needs ``wait``."""
 
 
 class EnvironmentFields(TypedDict):
     """Arguments that are fields of ``Settings``."""
 
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
+    """Labels on everything that can carry some."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
     of their own."""
     teams: NotRequired[Input[Mapping[str, Input[TeamArgs]]]]
+    """Teams apart from one another, by name."""
     builders: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may build the stack's images on Google's machines."""
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
+    """Buckets by name."""
     service_accounts: NotRequired[Input[Mapping[str, Input[ServiceAccountArgs]]]]
+    """Accounts that jobs run as, by name."""
     secrets: NotRequired[Input[Mapping[str, Input[SecretArgs]]]]
+    """Secrets by name: containers alone; values are never kept here."""
     packages: NotRequired[Input[Mapping[str, Input[PackageArgs]]]]
+    """Python code below ``jobs/``, by name."""
     images: NotRequired[Input[Mapping[str, Input[ImageArgs]]]]
+    """Images of containers, by name."""
     registry: NotRequired[Input[RegistryArgs]]
+    """The stack's Docker repository."""
     network: NotRequired[Input[NetworkArgs]]
+    """How jobs reach a network."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
+    """The project that owns the network, if it is another one."""
     reservations: NotRequired[Input[Mapping[str, Input[ReservationArgs]]]]
+    """Machines that are kept for jobs, by name."""
     encryption: NotRequired[Input[EncryptionArgs]]
     """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: NotRequired[Input[LimitsArgs]]
+    """Bounds for every job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
+    """What job files may leave out."""
     rules: NotRequired[Input[Mapping[str, Input[str]]]]
     """Levels of rules of job files; an error stays one."""
     on_change: NotRequired[Input[str]]
-    """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
-    next ``pulumi up`` submits the changed one."""
+    """What becomes of a running job when its request changes, where the job does not say it.
+    ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
     jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
+    """Training jobs by name."""
     tuning: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
     """Tuning jobs: each runs many trials of one job."""

@@ -6,7 +6,6 @@ What holds for a CustomJob holds for a trial; :meth:`JobKind.trial_of` makes one
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,19 +48,6 @@ class JobKind:
     def path_in_message(self, path: Path) -> Path:
         """The reverse of :meth:`path_in_trial`."""
         return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
-
-    def in_words(self, text: str) -> str:
-        """A hint about a job file, as it reads for a file of this kind.
-
-        >>> TUNING_JOB.in_words("write it in jobSpec")
-        'write it in trialJobSpec'
-        """
-        if self is CUSTOM_JOB:
-            return text
-        text = re.sub(rf"\b{CUSTOM_JOB.spec}\b", self.spec, text)
-        return text.replace(
-            f"vertex-training:{CUSTOM_JOB.section}:", f"vertex-training:{self.section}:"
-        )
 
     def sent_label(self, label: str) -> str:
         """A label of the program (``vt-…``) as this kind has it; other labels stay.

@@ -28,9 +28,13 @@ class GitHub(Section):
     """The one repository whose workflows may impersonate this environment's accounts."""
 
     owner: Annotated[str, form(r"[A-Za-z0-9]([A-Za-z0-9-]{0,37}[A-Za-z0-9])?", "octo-org")]
+    """The organization or person that owns it."""
     owner_id: Id
+    """Number of the owner: ``gh api users/OWNER --jq .id``."""
     repository: Annotated[str, form(r"[A-Za-z0-9._-]{1,100}", "octo-repo")]
+    """Its name."""
     repository_id: Id
+    """Its number: ``gh api repos/OWNER/REPOSITORY --jq .id``."""
     branch: Annotated[str, form(r"[A-Za-z0-9._/-]{1,200}", "main")] = "main"
     """The branch that is deployed, and whose nightly job checks for drift."""
     environment: Annotated[str, form(r"[A-Za-z0-9._-]{0,100}", "prod")] = ""
@@ -54,11 +58,18 @@ class Settings(Section):
     stack: Annotated[str, form(r"[a-z]([a-z0-9-]{0,18}[a-z0-9])?", "dev (at most 20)")]
     """The environment's name: the same as that of the training stack it serves."""
     project: ProjectId
+    """The project of the environment."""
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
+    """Its region, as the training stack has it."""
     project_number: ProjectNumber
+    """Number of the project: ``gcloud projects describe PROJECT
+    --format='value(projectNumber)'``."""
     labels: dict[str, str] = {}
+    """Labels on everything that can carry some."""
     github: GitHub
+    """The repository that deploys."""
     state: State = State()
+    """The bucket of Pulumi's state."""
     rotation_days: Annotated[int, Field(ge=2, le=365)] = 90
     """Days between two versions of the key; CIS asks for at most 90."""
     pull_requests: bool = False

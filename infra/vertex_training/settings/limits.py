@@ -64,6 +64,7 @@ class Team(Section):
     labels: dict[str, str] = {}
     """Labels on what the team owns and on its jobs, beside ``team: NAME``."""
     limits: TeamLimits = TeamLimits()
+    """Bounds for the team's jobs."""
 
 
 class JobDefaults(Section):

@@ -120,6 +120,7 @@ class Bucket(NamedSection):
     objects: dict[str, str] = {}
     """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
     versioning: bool = True
+    """Whether overwritten and deleted objects are kept as versions."""
     keep_noncurrent_days: int = Field(default=30, ge=1)
     """Days an overwritten or deleted version is kept (and paid for)."""
     delete_after_days: int | None = Field(default=None, ge=1)
@@ -168,6 +169,7 @@ class ServiceAccount(NamedSection):
     calls_vertex: bool = False
     """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard)."""
     description: str = ""
+    """What it is for, as the console shows it."""
     team: str | None = None
     """The team it belongs to."""
     submitters: list[str] | None = None
@@ -186,6 +188,7 @@ class Secret(NamedSection):
     labels: dict[str, str] = {}
     """Labels of its own, beside the stack's and the team's."""
     description: str = ""
+    """What it is for; an annotation of the secret has it."""
     protect: bool = False
     """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
     team: str | None = None
@@ -196,6 +199,7 @@ class Package(Section):
     """Python code below ``jobs/``, turned into a source distribution."""
 
     path: str
+    """Folder with the code, below the checkout."""
 
 
 class Image(Section):
@@ -210,6 +214,7 @@ class Image(Section):
     dockerfile: Annotated[str, form(BELOW, "Dockerfile, a path inside of the context")] = (
         "Dockerfile"
     )
+    """The Dockerfile, a path inside of the context."""
     include: list[
         Annotated[str, form(INCLUDED, "jobs/lib/vertex_job, a folder of the checkout")]
     ] = []
@@ -254,6 +259,7 @@ class Registry(Section):
     scanning: bool | None = None
     """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
+    """Days after which a version without a tag is deleted."""
     protect: bool = False
     """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
@@ -270,7 +276,7 @@ class JobOptions(NamedSection):
     wait: Literal["running", "succeeded"] | None = None
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
-    """How long it waits (``90s``, ``30m``, ``2h``, ``1d``); an hour if absent."""
+    """How long it waits; an hour if absent. It needs ``wait``."""
 
     @property
     def deadline_seconds(self) -> int:
@@ -289,12 +295,14 @@ class Job(JobOptions):
     """A file of a job or of a tuning job, and what the stack asks of it."""
 
     file: str
+    """The job file, like ``jobs/titanic.yaml``."""
 
 
 class Encryption(Section):
     """A key in Cloud KMS that exists; the stack makes none, for a key can never be deleted."""
 
     key: KeyPath
+    """The key; it is in the stack's region."""
     covers: Annotated[list[Covered], Field(min_length=1)] = [
         *("buckets", "registry", "secrets", "jobs")
     ]
@@ -305,7 +313,9 @@ class AllowedMember(Section):
     """A member of an IAM policy that the stack does not declare and that is no drift."""
 
     member: Annotated[str, Field(min_length=1)]
+    """IAM member, like ``user:kim@example.com``."""
     role: Annotated[str, Field(min_length=1)]
+    """Its role."""
     policy: Annotated[str, Field(min_length=1)]
     """Name of the policy as ``vt drift`` shows it, like ``b/BUCKET``; ``*`` stands for any text."""
     reason: Annotated[str, Field(min_length=10)]
@@ -316,51 +326,72 @@ class DriftSettings(Section):
     """Exceptions of ``vt drift``."""
 
     allowed: dict[Key, AllowedMember] = {}
+    """Members of IAM policies that are no drift, by a name of one's own."""
 
 
 class Settings(Section):
     """A whole stack file, checked, and the names derived from it."""
 
     stack: str
+    """The name of the stack, which the name of its file has."""
     include: list[IncludePath] = []
     """Files of the checkout whose ``config`` belongs to this stack's, from the checkout's top."""
     project: ProjectId
+    """The project where everything is made, and where jobs run."""
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
+    """The region of jobs, buckets and subnets."""
     project_number: ProjectNumber
+    """Number of the project: ``gcloud projects describe PROJECT
+    --format='value(projectNumber)'``."""
     labels: dict[str, str] = {}
+    """Labels on everything that can carry some."""
     submitters: list[str] = []
     """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
     of their own."""
     teams: dict[Key, Team] = {}
+    """Teams apart from one another, by name."""
     builders: list[str] = []
     """IAM members that may build the stack's images on Google's machines."""
     # Maps keyed by a stable name, never lists: reordering a file renames no resource.
     buckets: dict[Key, Bucket] = {}
+    """Buckets by name."""
     service_accounts: dict[Key, ServiceAccount] = {}
+    """Accounts that jobs run as, by name."""
     secrets: dict[Key, Secret] = {}
+    """Secrets by name: containers alone; values are never kept here."""
     packages: dict[Key, Package] = {}
+    """Python code below ``jobs/``, by name."""
     images: dict[Key, Image] = {}
+    """Images of containers, by name."""
     registry: Registry = Registry()
+    """The stack's Docker repository."""
     network: Network = Network()
+    """How jobs reach a network."""
     shared_vpc: SharedVpc | None = None
+    """The project that owns the network, if it is another one."""
     reservations: dict[Key, Reservation] = {}
+    """Machines that are kept for jobs, by name."""
     encryption: Encryption | None = None
     """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: Limits = Limits()
+    """Bounds for every job."""
     job_defaults: JobDefaults = JobDefaults()
+    """What job files may leave out."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}
     """Levels of rules of job files; an error stays one."""
     drift: DriftSettings = DriftSettings()
+    """What may differ from what is declared."""
     policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
     """Levels of policies in this stack; a policy that is not named is mandatory."""
     on_change: Literal["cancel", "finish"] = "cancel"
-    """Of jobs that do not say it themselves. ``finish``: a job that runs ends by itself, and the
-    next ``pulumi up`` submits the changed one."""
+    """What becomes of a running job when its request changes, where the job does not say it.
+    ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
     jobs: dict[Key, Job] = {}
+    """Training jobs by name."""
     tuning: dict[Key, Job] = {}
     """Tuning jobs: each runs many trials of one job."""
 
-    @pydantic.field_validator("shared_vpc", mode="before")
+    @pydantic.field_validator("shared_vpc", "encryption", mode="before")
     @classmethod
     def _none_if_empty(cls, given: Any) -> Any:
         return given or None  # a key with no value in a stack file has the default, an empty object

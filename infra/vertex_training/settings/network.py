@@ -52,8 +52,8 @@ NAME: Final = r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
 PROJECT: Final = r"projects/[a-z0-9-]+"
 REGION: Final = r"regions/[a-z]+-[a-z]+[0-9]+"
 Name = Annotated[str, form(NAME, "my-network: at most 63 lowercase letters, digits and '-'")]
-Cidr = Annotated[str, pydantic.AfterValidator(_network)]
-Address = Annotated[str, pydantic.AfterValidator(_address)]
+Cidr = Annotated[str, pydantic.AfterValidator(_network), Field(examples=["10.20.0.0/24"])]
+Address = Annotated[str, pydantic.AfterValidator(_address), Field(examples=["10.64.0.0"])]
 NetworkPath = Annotated[
     str, form(rf"{PROJECT}/global/networks/{NAME}", "projects/PROJECT/global/networks/NAME")
 ]
@@ -85,6 +85,7 @@ class Subnet(Section):
     range: Cidr | None = None
     """Its addresses. Of an existing subnet: what it has, for the checks."""
     existing: SubnetPath | None = None
+    """A subnet that is there; without it the stack makes one."""
     private_ip_google_access: bool = True
     """Whether machines without an external address reach Google's APIs."""
 
@@ -106,7 +107,9 @@ class Attachment(Section):
     """The network attachment that jobs of a Private Service Connect interface use."""
 
     existing: AttachmentPath | None = None
+    """An attachment that is there; without it the stack makes one."""
     connection_preference: Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"] = "ACCEPT_AUTOMATIC"
+    """Whether it accepts connections by itself."""
 
 
 class DnsPeering(Section):
@@ -117,15 +120,18 @@ class DnsPeering(Section):
     target_project: ProjectId | None = None
     """Project of the network with the zones; the stack's network without it."""
     target_network: Name | None = None
+    """Network with the zones; the stack's without it."""
 
 
 class Allow(NamedSection):
     """What the machines of jobs may reach in the network, beside one another."""
 
     protocol: Literal["tcp", "udp", "icmp"] = "tcp"
+    """The protocol."""
     ports: list[Ports] = []
     """All of them if none is given."""
     destination_ranges: list[Cidr] = Field(min_length=1)
+    """Where to, as blocks of addresses."""
 
 
 class Network(Section):
@@ -136,18 +142,25 @@ class Network(Section):
     """
 
     mode: Literal["none", "peering", "psc"] = "none"
+    """How jobs reach it: not at all, by peering, or by Private Service Connect."""
     existing: NetworkPath | None = None
     """A network that is there; without it the stack makes one."""
     subnet: Subnet | None = None
+    """The subnet that the attachment takes addresses from, or one for machines of one's own."""
     ranges: dict[Key, IpRange] = {}
+    """Peering: addresses for the machines of jobs, by name."""
     export_custom_routes: bool = False
     """Peering: whether jobs see the network's own routes, for example to on-premises."""
     import_custom_routes: bool = False
+    """Peering: whether the network sees the routes of Google's."""
     attachment: Attachment = Attachment()
+    """Private Service Connect: the network attachment."""
     dns_peering: dict[Key, DnsPeering] = {}
+    """Private Service Connect: private names that jobs look up, by a name of one's own."""
     nat: bool = False
     """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
     allow: dict[Key, Allow] = {}
+    """What the machines of jobs may reach in the network, by name."""
     avoid: list[Cidr] = []
     """Addresses used elsewhere, like on-premises, that none of these may overlap."""
     parallel_jobs: int | None = Field(default=None, ge=1)
@@ -158,7 +171,9 @@ class SharedVpc(Section):
     """The project that owns the network, if that is another one than where jobs run."""
 
     host_project: ProjectId
+    """The project that owns the network."""
     host_project_number: ProjectNumber
+    """Its number."""
     manage_host: bool = True
     """Whether the stack makes what the host project needs. If not, the preview lists it."""
     enable_host: bool = False

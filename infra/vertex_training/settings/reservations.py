@@ -35,20 +35,28 @@ class LocalSsds(Section):
     """Local SSDs that are attached to every machine."""
 
     count: int = Field(ge=1, le=MOST_SSDS)
+    """How many of them."""
     interface: Literal["NVME", "SCSI"] = "NVME"
+    """How they are attached."""
     disk_size_gb: Literal[375, 3000] = 375
+    """Size of each, in GB."""
 
 
 class Reservation(NamedSection):
     """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
 
     zone: Zone
+    """Zone of the machines, in the stack's region."""
     machine_type: str
+    """Machine type, as job files name it."""
     count: int = Field(ge=1)
+    """How many machines."""
     accelerator_type: str | None = None
     """For N1 machines. Other machine types have their GPUs in their name."""
     accelerator_count: int | None = Field(default=None, ge=1)
+    """Accelerators of each N1 machine; 1 if absent."""
     local_ssds: LocalSsds | None = None
+    """Local SSDs of each machine; none if absent."""
     specific_reservation_required: bool = True
     """Whether only jobs that name it use it; if not, any job that fits does."""
     share_with: list[ProjectId] = []
@@ -58,7 +66,7 @@ class Reservation(NamedSection):
     delete_at_time: pydantic.AwareDatetime | None = None
     """When Google deletes it by itself."""
     delete_after_duration: Seconds | None = None
-    """Seconds after its creation when Google deletes it by itself, like ``604800s``."""
+    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
     name: ReservationName | None = None
     """Its name in the cloud; ``KEY-STACK`` without it."""
     existing: ReservationPath | None = None

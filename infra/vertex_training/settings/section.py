@@ -3,25 +3,55 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, core_schema
+
+from vertex_training.naming import KEY_RULE
 
 #: A name that a stack file gives to something: it becomes part of names everywhere.
-Key = Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$", max_length=40)]
+Key = Annotated[
+    str,
+    Field(
+        pattern=r"^[a-z]([a-z0-9-]*[a-z0-9])?$",
+        max_length=40,
+        json_schema_extra={"errorMessage": f"must be {KEY_RULE}"},
+    ),
+]
 
 
-def form(pattern: str, example: str) -> AfterValidator:
+@dataclass(frozen=True, slots=True)
+class Form:
     """Text of a given form; the message about another one shows an example, not the pattern."""
-    compiled = re.compile(rf"(?:{pattern})\Z")
 
-    def check(text: str) -> str:
-        if not compiled.match(text):
-            raise ValueError(f"must look like {example}")
+    pattern: re.Pattern[str]
+    example: str
+
+    def check(self, text: str) -> str:
+        """``text``, if it has the form."""
+        if not self.pattern.match(text):
+            raise ValueError(f"must look like {self.example}")
         return text
 
-    return AfterValidator(check)
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        whole = self.pattern.pattern.removesuffix(r"\Z")
+        words = f"must look like {self.example}"
+        return {**handler(schema), "pattern": f"^{whole}$", "errorMessage": words}
+
+
+def form(pattern: str, example: str) -> Form:
+    """Text that matches all of ``pattern``."""
+    return Form(re.compile(rf"(?:{pattern})\Z"), example)
 
 
 ProjectId = Annotated[str, form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "my-project-1")]

@@ -14,6 +14,15 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from google.api_core.exceptions import (
+    GoogleAPICallError,
+    NotFound,
+    PreconditionFailed,
+    RetryError,
+)
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+
+from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.customjob.protocol.ports import (
     IntentRecord,
     IntentState,
@@ -68,10 +77,7 @@ def storage_client(project: str) -> storage.Client:
 
 @functools.lru_cache(maxsize=16)
 def _client(project: str, _address: str | None) -> storage.Client:
-    from google.auth.exceptions import DefaultCredentialsError
-    from google.cloud import storage
-
-    from vertex_training.customjob.google.impersonation import impersonated_credentials
+    from google.cloud import storage  # loads slowly
 
     account = None if _address else impersonated_credentials()
     try:
@@ -117,9 +123,6 @@ class BucketIntents:
 
     def turn_keys(self) -> frozenset[str]:
         """Keys of all turn records; none if there is no bucket yet."""
-        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         try:
             prefix = self._folder + TURNS
             names = [blob.name for blob in self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)]
@@ -131,9 +134,6 @@ class BucketIntents:
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
         """An object's content with the blob of the same generation, or None."""
-        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         try:
             path = self._folder + name
             while (blob := self._bucket.get_blob(path, timeout=TIMEOUT)) is not None:
@@ -150,9 +150,6 @@ class BucketIntents:
 
     def _put(self, name: str, document: Mapping[str, Any], generation: int) -> storage.Blob:
         """Write an object if it still has ``generation``. Raises PreconditionFailedError."""
-        from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         blob = self._bucket.blob(self._folder + name)
         try:
             blob.upload_from_string(
@@ -169,9 +166,6 @@ class BucketIntents:
 
     def now(self) -> float:
         """Cloud Storage's time: the update time of an object that this call writes."""
-        from google.api_core.exceptions import GoogleAPICallError, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         blob = self._bucket.blob("clock")
         try:
             blob.upload_from_string(b"", timeout=TIMEOUT)

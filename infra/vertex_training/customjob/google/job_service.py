@@ -1,7 +1,7 @@
 """The Vertex AI calls, their retries and error messages.
 
-Reads and cancels are retried; a create never is. Functions import Google's libraries when called:
-that takes over a second, and most operations on a stack submit nothing.
+Reads and cancels are retried; a create never is. Functions import the client when called: that
+takes a second, and most operations on a stack submit nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,19 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from google.api_core.client_options import ClientOptions
+from google.api_core.exceptions import (
+    DeadlineExceeded,
+    FailedPrecondition,
+    GoogleAPICallError,
+    NotFound,
+    RetryError,
+)
+from google.api_core.retry import Retry, if_transient_error
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+from google.protobuf.json_format import ParseDict, ParseError
+
+from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
@@ -124,11 +137,7 @@ def client(project: str, region: str) -> vertex_api.JobServiceClient:
 
     Acts as the account that ``impersonation`` names, if there is one.
     """
-    from google.api_core.client_options import ClientOptions
-    from google.auth.exceptions import DefaultCredentialsError
-
     from vertex_training.customjob.google import vertex_api
-    from vertex_training.customjob.google.impersonation import impersonated_credentials
 
     if address := local_address(project):
         return _local_client(address)
@@ -182,9 +191,6 @@ class VertexJobs:
             NotSubmittedError: the service refused; no job was created.
             InDoubtError: there was no certain answer.
         """
-        from google.api_core.exceptions import GoogleAPICallError, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         try:
             job = self._method("create")(
                 parent=parent,
@@ -215,8 +221,6 @@ class VertexJobs:
 
     def get(self, name: str) -> JobSnapshot | None:
         """The job, or None if its record is gone."""
-        from google.api_core.exceptions import NotFound
-
         try:
             return _snapshot(read(self._method("get"), name=name), self._kind)
         except NotFound:
@@ -227,7 +231,6 @@ class VertexJobs:
 
         The service documents no filter for either of two labels, so it is asked twice.
         """
-        from google.api_core.exceptions import FailedPrecondition, NotFound
 
         def list_jobs(**arguments: Any) -> list[AnyJob]:
             return list(self._method("list")(**arguments))  # reading a later page may fail as well
@@ -258,8 +261,6 @@ class VertexJobs:
 
     def cancel(self, name: str) -> None:
         """Request cancellation. Ignores a job that has ended or does not exist."""
-        from google.api_core.exceptions import FailedPrecondition, NotFound
-
         try:
             read(self._method("cancel"), name=name)
         except (FailedPrecondition, NotFound):
@@ -267,9 +268,6 @@ class VertexJobs:
 
     def delete(self, name: str) -> None:
         """Delete the record and wait until it is gone. Raises OperatorError."""
-        from google.api_core.exceptions import GoogleAPICallError, NotFound, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         try:
             operation = read(self._method("delete"), name=name)
             operation.result(timeout=READ_DEADLINE)
@@ -289,15 +287,6 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
         NotFound, FailedPrecondition: as the client raised them.
         OperatorError: any other failure, as a message with a hint.
     """
-    from google.api_core.exceptions import (
-        DeadlineExceeded,
-        FailedPrecondition,
-        GoogleAPICallError,
-        NotFound,
-        RetryError,
-    )
-    from google.api_core.retry import Retry, if_transient_error
-    from google.auth.exceptions import GoogleAuthError
 
     def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
         return if_transient_error(error) or isinstance(error, DeadlineExceeded)
@@ -318,8 +307,6 @@ def read(call: Callable[..., Any], *, service: str = "Vertex AI", **arguments: A
 
 
 def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
-    from google.protobuf.json_format import ParseDict, ParseError
-
     from vertex_training.customjob.google import vertex_api
 
     message = json.loads(body)

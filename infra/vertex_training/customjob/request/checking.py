@@ -62,7 +62,7 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
                     path, what = empty, "has no value"
                     location = parsed.location(path, key=True)
             # It may quote a value of any length.
-            hint = kind.in_words(redacted(finding.hint)[:MAX_HINT])
+            hint = redacted(finding.hint)[:MAX_HINT]
             value = redacted(finding.value)
             level = finding.level or rule.level
             mend = finding.mend and dataclasses.replace(finding.mend, at=written)

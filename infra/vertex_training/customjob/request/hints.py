@@ -155,7 +155,7 @@ def not_a_field(key: str, field: str, name: str, kind: JobKind) -> tuple[str, st
     """The rule that a field which message ``name`` does not have breaks, and a hint."""
     wrong = catalog.load("wrong_fields.yaml")
     if field in wrong:
-        return "unknown-field", kind.in_words(wrong[field])
+        return "unknown-field", wrong[field].format(spec=kind.spec, section=kind.section)
     if found := _places(field, name, kind):
         where, here = " or ".join(found[:2]), places(kind).get(name, "this place")
         return "misplaced-field", f"it belongs to {where}, not to {here}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import machines
+from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.rules.context import FILE_ONLY, Context
 from vertex_training.errors import Path
 
@@ -157,6 +158,11 @@ class Job:
     """Paths whose value could not be read: their absence proves nothing."""
     tuning: Request | None = None
     """The HyperparameterTuningJob that ``request`` is a trial of; None of a job of its own."""
+
+    @property
+    def kind(self) -> JobKind:
+        """The kind of the resource that its file describes."""
+        return CUSTOM_JOB if self.tuning is None else TUNING_JOB
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -70,5 +70,5 @@ def mount_network(job: Job) -> Iterator[Finding]:
         return
     for _kind, _mount, path in _mounts(job):
         what = "neither network nor pscInterfaceConfig is given: the server cannot be reached"
-        hint = "network: projects/NUMBER/global/networks/NAME in jobSpec"
+        hint = f"network: projects/NUMBER/global/networks/NAME in {job.kind.spec}"
         yield Finding(path, what, "", hint)

@@ -1,0 +1,294 @@
+"""Write what the models of stack files say: for editors, for readers and for the engine.
+
+    .venv/bin/python -m tools.generate.stack_file          rewrite the files
+    .venv/bin/python -m tools.generate.stack_file --check  exit 1 if one is not up to date
+
+``stack.schema.json``, beside the stack files, by which editors complete and check them: a stack
+file names it in its first line, ``# yaml-language-server: $schema=stack.schema.json``. Section
+``config`` of ``Pulumi.yaml``. ``docs/stack-file.md``. The same of ``bootstrap``.
+
+The schema finds what a schema can say, and ``vt check`` the rest. It is stricter in one thing: a
+number in quotes, or ``yes`` for ``true``, is a mistake in an editor alone. A test runs ``--check``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic.alias_generators import to_camel
+
+from tools.generate import generated
+from tools.generate.component_args import docs_of, sections_in
+from vertex_training.foundation.config import SCHEMA as BOOTSTRAP
+from vertex_training.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
+from vertex_training.settings.section import Section
+from vertex_training.settings.stack_files import TOP_KEYS
+from vertex_training.stack import SCHEMA as TRAINING
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = ROOT / "docs" / "stack-file.md"
+SCHEMA_FILE: Final = "stack.schema.json"
+PROJECT_FILE: Final = "Pulumi.yaml"
+HEAD: Final = """\
+# What a stack file may say
+
+Every key of `Pulumi.STACK.yaml` below `vertex-training:`, and of `bootstrap/Pulumi.STACK.yaml`
+below `vertex-training-bootstrap:`. What is not required and has no default is absent, or empty.
+`vt check` judges a file; editors complete it by `stack.schema.json`, which its first line names:
+`# yaml-language-server: $schema=stack.schema.json`.
+
+This page is written by `python -m tools.generate.stack_file` from `infra/vertex_training/settings`
+and `infra/vertex_training/foundation/settings.py`.
+"""
+COLUMNS: Final = "| Key | Type | Default | Values | Meaning |\n|---|---|---|---|---|"
+#: Types of JSON in words.
+WORDS: Final[Mapping[str, str]] = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A Pulumi project whose stack files a model describes."""
+
+    schema: Schema[Any]
+    folder: Path
+    title: str
+
+    @functools.cached_property
+    def paths(self) -> dict[type[Section], list[str]]:
+        """Where the sections stand, by section, in their order: ``buckets.NAME``."""
+        paths: dict[type[Section], list[str]] = {}
+        for key, field in self.schema.fields.items():
+            _find_sections(key, field.annotation, paths)
+        return paths
+
+    @functools.cached_property
+    def messages(self) -> dict[str, dict[str, Any]]:
+        """JSON schema of the model and of each section, by class name, with descriptions."""
+        model: type[Section] = self.schema.model
+        whole = model.model_json_schema()
+        messages = {model.__name__: whole, **whole.pop("$defs")}
+        for section in (model, *self.paths):
+            message = messages[section.__name__]
+            message["description"] = _plain(section.__doc__ or "")
+            docs = {to_camel(name): text for name, text in docs_of(section).items()}
+            for key, field in message["properties"].items():
+                field["description"] = _plain(docs[key])
+        return {name: _tidy(message) for name, message in messages.items()}
+
+    @property
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """JSON schema of each key, those of the provider first, by full key."""
+        properties = self.messages[self.schema.model.__name__]["properties"]
+        provider = {f"{PROVIDER}:{key}": properties[key] for key in PROVIDER_KEYS}
+        own = {f"{self.schema.namespace}:{key}": properties[key] for key in self.schema.fields}
+        return provider | own
+
+    def editor_schema(self) -> str:
+        """The text of ``stack.schema.json``."""
+        own = [re.escape(key.partition(":")[2]) for key in self.fields]
+        unknown = f"^{self.schema.namespace}:(?!(?:{'|'.join(own)})$)"
+        config = {
+            "type": "object",
+            "properties": {key: self._as_given(key) for key in self.fields},
+            "patternProperties": {unknown: {"not": {}, "errorMessage": "unknown key"}},
+        }
+        document = {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "title": self.title,
+            "type": "object",
+            "properties": {**{key: {} for key in TOP_KEYS}, "config": config},
+            "additionalProperties": False,
+            "definitions": {
+                section.__name__: self.messages[section.__name__] for section in self.paths
+            },
+        }
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+    def _as_given(self, full: str) -> dict[str, Any]:
+        """The field as a file may have it. The engine makes text of numbers where text belongs."""
+        field, key = self.fields[full], full.partition(":")[2]
+        if "anyOf" in field:  # an empty section is none
+            return {**field, "anyOf": [{"type": "object", "maxProperties": 0}, *field["anyOf"]]}
+        is_text = full.startswith(f"{PROVIDER}:") or self.schema.is_text(key)
+        return {**field, "type": ["string", "integer"]} if is_text else field
+
+    def project_file(self) -> str:
+        """The text of ``Pulumi.yaml``: its head as it is, and section ``config``."""
+        head = (self.folder / PROJECT_FILE).read_text(encoding="utf-8").partition("\nconfig:\n")[0]
+        lines = [head, "config:", "  # Written by `python -m tools.generate.stack_file`."]
+        for full, field in self.fields.items():
+            if not full.startswith(f"{PROVIDER}:"):
+                lines += [f"  {full}:", *(f"    {line}" for line in self._declaration(full, field))]
+        return "\n".join(lines) + "\n"
+
+    def _declaration(self, full: str, field: dict[str, Any]) -> Iterator[str]:
+        kind = field.get("type", "object")
+        yield f"type: {kind}"
+        if kind == "array":
+            yield "items: {type: string}"
+        if not self.schema.fields[full.partition(":")[2]].is_required():
+            empty = {"object": {}, "array": []}.get(kind)
+            yield f"default: {json.dumps(field.get('default', empty))}"
+        inside = _sections(field)
+        keys = f" Keys: {', '.join(self.messages[inside[0]]['properties'])}." if inside else ""
+        yield f"description: {json.dumps(field['description'] + keys, ensure_ascii=False)}"
+
+    def page(self) -> Iterator[str]:
+        """Its part of the page."""
+        yield f"## {self.title}\n\n{COLUMNS}"
+        model: type[Section] = self.schema.model
+        required = set(self.messages[model.__name__].get("required", ()))
+        for full, field in self.fields.items():
+            name = full if full.startswith(f"{PROVIDER}:") else full.partition(":")[2]
+            yield self._row(name, field, full.partition(":")[2] in required)
+        for section, paths in self.paths.items():
+            message = self.messages[section.__name__]
+            title = ", ".join(f"`{path}`" for path in paths)
+            yield f"\n### {title}\n\n{message['description']}\n\n{COLUMNS}"
+            required = set(message.get("required", ()))
+            for key, field in message["properties"].items():
+                yield self._row(key, field, key in required)
+
+    def _row(self, key: str, field: dict[str, Any], required: bool) -> str:
+        default = "required" if required else ""
+        if field.get("default") is not None:
+            default = f"`{json.dumps(field['default'])}`"
+        cells = (f"`{key}`", self._type(field), default, _values(field), field["description"])
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    def _type(self, field: dict[str, Any]) -> str:
+        if "$ref" in field or "anyOf" in field:
+            [name] = _sections(field)
+            return f"[section](#{_anchor(self._title_of(name))})"
+        kind = field["type"] if isinstance(field["type"], str) else field["type"][0]
+        if kind == "array":
+            return f"list: {self._type(field['items'])}"
+        if kind == "object":
+            return f"by name: {self._type(_entry(field))}"
+        return "time" if field.get("format") == "date-time" else WORDS[kind]
+
+    def _title_of(self, name: str) -> str:
+        return next(", ".join(p) for section, p in self.paths.items() if section.__name__ == name)
+
+
+def _find_sections(path: str, annotation: Any, paths: dict[type[Section], list[str]]) -> None:
+    """Enter the sections in a field at ``path``, the outer ones first."""
+    for section in sections_in(annotation):
+        is_map = str(annotation).startswith("dict[")
+        here = f"{path}.NAME" if is_map else path
+        known = section in paths
+        paths.setdefault(section, []).append(here)
+        for name, field in section.model_fields.items() if not known else ():
+            _find_sections(f"{here}.{to_camel(name)}", field.annotation, paths)
+
+
+def _tidy(node: Any) -> Any:
+    """A schema of pydantic without titles and empty defaults; closed where names have a form."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy = {
+        key: _tidy(value) for key, value in node.items() if key not in ("title", "propertyNames")
+    }
+    if isinstance(tidy.get("$ref"), str):
+        tidy["$ref"] = tidy["$ref"].replace("$defs", "definitions")
+    if tidy.get("default") is None or isinstance(tidy["default"], dict) or tidy["default"] == []:
+        tidy.pop("default", None)
+    if "patternProperties" in tidy:
+        tidy["additionalProperties"] = False
+    match tidy.get("anyOf"):
+        case [{"type": str(kind)} as value, {"type": "null"}]:
+            tidy = {
+                **value,
+                "type": [kind, "null"],
+                **{k: v for k, v in tidy.items() if k != "anyOf"},
+            }
+            if "enum" in tidy:
+                tidy["enum"] = [*tidy["enum"], None]
+    return tidy
+
+
+def _sections(field: dict[str, Any]) -> list[str]:
+    """Names of the sections that a field has."""
+    return re.findall(r"#/definitions/(\w+)", json.dumps(field))
+
+
+def _entry(field: dict[str, Any]) -> dict[str, Any]:
+    """What a mapping has by name."""
+    patterns = field.get("patternProperties")
+    return next(iter(patterns.values())) if patterns else field["additionalProperties"]
+
+
+def _values(field: dict[str, Any]) -> str:
+    """What a value must be, in words."""
+    parts = []
+    match field:
+        case {"enum": values}:
+            parts.append(", ".join(f"`{value}`" for value in values if value is not None))
+        case {"errorMessage": str(words)}:
+            parts.append(words.removeprefix("must look ").removeprefix("must be "))
+            return parts[0]
+        case {"examples": [example]}:
+            parts.append(f"like {example}")
+    for key, words in {
+        "minimum": "at least",
+        "exclusiveMinimum": "more than",
+        "maximum": "at most",
+        "minLength": "characters: at least",
+        "maxLength": "characters: at most",
+        "minItems": "entries: at least",
+    }.items():
+        if key in field:
+            parts.append(f"{words} {field[key]}")
+    if "items" in field and "$ref" not in field["items"]:
+        parts += filter(None, [_values(field["items"])])
+    if field.get("type") == "object" and not _sections(field):
+        parts += filter(None, [_values(_entry(field))])
+    return "; ".join(parts)
+
+
+def _plain(text: str) -> str:
+    """A docstring as one paragraph of Markdown."""
+    return re.sub(r"``([^`]+)``", r"`\1`", " ".join(inspect.cleandoc(text).split()))
+
+
+def _anchor(title: str) -> str:
+    """How GitHub names a heading."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+PROJECTS: Final = (
+    Project(TRAINING, ROOT, "A stack of training"),
+    Project(BOOTSTRAP, ROOT / "bootstrap", "A stack of bootstrap"),
+)
+
+
+def page() -> str:
+    """The text of the page."""
+    return "\n".join([HEAD, *(line for project in PROJECTS for line in (*project.page(), ""))])
+
+
+#: What is written -> its text.
+TARGETS: Final[Mapping[Path, Callable[[], str]]] = {
+    PAGE: page,
+    **{each.folder / SCHEMA_FILE: each.editor_schema for each in PROJECTS},
+    **{each.folder / PROJECT_FILE: each.project_file for each in PROJECTS},
+}
+
+if __name__ == "__main__":
+    module = "tools.generate.stack_file"
+    sys.exit(max(generated.main(path, text, module) for path, text in TARGETS.items()))
