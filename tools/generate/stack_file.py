@@ -40,8 +40,8 @@ PROJECT_FILE: Final = "Pulumi.yaml"
 HEAD: Final = """\
 # What a stack file may say
 
-Every key of `Pulumi.STACK.yaml` below `vertex-training:`, and of `bootstrap/Pulumi.STACK.yaml`
-below `vertex-training-bootstrap:`. What is not required and has no default is absent, or empty.
+Every key of a stack file, `Pulumi.STACK.yaml`: below `vertex-training:`, and in `bootstrap/` below
+`vertex-training-bootstrap:`. What is not required and has no default is absent, or empty.
 `vt check` judges a file; editors complete it by `stack.schema.json`, which its first line names:
 `# yaml-language-server: $schema=stack.schema.json`.
 
