@@ -1,6 +1,28 @@
 """Training on Vertex AI as one Pulumi program, and its parts as components for other programs.
 
-========================  ===================================================
+=======
+========================  ==========================================================
+``program``               the architecture on one page; start reading here
+``training_environment``  the same as a component, for other Pulumi programs
+``extra``                 a team's own resources, ``extra.py`` of its repository
+``stack``                 a stack: settings, plans, references and packages, built once
+``engine``                what a program asks of the Pulumi engine: its config, a plain end
+``pulumi_internals``      internals of the Pulumi SDK, where it has no public way
+``naming``                names and labels of everything, with their limits
+``errors``                problems as values, and the tree of exceptions
+``host``                  serves the public components to programs in other languages
+``foundation``            a second program: what precedes a first deployment (``bootstrap/``)
+``guardrails``            policies on resources, which ``policy/`` serves to the engine
+``components``            one logical entity a module, its IAM inside; those for other programs
+``stack_rules``           rules across the keys of a stack file
+``plan``                  what follows from settings: networks, reservations, grants
+``images``                build contexts, and the identity of a build
+``customjob``             the dynamic provider that submits CustomJobs
+``settings``              what a stack file may say, and what reads it
+``catalog``               facts about Google Cloud as data, each row with its source
+``located_yaml``          YAML documents with the line and column of every value
+========================  ==========================================================
+
 Each folder imports only those below it. ``components``, ``engine``, ``extra``, ``host``,
 ``program``, ``training_environment`` and ``customjob``'s adapters load Pulumi or Google's clients;
 everything else is pure.

@@ -26,28 +26,32 @@ from pulumi import export
 
 from vertex_training import engine
 from vertex_training import stack as stacks
-from vertex_training.catalog import costs
 from vertex_training.components.apis import Apis, needed
-from vertex_training.components.capacity import log_costs, make_capacity
+from vertex_training.components.capacity import log_reservation_costs, make_capacity
 from vertex_training.components.environment import Environment
-from vertex_training.components.iam import Grants, log_external_grants, make_extra_grants
+from vertex_training.components.iam import (
+    EXTRA_GRANTS,
+    JOB_GRANTS,
+    KEY_ACCESS,
+    Grants,
+    grants_beside,
+    log_external_grants,
+)
 from vertex_training.components.identities import JobIdentity
-from vertex_training.components.image_builds import ImageBuilds
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import Protection
-from vertex_training.components.packages import Packages
-from vertex_training.components.registry import Registry
+from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.scope import TOP, Scope
 from vertex_training.components.secrets import Secrets
-from vertex_training.components.storage import Storage
-from vertex_training.components.training import Training, job_outputs
-from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
+from vertex_training.components.storage import Packages, Storage
+from vertex_training.components.training import Training, job_outputs, log_tuning_costs
+from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra.declaring import declare_extra
 from vertex_training.extra.loading import load
 from vertex_training.naming import CONTROL, STAGING
-from vertex_training.plan.stack_grants import encryption_grants, key_users
+from vertex_training.plan.stack_grants import encryption_grants, extra_grants, key_users
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 
@@ -97,22 +101,13 @@ def declare(
     key = declare_key_access(scope, settings, apis)
     storage = Storage(child("storage"), stack, after=[*apis.on("storage"), *key])
     registry = Registry(child("registry"), stack, after=[*apis.on("artifactregistry"), *key])
-    builds = declare_image_builds(scope, settings, apis, storage, registry)
+    needs = apis.on("iam", "cloudresourcemanager", "cloudbuild") if settings.builds_images else []
+    builds = (
+        [ImageBuilds(child("images"), settings, storage, registry, after=needs)] if needs else []
+    )
     manager = apis.on("secretmanager") if settings.secrets else []
     secrets = Secrets(child("secrets"), settings, after=[*manager, *key])
-    fetching = accounts_fetching_packages(settings, requests)
-    identities = {
-        key: JobIdentity(
-            child(key),
-            settings,
-            key,
-            fetches_packages=settings.names.account_email(key) in fetching,
-            buckets=storage.bucket_names,
-            secrets=secrets.paths,
-            after=apis.on("iam", "cloudresourcemanager"),
-        )
-        for key in settings.service_accounts
-    }
+    identities = declare_identities(scope, settings, requests, apis, storage, secrets)
     packages = Packages(child("packages"), stack, storage)
     network = make_network(scope, stack, apis)
     capacity = make_capacity(scope, stack, apis)
@@ -121,9 +116,9 @@ def declare(
         *(apis, storage, registry, packages),
         *network,
         *capacity,
-        *declare_job_grants(scope, stack, requests, apis),
+        *grants_beside(JOB_GRANTS, child("job"), stack.job_grants(requests), [apis.agent]),
         *identities.values(),
-        *make_extra_grants(scope, settings, granted),
+        *grants_beside(EXTRA_GRANTS, child("extra"), extra_grants(settings), granted),
     ]
     control = settings.names.bucket(CONTROL)
     training = Training(
@@ -153,7 +148,7 @@ def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Gra
         return []
     return [
         Grants(
-            "vertextraining:encryption:KeyAccess",
+            KEY_ACCESS,
             scope.child("encryption"),
             encryption_grants(settings),
             project=settings.project,
@@ -163,29 +158,29 @@ def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Gra
     ]
 
 
-def declare_image_builds(
-    scope: Scope, settings: Settings, apis: Apis, storage: Storage, registry: Registry
-) -> list[ImageBuilds]:
-    """The account that builds images, if the stack builds some. No job waits for it."""
-    if not settings.builds_images:
-        return []
-    after = apis.on("iam", "cloudresourcemanager", "cloudbuild")
-    return [ImageBuilds(scope.child("images"), settings, storage, registry, after=after)]
-
-
-def declare_job_grants(
-    scope: Scope, stack: Stack, requests: Mapping[str, JobRequest], apis: Apis
-) -> list[Grants]:
-    """Grants on keys of this project that jobs name; nothing where none does."""
-    grants = [grant for grant in stack.job_grants(requests) if grant.ours]
-    token = "vertextraining:training:JobGrants"
-    return [Grants(token, scope.child("job"), grants, after=[apis.agent])] if grants else []
-
-
-def accounts_fetching_packages(settings: Settings, requests: Mapping[str, JobRequest]) -> set[str]:
-    """Addresses of the accounts whose jobs fetch code from the staging bucket."""
+def declare_identities(
+    scope: Scope,
+    settings: Settings,
+    requests: Mapping[str, JobRequest],
+    apis: Apis,
+    storage: Storage,
+    secrets: Secrets,
+) -> dict[str, JobIdentity]:
+    """The accounts that jobs run as, by key; some fetch code from the staging bucket."""
     staging = f"gs://{settings.names.bucket(STAGING)}/"
-    return {request.account for request in requests.values() if staging in request.body}
+    fetching = {request.account for request in requests.values() if staging in request.body}
+    return {
+        key: JobIdentity(
+            scope.child(key),
+            settings,
+            key,
+            fetches_packages=settings.names.account_email(key) in fetching,
+            buckets=storage.bucket_names,
+            secrets=secrets.paths,
+            after=apis.on("iam", "cloudresourcemanager"),
+        )
+        for key in settings.service_accounts
+    }
 
 
 def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobRequest]:
@@ -208,15 +203,8 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
     """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
     for warning in stack.warnings(requests):
         pulumi.log.warn(str(warning))
-    log_costs(stack)
-    for key, request in sorted(requests.items()):
-        if request.kind is TUNING_JOB:
-            cost = costs.of_job(request.message, request.submission.region)
-            pulumi.log.info(
-                f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
-                f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its "
-                "machines"
-            )
+    log_reservation_costs(stack)
+    log_tuning_costs(requests)
     log_external_grants(stack, requests)
 
 

@@ -33,23 +33,26 @@ PROGRAM = f'''\
 import json
 from pathlib import Path
 import pulumi
+from vertex_training.components.scope import Scope
 from vertex_training.components.training import Training
 from vertex_training.customjob.request.job_file import JobRequest, Submission, canonical
-from vertex_training.settings.model import Job
+from vertex_training.settings.model import Settings
 
 jobs, requests = {{}}, {{}}
 for key, said in json.loads(Path("jobs.json").read_text()).items():
     script = said.pop("script")
-    jobs[key] = job = Job.model_validate({{"file": "jobs.json", **said}})
+    jobs[key] = {{"file": "jobs.json", **said}}
     container = {{"imageUri": "shell", "command": ["sh", "-c"], "args": [script]}}
     pool = {{"machineSpec": {{"machineType": "n1-standard-4"}}, "replicaCount": "1",
             "containerSpec": container}}
     body = canonical({{"displayName": key, "jobSpec": {{"workerPoolSpecs": [pool]}}}})
-    place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, job.run)
-    requests[key] = JobRequest(place, f"{{key}}-{{job.run}}", body, frozenset(), ())
-training = Training("training", requests=requests, jobs=jobs, labels={{"stack": "local"}},
-                    control_bucket="{CONTROL}", after=[],
-                    finishes=lambda key: jobs[key].on_change == "finish")
+    run = said.get("run", 1)
+    place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, run)
+    requests[key] = JobRequest(place, f"{{key}}-{{run}}", body, frozenset(), ())
+settings = Settings.model_validate({{
+    "stack": pulumi.get_stack(), "project": "{PROJECT}", "region": "{REGION}",
+    "projectNumber": "100000000000", "labels": {{"stack": "local"}}, "jobs": jobs}})
+training = Training(Scope("training"), settings, requests, control_bucket="{CONTROL}", after=[])
 pulumi.export("jobs", {{key: {{"name": job.name}} for key, job in training.jobs.items()}})
 '''
 STACK_FILE = f"config: {{gcp:project: {PROJECT}, gcp:region: {REGION}}}\n"

@@ -1,4 +1,4 @@
-"""Write ``infra/vertex_training/public/sections.py``: the sections of a stack file as typed dicts.
+"""Write ``infra/vertex_training/components/sections.py``: sections of a stack file as typed dicts.
 
     .venv/bin/python -m tools.generate.component_args          rewrite the file
     .venv/bin/python -m tools.generate.component_args --check  exit 1 if it is not up to date
@@ -27,7 +27,7 @@ from vertex_training.settings.network import Network
 from vertex_training.settings.reservations import Reservation
 from vertex_training.settings.section import Section
 
-TARGET: Final = Path(__file__).parents[2] / "infra/vertex_training/public/sections.py"
+TARGET: Final = Path(__file__).parents[2] / "infra/vertex_training/components/sections.py"
 #: Parts of a stack file that only ``vt`` and its reviews read, or that a component has apart.
 LEFT_OUT: Final = frozenset(
     {"stack", "include", "project", "region", "project_number", "drift", "policy_levels"}

@@ -45,7 +45,7 @@ Operation = Annotated[str, Field(pattern=f"^({OPERATIONS})$")]
 Level = Annotated[str, Field(pattern="^(mandatory|advisory|remediate|disabled)$")]
 
 #: A type of this project's in the chain of a URN: a component's, of the program or of the package
-#: ``infra/vertex_training/public``. All of its resources are children of one.
+#: ``infra/vertex_training/components``. All of its resources are children of one.
 _OWN: Final = re.compile(r"(?:vertextraining|vertex-training):")
 
 

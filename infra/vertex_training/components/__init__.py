@@ -1,24 +1,22 @@
 """The components of a stack: one logical entity a module, each with its IAM inside.
 
-================  ============================================================
-``apis``          the project's APIs, and the Vertex AI service agent
-``storage``       buckets and the objects kept in them; ``TrainingBuckets``
-``registry``      the Docker repository
-``image_builds``  the account that builds images, and who may start builds
-``secrets``       containers of secrets, never their values
-``identities``    accounts that jobs run as, their grants; ``TrainingAccount``
-``packages``      code of the jobs, uploaded
-``network``       the network jobs reach; ``TrainingNetwork``
-``connections``   how machines join it: peering, an interface, a Shared VPC
-``capacity``      reservations; ``GpuReservation``
-``training``      the jobs; ``TrainingJob``
-``iam``           makes every grant
-``ordering``      what a job waits for, and what goes first
-``environment``   what was declared, for what is declared beside it
-``scope``         where a component is declared, and under which name
-``arguments``     arguments of a component -> a stack, mistakes at their paths
-``sections``      sections of a stack file as typed dicts (generated)
-================  ============================================================
+===============  ============================================================
+``apis``         the project's APIs, and the Vertex AI service agent
+``storage``      buckets, objects kept in them, code of jobs; ``TrainingBuckets``
+``registry``     the Docker repository, and the account that builds images
+``secrets``      containers of secrets, never their values
+``identities``   accounts that jobs run as, their grants; ``TrainingAccount``
+``network``      the network jobs reach; ``TrainingNetwork``
+``connections``  how machines join it: peering, an interface, a Shared VPC
+``capacity``     reservations; ``GpuReservation``
+``training``     the jobs; ``TrainingJob``
+``iam``          makes every grant
+``ordering``     what a job waits for, and what goes first
+``environment``  what was declared, for what is declared beside it
+``scope``        where a component is declared, and under which name
+``arguments``    arguments of a component -> a stack, mistakes at their paths
+``sections``     sections of a stack file as typed dicts (generated)
+===============  ============================================================
 
 A component takes its scope, the stack or its settings, and what it waits for. Those whose names
 begin with ``Training``, and ``GpuReservation``, are for other programs: each reads its arguments as

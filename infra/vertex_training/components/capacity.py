@@ -135,7 +135,7 @@ def make_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
     return [Capacity(scope.child("capacity"), stack, after=after)] if has_some else []
 
 
-def log_costs(stack: Stack, component: pulumi.Resource | None = None) -> None:
+def log_reservation_costs(stack: Stack, component: pulumi.Resource | None = None) -> None:
     """Log what each reservation that the stack makes will cost."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for line in cost_lines(stack.reservations, stack.declared.region, now):
@@ -209,7 +209,7 @@ class GpuReservation(pulumi.ComponentResource):
             arguments.prerequisites(opts),
         )
         make_capacity(scope, stack, Apis(scope.child("apis"), plan.project, needed, after=waits))
-        log_costs(stack, self)
+        log_reservation_costs(stack, self)
         set_outputs(self, {"path": plan.path, "affinity": plan.affinity})
 
 

@@ -21,8 +21,6 @@ from vertex_training.components.scope import Scope
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.plan import external_grants
 from vertex_training.plan.grants import Condition, GrantRequest
-from vertex_training.plan.stack_grants import extra_grants
-from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 
 #: Type of a grant -> what makes it, given its name, the request and the name of what it is on.
@@ -47,6 +45,11 @@ MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
         name, repository=on, project=grant.project, location=_location(grant), **rest
     ),
 }
+#: Types of components in the state: grants on the stack's own key, on keys that jobs name, and
+#: those that the stack file asks for by name.
+KEY_ACCESS: Final = "vertextraining:encryption:KeyAccess"
+JOB_GRANTS: Final = "vertextraining:training:JobGrants"
+EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
 #: Types whose resources name what they are on by its full name, and not by the last part of it.
 FULL_NAMES: Final = (ON_SECRET, ON_ACCOUNT, ON_KEY)
 
@@ -84,13 +87,12 @@ class Grants(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def make_extra_grants(
-    scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]
+def grants_beside(
+    token: str, scope: Scope, grants: Iterable[GrantRequest], after: Sequence[pulumi.Resource]
 ) -> list[Grants]:
-    """The grants on ``after`` that the stack file asks for by name; nothing if it asks for none."""
-    grants = [grant for grant in extra_grants(settings) if grant.ours]
-    token = "vertextraining:iam:ExtraGrants"
-    return [Grants(token, scope.child("extra"), grants, after=after)] if grants else []
+    """Those of ``grants`` that are the stack's to make, as a component; nothing without any."""
+    ours = [grant for grant in grants if grant.ours]
+    return [Grants(token, scope, ours, after=after)] if ours else []
 
 
 def log_external_grants(

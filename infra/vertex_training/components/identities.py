@@ -13,10 +13,15 @@ from pulumi import Input, Output
 
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import Arguments, set_outputs
-from vertex_training.components.iam import log_external_grants, make_extra_grants, make_grants
+from vertex_training.components.iam import (
+    EXTRA_GRANTS,
+    grants_beside,
+    log_external_grants,
+    make_grants,
+)
 from vertex_training.components.scope import Scope
 from vertex_training.naming import Names
-from vertex_training.plan.stack_grants import account_grants
+from vertex_training.plan.stack_grants import account_grants, extra_grants
 from vertex_training.settings.model import ServiceAccount, Settings
 from vertex_training.settings.partial import STAND_INS
 
@@ -170,7 +175,7 @@ class TrainingAccount(pulumi.ComponentResource):
             secrets=access["secrets"],
             after=apis.on(*needed),
         )
-        make_extra_grants(scope, settings, [account])
+        grants_beside(EXTRA_GRANTS, scope.child("extra"), extra_grants(settings), [account])
         log_external_grants(stack, {}, self)
         address = settings.names.account_email(name)
         set_outputs(self, {"email": address, "member": f"serviceAccount:{address}"})

@@ -1,8 +1,8 @@
-"""The stack's Docker repository in Artifact Registry; none is made where one is given.
+"""The stack's Docker repository in Artifact Registry, and the account that builds images for it.
 
-Makes no grant. Google's service agent pulls the images of a job, and it may read the repositories
-of its own project; a grant to the job's account would have no effect (docs.cloud.google.com,
-general/custom-service-account).
+No repository is made where one is given. Jobs get no grant on it: Google's service agent pulls
+their images, and it may read the repositories of its own project; a grant to the job's account
+would have no effect (docs.cloud.google.com, general/custom-service-account).
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training.components.iam import make_grants
+from vertex_training.components.identities import account_outputs
 from vertex_training.components.scope import Scope
+from vertex_training.components.storage import Storage
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy
+from vertex_training.naming import IMAGE_BUILD, STAGING
+from vertex_training.plan.stack_grants import build_grants
 from vertex_training.settings.model import Registry as RegistrySettings
+from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack
 
 
@@ -57,6 +63,46 @@ class Registry(pulumi.ComponentResource):
             repository.location, "-docker.pkg.dev/", names.project, "/", repository.repository_id
         )
         self.register_outputs({"url": self.url})
+
+
+class ImageBuilds(pulumi.ComponentResource):
+    """The account that Cloud Build builds the stack's images as, and who may start builds.
+
+    It reads sources from the staging bucket, pushes to the stack's repository and writes its log,
+    and nothing else. Google's default accounts build nothing here: they may read and write
+    everything in the project. Makes no build: ``vt images build`` does.
+    """
+
+    email: pulumi.Output[str]
+
+    def __init__(
+        self,
+        scope: Scope,
+        settings: Settings,
+        storage: Storage,
+        registry: Registry,
+        *,
+        after: Sequence[pulumi.Resource],
+    ) -> None:
+        """``after``: APIs that must be enabled."""
+        super().__init__("vertextraining:images:ImageBuilds", scope.name, None, scope.opts)
+        names = settings.names
+        account = gcp.serviceaccount.Account(
+            f"{scope.name}-account",
+            project=names.project,
+            account_id=names.account_id(IMAGE_BUILD),
+            display_name=f"Builds of images ({names.stack})",
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+        self.email = account.email
+        outputs: dict[str, pulumi.Input[str]] = {
+            **account_outputs(account, names, IMAGE_BUILD),
+            f"b/{names.bucket(STAGING)}": storage.buckets[STAGING].name,
+            names.repository_path(): registry.repository_id,
+        }
+        options = pulumi.ResourceOptions(parent=self)
+        make_grants(scope.name, build_grants(settings), options, outputs)
+        self.register_outputs({"email": self.email})
 
 
 def _scanning(

@@ -1,4 +1,4 @@
-"""Buckets, and the objects the stack keeps in them.
+"""Buckets, the objects the stack keeps in them, and the code of its jobs.
 
 Owns the settings of every bucket: regional, closed to the public, uniform access; deleted objects
 can be restored for a while and are then removed. Does not own the grants: see ``identities``.
@@ -14,14 +14,18 @@ from pulumi import Input, Output
 from vertex_training import naming
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import Arguments, set_outputs
-from vertex_training.components.iam import make_extra_grants
+from vertex_training.components.iam import EXTRA_GRANTS, grants_beside
 from vertex_training.components.scope import Scope
 from vertex_training.components.sections import BucketArgs
 from vertex_training.naming import CONTROL, STAGING, Names
+from vertex_training.plan.references import package_object
+from vertex_training.plan.stack_grants import extra_grants
 from vertex_training.settings.model import Bucket, Settings
 from vertex_training.stack import Stack
 
 DAY: Final = 24 * 3600
+#: Below the checkout: holds the built packages on this machine.
+FOLDER: Final = ".build/packages"
 
 
 class Storage(pulumi.ComponentResource):
@@ -105,6 +109,32 @@ class Storage(pulumi.ComponentResource):
                 delete_before_replace=True,
             ),
         )
+
+
+class Packages(pulumi.ComponentResource):
+    """All packages of a stack, as source distributions in the staging bucket."""
+
+    def __init__(self, scope: Scope, stack: Stack, storage: Storage) -> None:
+        super().__init__("vertextraining:packages:Packages", scope.name, None, scope.opts)
+        settings, folder = stack.declared, stack.root / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        # A job that goes on still fetches old code when it leaves the queue or a machine of it is
+        # replaced. So new code does not delete the old.
+        keeps_old = any(settings.finishes(job) for job in settings.submitted) or None
+        self.objects = {}
+        for key, package in stack.packages.items():
+            built = folder / package.file
+            if not built.exists() or built.read_bytes() != package.content:
+                built.write_bytes(package.content)
+            self.objects[key] = gcp.storage.BucketObject(
+                f"{scope.name}-{key}",
+                bucket=storage.buckets[STAGING].name,
+                name=package_object(package),
+                source=pulumi.FileAsset(f"{FOLDER}/{package.file}"),
+                content_type="application/gzip",
+                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=keeps_old),
+            )
+        self.register_outputs({"objects": {k: o.output_name for k, o in self.objects.items()}})
 
 
 def made_buckets(settings: Settings) -> list[str]:
@@ -227,7 +257,8 @@ class TrainingBuckets(pulumi.ComponentResource):
         waits = arguments.prerequisites(opts)
         apis = Apis(scope.child("apis"), names.project, ["storage"], after=waits)
         storage = Storage(scope, stack, key=key, after=apis.on("storage"))
-        make_extra_grants(scope, stack.declared, [storage])
+        extra = extra_grants(stack.declared)
+        grants_beside(EXTRA_GRANTS, scope.child("extra"), extra, [storage])
         by_key = {key: names.bucket(key) for key in (*stack.declared.buckets, STAGING, CONTROL)}
         by_key = stack.by_new_keys(("buckets",), by_key)
         urls = {key: f"gs://{bucket}" for key, bucket in by_key.items()}

@@ -155,6 +155,18 @@ def _end_unless(reached: bool) -> None:
         sys.exit(MESSAGE_SHOWN)
 
 
+def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
+    """Log each tuning job's worst case, its burn rate and the quota that it needs."""
+    for key, request in sorted(requests.items()):
+        if request.kind is TUNING_JOB:
+            cost = costs.of_job(request.message, request.submission.region)
+            pulumi.log.info(
+                f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
+                f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its "
+                "machines"
+            )
+
+
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
     """The outputs of a job. Values that do not depend on its creation are known at preview."""
     return {

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import ConfigError
+from vertex_training.plan import external_grants
 from vertex_training.stack import Stack, read_settings
 
 BASE = {
@@ -39,3 +40,8 @@ def refused(**changes):
     prefix = "Pulumi.prod.yaml: vertex-training:"
     found = [str(problem).removeprefix(prefix) for problem in failed.value.problems]
     return [tuple(line.split(": ", 1)) for line in found]
+
+
+def external_report(stack):
+    """What other teams must do before jobs of the stack can run."""
+    return external_grants.report(stack.declared, stack.network, stack.grants({}))

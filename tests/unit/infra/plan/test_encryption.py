@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.infra.stacks import planned, refused, stack
+from tests.unit.infra.stacks import external_report, planned, refused, stack
+from vertex_training.plan.stack_grants import encryption_grants
 
 KEY = "projects/acme-ml-prod/locations/us-central1/keyRings/ml/cryptoKeys/training"
 AGENT = "serviceAccount:service-109876543210@{}.iam.gserviceaccount.com"
@@ -15,7 +16,7 @@ def members(found):
 
 
 def test_each_service_that_encrypts_is_granted_the_key_and_no_other():
-    found = planned(encryption={"key": KEY}, **SECRETS).encryption_grants
+    found = encryption_grants(planned(encryption={"key": KEY}, **SECRETS).declared)
     domains = ("gs-project-accounts", "gcp-sa-artifactregistry", "gcp-sa-secretmanager")
     assert members(found) == [(AGENT.format(domain), USE, KEY, True) for domain in domains]
 
@@ -31,18 +32,18 @@ def test_each_service_that_encrypts_is_granted_the_key_and_no_other():
     ],
 )  # fmt: skip
 def test_what_is_not_encrypted_with_it_gets_no_grant(changes, domains):
-    found = planned(**{"encryption": {"key": KEY}} | changes).encryption_grants
+    found = encryption_grants(planned(**{"encryption": {"key": KEY}} | changes).declared)
     assert [grant.member for grant in found] == [AGENT.format(domain) for domain in domains]
 
 
 def test_the_owner_of_a_key_of_another_project_is_told():
     key = KEY.replace("acme-ml-prod", "acme-keys")
     found = planned(encryption={"key": key, "covers": ["buckets"]})
-    assert [grant.ours for grant in found.encryption_grants] == [False]
+    assert [grant.ours for grant in encryption_grants(found.declared)] == [False]
     assert (
         "gcloud kms keys add-iam-policy-binding training --keyring=ml --project=acme-keys "
         f"--location=us-central1 --member='{AGENT.format('gs-project-accounts')}' --role={USE}"
-        in found.external_grants({})
+        in external_report(found)
     )
 
 
@@ -101,4 +102,4 @@ workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, containerSpec: {im
 
 def test_a_stack_without_a_key_has_googles():
     assert stack().key_for("buckets") is None
-    assert planned().encryption_grants == []
+    assert encryption_grants(planned().declared) == []

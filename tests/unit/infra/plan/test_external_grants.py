@@ -2,7 +2,16 @@
 
 import shlex
 
-from tests.unit.infra.stacks import H100, HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned
+from tests.unit.infra.stacks import (
+    H100,
+    HOST,
+    HOST_NETWORK,
+    HOST_SUBNET,
+    PEERING,
+    PSC,
+    external_report,
+    planned,
+)
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 OURS = HOST | {"manageHost": False}
@@ -10,13 +19,13 @@ NETWORK = {"mode": "psc", "existing": HOST_NETWORK, "subnet": {"existing": HOST_
 
 
 def test_a_stack_that_grants_everything_itself_asks_nobody():
-    assert planned().external_grants({}) == ""
-    assert planned(network=PSC, sharedVpc=HOST).external_grants({}) == ""
-    assert planned(reservations={"h100": H100}).external_grants({}) == ""
+    assert external_report(planned()) == ""
+    assert external_report(planned(network=PSC, sharedVpc=HOST)) == ""
+    assert external_report(planned(reservations={"h100": H100})) == ""
 
 
 def test_the_host_team_is_told_its_grants_as_a_table_and_as_commands():
-    text = planned(network=NETWORK, sharedVpc=OURS).external_grants({})
+    text = external_report(planned(network=NETWORK, sharedVpc=OURS))
     rows = [line.split("  ") for line in text.splitlines() if line.startswith("acme-net-prod")]
     cells = [[cell.strip() for cell in row if cell] for row in rows]
     assert cells == [
@@ -43,26 +52,26 @@ def test_the_host_team_is_told_its_grants_as_a_table_and_as_commands():
 
 def test_peering_asks_for_the_api_of_the_host():
     network = PEERING | {"existing": HOST_NETWORK, "ranges": {"workers": {"existing": "range"}}}
-    text = planned(network=network, sharedVpc=OURS).external_grants({})
+    text = external_report(planned(network=network, sharedVpc=OURS))
     assert "gcloud services enable compute.googleapis.com servicenetworking.googleapis.com" in text
     assert "gcloud projects add-iam-policy-binding acme-net-prod" in text
 
 
 def test_whoever_shares_a_reservation_is_told_what_the_organization_must_allow():
     shared = {"h100": H100 | {"shareWith": ["acme-ml-dev"]}}
-    text = planned(reservations=shared).external_grants({})
+    text = external_report(planned(reservations=shared))
     assert "must let acme-ml-prod own shared reservations" in text
     assert "compute.sharedReservationsOwnerProjects must allow projects/acme-ml-prod" in text
     theirs = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
-    others = planned(reservations={"h100": H100 | {"existing": theirs}}).external_grants({})
+    others = external_report(planned(reservations={"h100": H100 | {"existing": theirs}}))
     assert "sharedReservationsOwnerProjects" not in others
-    both = planned(network=NETWORK, sharedVpc=OURS, reservations=shared).external_grants({})
+    both = external_report(planned(network=NETWORK, sharedVpc=OURS, reservations=shared))
     assert both.index("acme-net-prod must do this") < both.index("own shared reservations")
 
 
 def test_the_owner_of_a_reservation_is_asked_as_well():
     path = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
-    text = planned(reservations={"h100": H100 | {"existing": path}}).external_grants({})
+    text = external_report(planned(reservations={"h100": H100 | {"existing": path}}))
     assert text.startswith("The owners of acme-capacity must do this")
     assert (
         f"gcloud projects add-iam-policy-binding acme-capacity --member='{AGENT}' "

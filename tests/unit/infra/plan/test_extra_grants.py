@@ -4,19 +4,22 @@ import shlex
 
 import pytest
 
-from tests.unit.infra.stacks import planned, refused
+from tests.unit.infra.stacks import external_report, planned, refused
+from vertex_training.plan.stack_grants import extra_grants
 
 GROUP = "group:analysts@example.com"
 READ = "roles/storage.objectViewer"
 
 
 def test_members_of_a_role_are_grants_on_the_one_resource():
-    found = planned(
-        buckets={"data": {"members": {READ: [GROUP, GROUP]}}},
-        secrets={"key": {"members": {"roles/secretmanager.secretVersionAdder": [GROUP]}}},
-        serviceAccounts={"trainer": {"members": {"roles/iam.workloadIdentityUser": [GROUP]}}},
-        registry={"members": {"roles/artifactregistry.reader": [GROUP]}},
-    ).extra_grants
+    found = extra_grants(
+        planned(
+            buckets={"data": {"members": {READ: [GROUP, GROUP]}}},
+            secrets={"key": {"members": {"roles/secretmanager.secretVersionAdder": [GROUP]}}},
+            serviceAccounts={"trainer": {"members": {"roles/iam.workloadIdentityUser": [GROUP]}}},
+            registry={"members": {"roles/artifactregistry.reader": [GROUP]}},
+        ).declared
+    )
     assert [(grant.resource, grant.role, grant.ours) for grant in found] == [
         ("b/acme-ml-prod-data-prod", READ, True),
         (
@@ -44,8 +47,8 @@ def test_a_role_in_another_project_is_its_owners_to_grant():
         "acme-warehouse": ["roles/bigquery.dataViewer"],
     }
     stack = planned(serviceAccounts={"trainer": {"roles": roles}})
-    assert [grant.ours for grant in stack.extra_grants] == [True, False]
-    told = stack.external_grants({})
+    assert [grant.ours for grant in extra_grants(stack.declared)] == [True, False]
+    told = external_report(stack)
     assert "The owners of acme-warehouse must do this" in told
     assert (
         "gcloud projects add-iam-policy-binding acme-warehouse "
@@ -56,17 +59,17 @@ def test_a_role_in_another_project_is_its_owners_to_grant():
 
 
 def test_a_renamed_bucket_keeps_its_members():
-    before = planned(buckets={"data": {"members": {READ: [GROUP]}}}).extra_grants
+    before = extra_grants(planned(buckets={"data": {"members": {READ: [GROUP]}}}).declared)
     renamed = {"corpus": {"formerly": "data", "members": {READ: [GROUP]}}}
-    assert planned(buckets=renamed).extra_grants == before
+    assert extra_grants(planned(buckets=renamed).declared) == before
 
 
 def test_roles_on_a_dataset_are_its_owners_to_grant_in_one_statement():
     datasets = {"acme-warehouse.clicks": ["roles/bigquery.dataViewer"]}
     found = planned(serviceAccounts={"trainer": {"datasets": datasets}})
-    [grant] = found.extra_grants
+    [grant] = extra_grants(found.declared)
     assert (grant.ours, grant.resource) == (False, "projects/acme-warehouse/datasets/clicks")
-    told = found.external_grants({})
+    told = external_report(found)
     assert "acme-warehouse  dataset clicks  roles/bigquery.dataViewer" in told
     [command] = [line for line in told.splitlines() if line.startswith("bq ")]
     assert shlex.split(command) == [

@@ -3,7 +3,7 @@
 import shlex
 
 from tests.unit.infra.recorder import registered
-from tests.unit.infra.stacks import planned, stack
+from tests.unit.infra.stacks import external_report, planned, stack
 from vertex_training.images import pinned
 from vertex_training.plan.stack_grants import derived_grants, owned_by_others
 from vertex_training.settings.model import Image
@@ -37,7 +37,7 @@ def test_what_is_of_another_project_is_told_by_its_name():
 
 
 def test_each_owner_is_told_exactly_the_grants_on_what_is_his():
-    text = planned(**SHARED).external_grants({})
+    text = external_report(planned(**SHARED))
     commands = [shlex.split(line) for line in text.splitlines() if line.startswith("gcloud")]
     assert [tuple(command[-4:]) for command in commands] == [
         (name, f"--project={project}", f"--member={member}", f"--role={role}")

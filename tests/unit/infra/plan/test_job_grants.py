@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.infra.stacks import planned, stack
+from tests.unit.infra.stacks import external_report, planned, stack
 from vertex_training.plan import external_grants, grants
 from vertex_training.plan.job_grants import job_grants
 
@@ -83,4 +83,4 @@ def test_what_is_no_key_makes_no_grant(key: str) -> None:
 def test_every_such_grant_is_in_the_table_with_its_reason() -> None:
     found = job_grants(stack(), [job(KEY.format("acme-ml-prod"), f"{IMAGE}:v1")])
     assert all(grants.reason(grant.type, grant.role) for grant in found)
-    assert planned().external_grants({}) == ""
+    assert external_report(planned()) == ""

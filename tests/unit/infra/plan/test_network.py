@@ -2,18 +2,20 @@
 
 from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, PEERING, PSC, planned
 from vertex_training.plan import grants
+from vertex_training.plan.network import network_grants
 
 AGENT = "serviceAccount:service-109876543210@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
 
 def rights(**changes):
-    found = planned(**changes).network_grants
+    stack = planned(**changes)
+    found = network_grants(stack.declared, stack.network)
     return {(r.role.rsplit(".", 1)[1], r.place, r.member, r.ours) for r in found}
 
 
 def test_a_stack_without_a_network_has_no_plan_and_needs_no_right():
     assert planned().network is None
-    assert planned().network_grants == []
+    assert rights() == set()
 
 
 def test_a_peered_network_is_named_by_number_and_its_ranges_by_name():
@@ -22,7 +24,7 @@ def test_a_peered_network_is_named_by_number_and_its_ranges_by_name():
         "network.name": "projects/109876543210/global/networks/training-prod",
         "network.ranges.workers": "training-workers-prod",
     }
-    assert planned(network=PEERING).network_grants == []
+    assert rights(network=PEERING) == set()
 
 
 def test_a_shared_network_is_named_by_the_hosts_number():
@@ -108,6 +110,7 @@ def test_what_is_in_projects_of_others_is_theirs_to_grant():
 
 def test_every_right_has_its_reason_and_a_key_of_its_own():
     network = PSC | {"dnsPeering": {"corp": {"domain": "corp.example.com."}}}
-    found = planned(network=network, sharedVpc=HOST).network_grants
+    stack = planned(network=network, sharedVpc=HOST)
+    found = network_grants(stack.declared, stack.network)
     assert all(grants.reason(right.type, right.role) for right in found)
     assert len({right.key for right in found}) == len(found)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.infra.stacks import H100, planned
 from vertex_training.catalog import costs
+from vertex_training.plan.reservations import cost_lines, reservation_grants
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 THEIRS = "projects/acme-capacity/zones/us-central1-a/reservations/h100"
@@ -16,12 +17,14 @@ def plan(**given):
 
 
 def rights(**given):
-    found = planned(reservations={"h100": H100 | given}).reservation_grants
+    stack = planned(reservations={"h100": H100 | given})
+    found = reservation_grants(stack.declared, stack.reservations)
     return [(right.role, right.place, right.ours) for right in found]
 
 
 def lines(now=NOW, **given):
-    return planned(reservations={"h100": H100 | given}).reservation_costs(now)
+    stack = planned(reservations={"h100": H100 | given})
+    return cost_lines(stack.reservations, stack.declared.region, now)
 
 
 def test_a_job_names_a_specific_reservation_in_full():
