@@ -108,9 +108,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each measurement")
     parser.add_argument("--jobs", type=int, default=200, help="jobs of the stack")
-    parser.add_argument(
-        "--buckets", type=int, default=395, help="buckets with data"
-    )
+    parser.add_argument("--buckets", type=int, default=395, help="buckets with data")
     chosen = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.machine()}")
     folder = Path(tempfile.mkdtemp(prefix="bench-review-"))

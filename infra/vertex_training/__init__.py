@@ -1,6 +1,5 @@
 """Training on Vertex AI as one Pulumi program, and its parts as components for other programs.
 
-=======
 ========================  ==========================================================
 ``program``               the architecture on one page; start reading here
 ``training_environment``  the same as a component, for other Pulumi programs

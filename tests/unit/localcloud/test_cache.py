@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.home import cache_dir
 from localgcp.errors import LocalCloudError
+from localgcp.home import cache_dir
 from vertex_training_cli.toolchain import layout
 
 
