@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from localgcp.gcp.codec import Secret, Unknown, has_unknown, plain
 from localgcp.gcp.names import Naming, auto_name, kept_name
-from localgcp.gcp.rules import rule_for
-from localgcp.gcp.schema import Property, ResourceType
+from localgcp.gcp.schema import Property, TypeSchema
 
 DEFAULTS: Final = "__defaults"
 
@@ -51,7 +50,7 @@ class CheckedInputs:
 
 
 def check(
-    type_: ResourceType, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
+    type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
 ) -> CheckedInputs:
     """Fill in and validate the inputs ``news`` of the resource called ``name``.
 
@@ -61,12 +60,12 @@ def check(
     defaulted: list[str] = []
     for prop in type_.properties.values():
         if prop.auto_name and inputs.get(prop.name) is None:
-            made = kept_name(dict(olds), prop.name) or auto_name(type_.token, name, naming)
+            made = kept_name(dict(olds), prop.name) or auto_name(type_, name, naming)
             if made is not None:
                 inputs[prop.name] = made
                 defaulted.append(prop.name)
     inputs = _with_defaults(type_.properties, inputs, defaulted)
-    problems = _problems(type_.token, type_.properties, plain(inputs), Place())
+    problems = _problems(type_, type_.properties, plain(inputs), Place())
     failures = [f"{text}. Examine values at '{name}.{where}'." for where, text in problems]
     return CheckedInputs(inputs, failures)
 
@@ -103,7 +102,7 @@ def _nested_defaults(prop: Property, value: Any) -> Any:
 
 
 def _problems(
-    token: str, props: Mapping[str, Property], value: Mapping[str, Any], place: Place
+    type_: TypeSchema, props: Mapping[str, Property], value: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[str, str]]:
     """Pairs of place and message, for one object and everything inside it."""
     for key in value:
@@ -118,12 +117,12 @@ def _problems(
         elif not prop.input:
             yield here.pulumi, _computed(prop)
         else:
-            yield from _value_problems(token, prop, item, here)
+            yield from _value_problems(type_, prop, item, here)
         yield from _combination_problems(prop, props, value, here)
 
 
 def _value_problems(
-    token: str, prop: Property, item: Any, here: Place
+    type_: TypeSchema, prop: Property, item: Any, here: Place
 ) -> Iterator[tuple[str, str]]:
     if isinstance(item, Unknown):
         return
@@ -132,18 +131,18 @@ def _value_problems(
         allowed = [*prop.values, *([] if prop.required else [""])]
         listed = " ".join(f'"{each}"' for each in allowed)
         yield here.pulumi, f"expected {here.tf} to be one of [{listed}], got {item}"
-    rule = rule_for(token, here.rule)
+    rule = type_.traits.rules.get(here.rule)
     if rule and _checkable(prop, item) and (message := rule(item)):
         yield here.pulumi, message
     if prop.open or not prop.children:
         return
     if prop.is_object and isinstance(item, dict):
-        yield from _problems(token, prop.children, item, here.inner())
+        yield from _problems(type_, prop.children, item, here.inner())
     elif prop.is_collection and isinstance(item, list):
         for index, element in enumerate(item):
             if isinstance(element, dict):
                 inside = here.element(prop, index)
-                yield from _problems(token, prop.children, element, inside)
+                yield from _problems(type_, prop.children, element, inside)
 
 
 def _combination_problems(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp.plan import Settings
-from localgcp.gcp.schema import ResourceType
+from localgcp.gcp.schema import TypeSchema
 from localgcp.inventory.store import Store, project_number
 from localgcp.projects import LOCAL_PREFIX, is_local
 
@@ -39,7 +39,7 @@ _TITLES: Final = {
 class Cloud:
     """The local cloud as one resource type sees it under one provider configuration."""
 
-    type: ResourceType
+    type: TypeSchema
     settings: Settings
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from localgcp.gcp.check import DEFAULTS
 from localgcp.gcp.codec import Unknown, plain
 from localgcp.gcp.plan import LABEL_OUTPUTS, Settings
-from localgcp.gcp.schema import Property, ResourceType
+from localgcp.gcp.schema import Property, Traits, TypeSchema
 
 ADD: Final = "add"
 DELETE: Final = "delete"
@@ -52,20 +52,10 @@ _REFERENCES: Final = frozenset(
         "zone",
     }
 )
-# Blocks that the plugin keeps as a set: any change inside makes the whole block new, so numbers
-# and booleans that stood at their zero value are reported as gone.
-_NEW_WHEN_CHANGED: Final = frozenset({("gcp:storage/bucket:Bucket", "condition")})
-# Inputs that name where a service finds content; the service's hook compares the content.
-_LEFT_TO_HOOK: Final = frozenset({("gcp:storage/bucketObject:BucketObject", "detectMd5hash")})
-# Fields that are updated inside of a block that replaces: resource_secret_manager_secret.go.
-_UPDATED_IN_PLACE: Final = frozenset(
-    {("gcp:secretmanager/secret:Secret", "customerManagedEncryption")}
-)
-_IGNORED_CASE: Final = frozenset({("gcp:storage/bucket:Bucket", "location")})
 
 
 def changes(
-    type_: ResourceType,
+    type_: TypeSchema,
     inputs: Mapping[str, Any],
     olds: Mapping[str, Any],
     settings: Settings,
@@ -75,28 +65,28 @@ def changes(
     news, before = plain(dict(inputs)), plain(dict(olds))
     found: dict[str, Change] = {}
     for name, prop in type_.properties.items():
-        if (type_.token, name) in _LEFT_TO_HOOK:
+        if name in type_.traits.left_to_hook:
             continue
         if prop.input:
-            for change in _compare(type_.token, prop, before.get(name), news.get(name), name):
+            for change in _compare(type_.traits, prop, before.get(name), news.get(name), name):
                 found[change.path] = change
         elif name in LABEL_OUTPUTS:
             labels = settings.labels(news.get("labels"))
-            for change in _compare(type_.token, prop, before.get(name) or {}, labels, name):
+            for change in _compare(type_.traits, prop, before.get(name) or {}, labels, name):
                 found[change.path] = change
     for change in hook(news, before):
         found[change.path] = change
     return [found[path] for path in sorted(found)]
 
 
-def delete_first(type_: ResourceType, inputs: Mapping[str, Any]) -> bool:
+def delete_first(type_: TypeSchema, inputs: Mapping[str, Any]) -> bool:
     """Must a replacement delete the old resource first? Yes if both would have one name."""
     defaulted = inputs.get(DEFAULTS) or ()
     named = any(p.auto_name and p.name not in defaulted for p in type_.properties.values())
     return type_.delete_before_replace or named
 
 
-def _compare(token: str, prop: Property, old: Any, new: Any, path: str) -> Iterator[Change]:
+def _compare(traits: Traits, prop: Property, old: Any, new: Any, path: str) -> Iterator[Change]:
     if new is None:
         if prop.computed or prop.default is None:
             filled_in = prop.computed or (prop.has_unset and old == prop.unset)
@@ -107,17 +97,17 @@ def _compare(token: str, prop: Property, old: Any, new: Any, path: str) -> Itera
     if isinstance(new, Unknown):
         yield Change(path, ADD if old is None else UPDATE, _replaces(prop))
     elif prop.is_object and isinstance(new, dict):
-        yield from _compare_object(token, prop, old, new, path)
+        yield from _compare_object(traits, prop, old, new, path)
     elif prop.is_collection and isinstance(new, list):
-        yield from _compare_collection(token, prop, old or [], new, path)
+        yield from _compare_collection(traits, prop, old or [], new, path)
     elif prop.type.startswith("map<") and isinstance(new, dict):
         yield from _compare_map(prop, old, new, path)
-    elif not _same(token, prop, old, new):
+    elif not _same(traits, prop, old, new):
         yield Change(path, ADD if old is None else UPDATE, prop.force_new)
 
 
 def _compare_object(
-    token: str, prop: Property, old: Any, new: dict[str, Any], path: str
+    traits: Traits, prop: Property, old: Any, new: dict[str, Any], path: str
 ) -> Iterator[Change]:
     if old is None:
         yield Change(path, ADD, _replaces(prop))
@@ -125,10 +115,10 @@ def _compare_object(
     found = [
         change
         for name, child in prop.children.items()
-        for change in _compare(token, child, old.get(name), new.get(name), f"{path}.{name}")
+        for change in _compare(traits, child, old.get(name), new.get(name), f"{path}.{name}")
     ]
     yield from found
-    if found and (token, prop.name) in _NEW_WHEN_CHANGED:
+    if found and prop.name in traits.new_when_changed:
         for name, child in prop.children.items():
             value = old.get(name)
             if new.get(name) is not None or value is None:
@@ -140,14 +130,14 @@ def _compare_object(
 
 
 def _compare_collection(
-    token: str, prop: Property, old: list[Any], new: list[Any], path: str
+    traits: Traits, prop: Property, old: list[Any], new: list[Any], path: str
 ) -> Iterator[Change]:
     if not new or not old:
         if new or (old and not prop.computed):
             yield Change(path, ADD if new else DELETE, _replaces(prop))
         return
     if prop.is_set:
-        yield from _compare_set(token, prop, old, new, path)
+        yield from _compare_set(traits, prop, old, new, path)
         return
     for index in range(max(len(old), len(new))):
         here = f"{path}[{index}]"
@@ -156,17 +146,17 @@ def _compare_collection(
         elif index >= len(old):
             yield Change(here, ADD, _replaces(prop))
         else:
-            yield from _compare_element(token, prop, old[index], new[index], here)
+            yield from _compare_element(traits, prop, old[index], new[index], here)
 
 
 def _compare_set(
-    token: str, prop: Property, old: list[Any], new: list[Any], path: str
+    traits: Traits, prop: Property, old: list[Any], new: list[Any], path: str
 ) -> Iterator[Change]:
     gone = dict(enumerate(old))
     come: dict[int, Any] = {}
     for index, element in enumerate(new):
         twin = next(
-            (i for i, e in gone.items() if not any(_compare_element(token, prop, e, element, ""))),
+            (i for i, e in gone.items() if not any(_compare_element(traits, prop, e, element, ""))),
             None,
         )
         if twin is None:
@@ -176,19 +166,21 @@ def _compare_set(
     for index in sorted({*gone, *come}):
         here = f"{path}[{index}]"
         if index in gone and index in come:
-            yield from _compare_element(token, prop, gone[index], come[index], here)
+            yield from _compare_element(traits, prop, gone[index], come[index], here)
         else:
             yield Change(here, ADD if index in come else DELETE, _replaces(prop))
 
 
-def _compare_element(token: str, prop: Property, old: Any, new: Any, path: str) -> Iterator[Change]:
+def _compare_element(
+    traits: Traits, prop: Property, old: Any, new: Any, path: str
+) -> Iterator[Change]:
     if isinstance(new, Unknown):
         yield Change(path, UPDATE, _replaces(prop))
     elif isinstance(new, dict) and isinstance(old, dict):
-        names = prop.children or {k: _leaf(token, prop, k) for k in new if k != DEFAULTS}
+        names = prop.children or {k: _leaf(traits, prop, k) for k in new if k != DEFAULTS}
         for name, child in names.items():
-            yield from _compare(token, child, old.get(name), new.get(name), f"{path}.{name}")
-    elif not _same(token, prop, old, new):
+            yield from _compare(traits, child, old.get(name), new.get(name), f"{path}.{name}")
+    elif not _same(traits, prop, old, new):
         yield Change(path, UPDATE, prop.force_new)
 
 
@@ -206,10 +198,10 @@ def _compare_map(prop: Property, old: Any, new: dict[str, Any], path: str) -> It
             yield Change(here, UPDATE, prop.force_new)
 
 
-def _same(token: str, prop: Property, old: Any, new: Any) -> bool:
+def _same(traits: Traits, prop: Property, old: Any, new: Any) -> bool:
     if old == new or (old is None and _empty(new) and not prop.required):
         return True
-    if (token, prop.name) in _IGNORED_CASE:
+    if prop.name in traits.ignored_case:
         return str(old).lower() == str(new).lower()
     if prop.name in _REFERENCES and isinstance(old, str) and isinstance(new, str):
         return _same_reference(old, new)
@@ -227,11 +219,11 @@ def _same_reference(old: str, new: str) -> bool:
     return left.rpartition("/")[2] == right.rpartition("/")[2]
 
 
-def _leaf(token: str, block: Property, name: str) -> Property:
+def _leaf(traits: Traits, block: Property, name: str) -> Property:
     """A property of a block whose fields schema.json does not list. They replace as the block does:
     the plugin has that for each (resource_compute_reservation.go,
     resource_secret_manager_secret.go)."""
-    replaces = block.force_new and (token, name) not in _UPDATED_IN_PLACE
+    replaces = block.force_new and name not in traits.updated_in_place
     return Property(
         name=name, tf=name, type="string", optional=True, computed=True, force_new=replaces
     )

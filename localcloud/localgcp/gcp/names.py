@@ -8,22 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.errors import NameTooLongError
+from localgcp.gcp.schema import TypeSchema
 
 RANDOM_LENGTH: Final = 7
-
-# Longest name of each type (default: 63, in lower case, as Compute Engine wants it).
-# Cloud Storage's plugin code neither lowers nor limits: a bad name fails when it is created.
-_AS_GIVEN: Final = frozenset(
-    {
-        "gcp:storage/bucket:Bucket",
-        "gcp:storage/bucketObject:BucketObject",
-        "gcp:secretmanager/secret:Secret",
-        "gcp:logging/metric:Metric",
-        "gcp:kms/keyRing:KeyRing",
-        "gcp:kms/cryptoKey:CryptoKey",
-    }
-)
-_LONGEST: Final = {"gcp:serviceaccount/account:Account": 30}
 
 
 @dataclass(frozen=True)
@@ -35,7 +22,7 @@ class Naming:
     mode: str = ""  # "", "propose", "enforce" or "disabled"
 
 
-def auto_name(token: str, name: str, naming: Naming) -> str | None:
+def auto_name(type_: TypeSchema, name: str, naming: Naming) -> str | None:
     """A name for the resource called ``name``; None if the stack forbids making one.
 
     Raises NameTooLongError.
@@ -44,14 +31,15 @@ def auto_name(token: str, name: str, naming: Naming) -> str | None:
         return None
     if naming.mode == "enforce":
         return naming.proposed
-    longest = 255 if token in _AS_GIVEN else _LONGEST.get(token, 63)
-    prefix = name if token in _AS_GIVEN else name.lower()
+    traits = type_.traits
+    prefix = name if traits.name_as_given else name.lower()
     if naming.mode == "propose":
-        return naming.proposed if token in _AS_GIVEN else naming.proposed.lower()
+        return naming.proposed if traits.name_as_given else naming.proposed.lower()
+    longest = traits.longest_name
     if len(prefix) + 1 + RANDOM_LENGTH > longest:
         raise NameTooLongError(
-            f"could not make instance of '{token}': name '{prefix}-' plus {RANDOM_LENGTH} random "
-            f"chars is longer than maximum length {longest}"
+            f"could not make instance of '{type_.token}': name '{prefix}-' plus {RANDOM_LENGTH} "
+            f"random chars is longer than maximum length {longest}"
         )
     return f"{prefix}-{_random(naming.seed)}"
 

@@ -8,20 +8,10 @@ from typing import Any, Final
 
 from localgcp.gcp.check import DEFAULTS
 from localgcp.gcp.codec import UNKNOWN, Secret, has_secret, has_unknown, plain
-from localgcp.gcp.schema import Property, ResourceType
+from localgcp.gcp.schema import Property, TypeSchema
 
 ATTRIBUTION: Final = {"goog-pulumi-provisioned": "true"}
 LABEL_OUTPUTS: Final = ("effectiveLabels", "pulumiLabels")
-
-# Measured: computed properties that the plugin fills from its own settings while it plans, and
-# the types that are the exception (there the value is unknown until the resource exists).
-_PROJECT_LATER: Final = frozenset(
-    {
-        "gcp:storage/bucket:Bucket",
-        "gcp:secretmanager/secretIamMember:SecretIamMember",
-    }
-)
-_DELETION_POLICY_LATER: Final = frozenset({"gcp:billing/budget:Budget"})
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,7 @@ class Settings:
 
 
 def preview(
-    type_: ResourceType, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
+    type_: TypeSchema, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Outputs of a resource that does not exist yet. ``known``: what its service can foretell."""
     result: dict[str, Any] = {}
@@ -61,7 +51,7 @@ def preview(
 
 
 def created(
-    type_: ResourceType,
+    type_: TypeSchema,
     inputs: Mapping[str, Any],
     settings: Settings,
     computed: Mapping[str, Any],
@@ -71,7 +61,7 @@ def created(
 
 
 def updated(
-    type_: ResourceType,
+    type_: TypeSchema,
     inputs: Mapping[str, Any],
     olds: Mapping[str, Any],
     settings: Settings,
@@ -84,7 +74,7 @@ def updated(
 
 
 def _outputs(
-    type_: ResourceType,
+    type_: TypeSchema,
     inputs: Mapping[str, Any],
     olds: Mapping[str, Any],
     settings: Settings,
@@ -112,15 +102,15 @@ def _outputs(
 
 
 def _foretold(
-    type_: ResourceType, prop: Property, inputs: Mapping[str, Any], settings: Settings
+    type_: TypeSchema, prop: Property, inputs: Mapping[str, Any], settings: Settings
 ) -> Any:
     """Preview of a property that was not given; None: the plugin leaves it out."""
     if prop.name in LABEL_OUTPUTS:
         return settings.labels(inputs.get("labels"))
     if prop.computed:
-        if prop.name == "project" and prop.optional and type_.token not in _PROJECT_LATER:
+        if prop.name == "project" and prop.optional and not type_.traits.project_later:
             return settings.project or UNKNOWN
-        if prop.name == "deletionPolicy" and type_.token not in _DELETION_POLICY_LATER:
+        if prop.name == "deletionPolicy" and not type_.traits.deletion_policy_later:
             return "DELETE"
         return UNKNOWN
     if prop.default is not None:
@@ -168,7 +158,7 @@ def _fill_object(prop: Property, value: dict[str, Any], old: Any, *, planning: b
 
 
 def _marked(
-    type_: ResourceType, inputs: Mapping[str, Any], outputs: dict[str, Any]
+    type_: TypeSchema, inputs: Mapping[str, Any], outputs: dict[str, Any]
 ) -> dict[str, Any]:
     """Outputs with secrets marked: by their nature, or because the input was one."""
     return {

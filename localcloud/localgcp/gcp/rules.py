@@ -1,17 +1,15 @@
 """Rules of single properties that the schema alone does not state, with the plugin's own words.
 
-Each rule takes the value and returns what is wrong, or None. Measured: the fixture
-``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud refuses it.
+Each takes the value and returns what is wrong, or None; ``rules`` of a type names it. Measured: the
+fixture ``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud refuses it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
-
-Rule = Callable[[Any], str | None]
 
 _GCE_NAME: Final = "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"
 _ACCOUNT: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
@@ -22,13 +20,15 @@ _LABEL_DOC: Final = "https://cloud.google.com/storage/docs/tags-and-labels#bucke
 _DAY: Final = 86_400
 
 
-def _gce_name(value: Any) -> str | None:
+def gce_name(value: Any) -> str | None:
+    """Names of Compute Engine."""
     if re.match(_GCE_NAME, value):
         return None
     return f'"name" ("{value}") doesn\'t match regexp "{_GCE_NAME}"'
 
 
-def _account_id(value: Any) -> str | None:
+def account_id(value: Any) -> str | None:
+    """Ids of service accounts."""
     if not 6 <= len(value) <= 30:
         return f'"account_id" ("{value}") must be between 6 and 30 characters long'
     if not re.match(_ACCOUNT, value):
@@ -36,7 +36,8 @@ def _account_id(value: Any) -> str | None:
     return None
 
 
-def _bucket_labels(value: Any) -> str | None:
+def bucket_labels(value: Any) -> str | None:
+    """Keys of labels."""
     for key in sorted(value):
         # International lower-case letters are legal too; str.islower knows them.
         if not _LABEL_KEY.match(key) and (key.isascii() or not key.islower()):
@@ -44,7 +45,8 @@ def _bucket_labels(value: Any) -> str | None:
     return None
 
 
-def _iam_member(value: Any) -> str | None:
+def iam_member(value: Any) -> str | None:
+    """Members of IAM policies."""
     if ":" in value or value in ("allUsers", "allAuthenticatedUsers"):
         return None
     return (
@@ -53,7 +55,8 @@ def _iam_member(value: Any) -> str | None:
     )
 
 
-def _cidr(value: Any) -> str | None:
+def cidr(value: Any) -> str | None:
+    """Ranges of addresses."""
     try:
         ipaddress.ip_network(value, strict=False)
     except ValueError:
@@ -61,7 +64,8 @@ def _cidr(value: Any) -> str | None:
     return None
 
 
-def _pool_id(value: Any) -> str | None:
+def pool_id(value: Any) -> str | None:
+    """Ids of workload identity pools."""
     if len(value) < 4:
         return f'"{_POOL}" cannot be smaller than 4 characters'
     if len(value) > 32:
@@ -71,50 +75,28 @@ def _pool_id(value: Any) -> str | None:
     return None
 
 
-def _rotation_period(value: Any) -> str | None:
+def rotation_period(value: Any) -> str | None:
+    """Rotation of keys."""
     seconds = value.removesuffix("s")
     if seconds.isdecimal() and int(seconds) < _DAY:
         return "Rotation period must be greater than one day"
     return None
 
 
-def _service(value: Any) -> str | None:
+def api_name(value: Any) -> str | None:
+    """Names of APIs."""
     if "." in value:
         return None
     return f"expected {value} to be a domain like serviceusage.googleapis.com"
 
 
-def _at_least_one(value: Any) -> str | None:
+def reservation_count(value: Any) -> str | None:
+    """Machines of a reservation."""
     return (
         f"expected specific_reservation.0.count to be at least (1), got {value}"
         if value < 1
         else None
     )
-
-
-_RULES: Final[Mapping[tuple[str, str], Rule]] = {
-    ("gcp:compute/network:Network", "name"): _gce_name,
-    ("gcp:compute/subnetwork:Subnetwork", "name"): _gce_name,
-    ("gcp:compute/firewall:Firewall", "name"): _gce_name,
-    ("gcp:compute/router:Router", "name"): _gce_name,
-    ("gcp:compute/subnetwork:Subnetwork", "ipCidrRange"): _cidr,
-    ("gcp:compute/reservation:Reservation", "specificReservation.count"): _at_least_one,
-    ("gcp:serviceaccount/account:Account", "accountId"): _account_id,
-    ("gcp:storage/bucket:Bucket", "labels"): _bucket_labels,
-    (
-        "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
-        "workloadIdentityPoolId",
-    ): _pool_id,
-    ("gcp:kms/cryptoKey:CryptoKey", "rotationPeriod"): _rotation_period,
-    ("gcp:projects/service:Service", "service"): _service,
-}
-
-
-def rule_for(token: str, path: str) -> Rule | None:
-    """The rule of a property (dotted path without indices), or None."""
-    if path == "member" and token.lower().endswith("iammember"):
-        return _iam_member
-    return _RULES.get((token, path))
 
 
 def firewall_needs_a_source(inputs: Mapping[str, Any]) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 
 @dataclass
@@ -64,9 +65,36 @@ class Property:
         return {"string": "", "bool": False, "int": 0, "number": 0}.get(self.type)
 
 
+class Traits:
+    """How the plugin treats a type's names and properties, where no schema says it. Measured."""
+
+    #: Longest automatic name; Compute Engine's default.
+    longest_name: ClassVar[int] = 63
+    #: Whether automatic names keep upper case.
+    name_as_given: ClassVar[bool] = False
+    #: Whether a property that the plugin fills from its own settings is unknown until the resource
+    #: exists.
+    project_later: ClassVar[bool] = False
+    deletion_policy_later: ClassVar[bool] = False
+    #: Properties whose values differ by more than case.
+    ignored_case: ClassVar[Collection[str]] = ()
+    #: Blocks that the plugin keeps as a set: any change inside makes the whole block new, so
+    #: numbers and booleans that stood at their zero value are reported as gone.
+    new_when_changed: ClassVar[Collection[str]] = ()
+    #: Inputs that name where a service finds content; ``changed`` compares the content.
+    left_to_hook: ClassVar[Collection[str]] = ()
+    #: Fields that are updated inside of a block that replaces.
+    updated_in_place: ClassVar[Collection[str]] = ()
+    #: What is wrong with a value, or None, by property (dotted path without indices).
+    rules: ClassVar[Mapping[str, Callable[[Any], str | None]]] = MappingProxyType({})
+
+
+_NO_TRAITS: Final = Traits()
+
+
 @dataclass(frozen=True)
-class ResourceType:
-    """A resource type: its properties, id format, and what the official plugin adds to it."""
+class TypeSchema:
+    """The schema of a resource type, its id format, and what the official plugin adds to it."""
 
     token: str
     properties: Mapping[str, Property]
@@ -74,13 +102,14 @@ class ResourceType:
     import_ids: tuple[str, ...]
     delete_before_replace: bool
     meta: str | None
+    traits: Traits = _NO_TRAITS
 
     def by_tf(self, tf: str) -> Property:
         """Top-level property with this Terraform name."""
         return next(p for p in self.properties.values() if p.tf == tf)
 
 
-def find(token: str) -> ResourceType | None:
+def find(token: str) -> TypeSchema | None:
     """The resource type, or None if this stand-in does not know it."""
     raw = _document()["types"].get(token)
     return _build(token) if raw else None
@@ -102,7 +131,7 @@ def _document() -> dict[str, Any]:
 
 
 @cache
-def _build(token: str) -> ResourceType:
+def _build(token: str) -> TypeSchema:
     raw = _document()["types"][token]
     roots: dict[str, Property] = {}
     by_path: dict[str, Property] = {}
@@ -115,7 +144,7 @@ def _build(token: str) -> ResourceType:
         by_path[path] = _property(name, row)
         siblings = by_path[parent_path].children if parent_path else roots
         siblings[name] = by_path[path]
-    return ResourceType(
+    return TypeSchema(
         token=token,
         properties=roots,
         id_format=raw.get("idFormat"),

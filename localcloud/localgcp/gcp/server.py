@@ -23,8 +23,9 @@ from localgcp.gcp.cloud import HOME_VARIABLE, Cloud
 from localgcp.gcp.codec import UNKNOWN, decode, encode, plain
 from localgcp.gcp.package_schema import package_schema
 from localgcp.gcp.plan import Settings
-from localgcp.gcp.schema import ResourceType, find
-from localgcp.gcp.services import Service, service_for
+from localgcp.gcp.schema import TypeSchema
+from localgcp.gcp.services import find
+from localgcp.gcp.services.base import ResourceType
 
 VERSION: Final = "9.35.0"
 #: Which way out there is, in one line: an engine prints the text as it is.
@@ -41,8 +42,8 @@ _MESSAGE_BYTES: Final = 400 * 1024 * 1024
 class Call:
     """What one RPC is about."""
 
-    type: ResourceType
-    service: Service
+    type: TypeSchema
+    kind: ResourceType
     cloud: Cloud
 
 
@@ -110,8 +111,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         def run(call: Call) -> Any:
             olds, news = decode(request.olds), decode(request.news)
             wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
-            _refuse(call.service, news, f"diffing {request.urn}")
-            found = diff.changes(call.type, news, olds, self._settings, call.service.changed)
+            _refuse(call.kind, news, f"diffing {request.urn}")
+            found = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
             return wire.diff_response(call.type, news, found)
 
         return self._guarded(request, context, run)
@@ -119,14 +120,14 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Create(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
             inputs = decode(request.properties)
-            _refuse(call.service, inputs, f"diffing {request.urn}")
+            _refuse(call.kind, inputs, f"diffing {request.urn}")
             if request.preview:
-                known = call.service.known(call.cloud, inputs)
+                known = call.kind.known(call.cloud, inputs)
                 outputs = plan.preview(call.type, inputs, self._settings, known)
                 return provider_pb2.CreateResponse(
                     properties=encode(wire.with_meta(call.type, outputs))
                 )
-            found = call.service.create(call.cloud, inputs)
+            found = call.kind.create(call.cloud, inputs)
             outputs = {**found.outputs, "id": found.id}
             return provider_pb2.CreateResponse(
                 id=found.id, properties=encode(wire.with_meta(call.type, outputs))
@@ -136,7 +137,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Read(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
-            found = call.service.read(call.cloud, request.id)
+            found = call.kind.read(call.cloud, request.id)
             if found is None:
                 return provider_pb2.ReadResponse()
             before = decode(request.properties)
@@ -162,12 +163,12 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             olds, news = decode(request.olds), decode(request.news)
             wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
             if request.preview:
-                found = diff.changes(call.type, news, olds, self._settings, call.service.changed)
+                found = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
                 later = {c.top: UNKNOWN for c in found if not call.type.properties[c.top].input}
                 later = {k: v for k, v in later.items() if k not in plan.LABEL_OUTPUTS}
                 outputs = plan.updated(call.type, news, olds, self._settings, later, planning=True)
             else:
-                outputs = call.service.update(call.cloud, request.id, news, olds)
+                outputs = call.kind.update(call.cloud, request.id, news, olds)
             outputs["id"] = request.id
             return provider_pb2.UpdateResponse(
                 properties=encode(wire.with_meta(call.type, outputs))
@@ -177,7 +178,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Delete(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
-            call.service.delete(call.cloud, request.id, decode(request.properties))
+            call.kind.delete(call.cloud, request.id, decode(request.properties))
             return empty_pb2.Empty()
 
         return self._guarded(request, context, run)
@@ -192,17 +193,18 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def _guarded(self, request: Any, context: Any, run: Callable[[Call], Any]) -> Any:
         """Run one RPC; every error becomes one line for the user."""
         token = request.type or request.urn.split("::")[2].rpartition("$")[2]
-        type_ = find(token)
-        if type_ is None:
+        found = find(token)
+        if found is None:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
                 f"the stand-in for the gcp plugin does not know the resource type {token}"
                 f"{_UNSERVED}",
             )
             raise AssertionError("abort returned")
+        type_, kind = found
         cloud = Cloud(type_, self._settings, self._environment)
         try:
-            return run(Call(type_, service_for(token), cloud))
+            return run(Call(type_, kind, cloud))
         except PluginError as error:
             text = str(error)
         except Exception as error:
@@ -238,7 +240,7 @@ def serve(environment: Mapping[str, str]) -> tuple[grpc_server.LocalServer, int]
     return started, started.port
 
 
-def _refuse(service: Service, inputs: dict[str, Any], doing: str) -> None:
-    reason = service.refuse(inputs)
+def _refuse(kind: ResourceType, inputs: dict[str, Any], doing: str) -> None:
+    reason = kind.refuse(inputs)
     if reason:
         raise RefusedError(f"{doing}: {reason}")

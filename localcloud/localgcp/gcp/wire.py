@@ -12,7 +12,7 @@ from localgcp.gcp import diff
 from localgcp.gcp.codec import Secret, plain
 from localgcp.gcp.names import Naming
 from localgcp.gcp.plan import Settings
-from localgcp.gcp.schema import ResourceType
+from localgcp.gcp.schema import TypeSchema
 
 _KINDS: Final = {
     ("add", False): provider_pb2.PropertyDiff.ADD,
@@ -62,12 +62,12 @@ def ignore_changes(paths: Any, news: dict[str, Any], olds: dict[str, Any]) -> No
             news.pop(top, None)
 
 
-def with_meta(type_: ResourceType, outputs: dict[str, Any]) -> dict[str, Any]:
+def with_meta(type_: TypeSchema, outputs: dict[str, Any]) -> dict[str, Any]:
     """Outputs with the note that Terraform keeps in every state."""
     return {**outputs, _META: type_.meta} if type_.meta else outputs
 
 
-def mark_secrets(type_: ResourceType, outputs: dict[str, Any]) -> dict[str, Any]:
+def mark_secrets(type_: TypeSchema, outputs: dict[str, Any]) -> dict[str, Any]:
     """Outputs from the store, where nothing is marked as secret."""
     return {
         name: Secret(plain(value))
@@ -88,7 +88,7 @@ def known_asset(value: Any, before: Any) -> Any:
 
 
 def drifted(
-    type_: ResourceType,
+    type_: TypeSchema,
     inputs: dict[str, Any],
     outputs: dict[str, Any],
     settings: Settings,
@@ -102,7 +102,7 @@ def drifted(
     return result
 
 
-def diff_response(type_: ResourceType, news: dict[str, Any], found: list[diff.Change]) -> Any:
+def diff_response(type_: TypeSchema, news: dict[str, Any], found: list[diff.Change]) -> Any:
     """The answer to Diff."""
     if not found:
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)

@@ -78,7 +78,7 @@ QUESTIONS: Final = {
     ),
     "Which class stands in for a resource type?": (
         "localcloud/localgcp/gcp/services/__init__.py",
-        "SERVICES",
+        "RESOURCE_TYPES",
     ),
     "Which environment has a replica?": (
         "localcloud/localgcp/runner/environment.py",

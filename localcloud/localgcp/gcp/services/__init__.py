@@ -1,7 +1,7 @@
 """The Google services of the stand-in: ids, computed values, and what each service refuses.
 
 ================  ====================================================================
-``base``          ``Service``: behaviour that most resource types share
+``base``          ``ResourceType``: behaviour that most of them share
 ``projects``      enabled APIs
 ``accounts``      service accounts and service agents
 ``roles``         custom roles
@@ -17,17 +17,20 @@
 ``network``       Compute Engine: networks, Shared VPC, reservations
 ================  ====================================================================
 
-``SERVICES`` maps each resource type of ``schema.json`` to its service. To add a type, add its
-properties there, and a class (or an instance of ``Service``, if its schema says everything) here.
+``RESOURCE_TYPES`` maps each resource type of ``schema.json`` to its class. To add a type, add its
+properties there, and a class (or an instance of ``ResourceType``, if the schema says all) here.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from localgcp.gcp import schema as schemas
+from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import denial, federation, keys, observing
 from localgcp.gcp.services.accounts import Account, ServiceIdentity
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 from localgcp.gcp.services.buckets import Bucket
 from localgcp.gcp.services.grants import GRANTS
 from localgcp.gcp.services.network import compute, peerings, shared_vpc
@@ -42,7 +45,7 @@ from localgcp.gcp.services.roles import CUSTOM_ROLE, CustomRole
 from localgcp.gcp.services.secrets import Secret
 from localgcp.inventory import vpc
 
-SERVICES: Final[dict[str, Service]] = {
+RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     "gcp:projects/service:Service": ProjectService(),
     "gcp:projects/serviceIdentity:ServiceIdentity": ServiceIdentity(),
     "gcp:serviceaccount/account:Account": Account(),
@@ -80,6 +83,10 @@ SERVICES: Final[dict[str, Service]] = {
 }
 
 
-def service_for(token: str) -> Service:
-    """The service that keeps resources of this type."""
-    return SERVICES[token]
+def find(token: str) -> tuple[TypeSchema, ResourceType] | None:
+    """A resource type: its schema, with its traits, and its behaviour; None if there is none."""
+    schema = schemas.find(token)
+    if schema is None:
+        return None
+    kind = RESOURCE_TYPES[token]
+    return replace(schema, traits=kind), kind

@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
-from localgcp.gcp.services.base import ExistingResource, Service
+from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.store import Binding, project_number
 from localgcp.projects import is_local
 
@@ -26,7 +27,7 @@ _CUSTOM_CODE: Final = "@gcp-sa-aiplatform-cc."
 
 
 @dataclass(frozen=True)
-class ServiceIdentity(Service):
+class ServiceIdentity(ResourceType):
     """Makes a service agent exist (``gcp.projects.ServiceIdentity``); repeatable."""
 
     title: str = "Service Identity"
@@ -47,8 +48,11 @@ class ServiceIdentity(Service):
 
 
 @dataclass(frozen=True)
-class Account(Service):
+class Account(ResourceType):
     """A service account (``gcp.serviceaccount.Account``)."""
+
+    longest_name: ClassVar = 30
+    rules: ClassVar = {"accountId": rules.account_id}
 
     title: str = "service account"
     api: str | None = "iam.googleapis.com"

@@ -1,4 +1,4 @@
-"""A resource type of the local cloud: kept in the store, with the checks most services share."""
+"""A resource type of the local cloud: kept in the store, with the checks most types share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from localgcp.gcp.cloud import Cloud, normal_project, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.diff import Change
 from localgcp.gcp.plan import created, updated
+from localgcp.gcp.schema import Traits
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ExistingResource:
 
 
 @dataclass(frozen=True)
-class Service:
+class ResourceType(Traits):
     """Behaviour of one type. The defaults serve a type whose schema says everything."""
 
     title: str = ""

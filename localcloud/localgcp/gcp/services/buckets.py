@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, now, text
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.emulator import Emulator
-from localgcp.gcp.services.base import ExistingResource, Service
+from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.store import BUCKET, project_number
 
 # https://cloud.google.com/storage/docs/buckets#naming
@@ -29,11 +30,19 @@ _WEEK: Final = 604_800
 
 
 @dataclass(frozen=True)
-class Bucket(Service):
+class Bucket(ResourceType):
     """A bucket (``gcp.storage.Bucket``).
 
     Versioning, soft delete and lifecycle are only recorded.
     """
+
+    # The plugin neither lowers nor limits: a bad name fails when the bucket is created.
+    name_as_given: ClassVar = True
+    longest_name: ClassVar = 255
+    project_later: ClassVar = True
+    ignored_case: ClassVar = ("location",)
+    new_when_changed: ClassVar = ("condition",)
+    rules: ClassVar = {"labels": rules.bucket_labels}
 
     title: str = "Bucket"
     api: str | None = "storage.googleapis.com"

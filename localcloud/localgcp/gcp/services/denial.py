@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from localgcp.errors import CloudError
 from localgcp.gcp.cloud import Cloud, now, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 from localgcp.gcp.services.network.compute import new_number
 from localgcp.inventory.store import ACCOUNT
 
@@ -42,7 +42,7 @@ _CONDITION: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class DenyPolicy(Service):
+class DenyPolicy(ResourceType):
     """A deny policy of a project (``gcp.iam.DenyPolicy``)."""
 
     title: str = "DenyPolicy"
@@ -84,7 +84,7 @@ class DenyPolicy(Service):
 
 
 @dataclass(frozen=True)
-class Tag(Service):
+class Tag(ResourceType):
     """A tag's key or value (``gcp.tags.TagKey``, ``gcp.tags.TagValue``)."""
 
     api: str | None = "cloudresourcemanager.googleapis.com"
@@ -129,7 +129,7 @@ class Tag(Service):
 
 
 @dataclass(frozen=True)
-class TagBinding(Service):
+class TagBinding(ResourceType):
     """A tag on a resource (``gcp.tags.TagBinding``); of a service account it must exist."""
 
     title: str = "TagBinding"

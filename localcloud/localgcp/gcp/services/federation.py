@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory.store import project_number
 
 POOL: Final = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
 
 
 @dataclass(frozen=True)
-class Pool(Service):
+class Pool(ResourceType):
     """A workload identity pool (``gcp.iam.WorkloadIdentityPool``)."""
+
+    rules: ClassVar = {"workloadIdentityPoolId": rules.pool_id}
 
     title: str = "WorkloadIdentityPool"
     api: str | None = "iam.googleapis.com"
@@ -29,7 +32,7 @@ class Pool(Service):
 
 
 @dataclass(frozen=True)
-class Provider(Service):
+class Provider(ResourceType):
     """A provider of a pool (``gcp.iam.WorkloadIdentityPoolProvider``)."""
 
     title: str = "WorkloadIdentityPoolProvider"

@@ -11,14 +11,15 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, normal_project, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.plan import created
 from localgcp.gcp.services.accounts import missing_account
-from localgcp.gcp.services.base import ExistingResource, Service
+from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.keys import CRYPTO_KEY
 from localgcp.gcp.services.roles import CUSTOM_ROLE
 from localgcp.inventory.store import ACCOUNT, Binding, Policy
@@ -60,8 +61,10 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Grant(Service):
+class Grant(ResourceType):
     """A grant (``gcp.*.…IAMMember``); ``target`` says on what."""
+
+    rules: ClassVar = {"member": rules.iam_member}
 
     target: Target = Target("project", "projects/{name}", "project", None)
 
@@ -233,7 +236,13 @@ def _not_there(kind: str, path: str) -> str:
     return f"{path} not found"
 
 
-GRANTS: Final[dict[str, Service]] = {
+class SecretGrant(Grant):
+    """A grant on a secret (``gcp.secretmanager.SecretIamMember``)."""
+
+    project_later: ClassVar = True
+
+
+GRANTS: Final[dict[str, ResourceType]] = {
     "gcp:projects/iAMMember:IAMMember": Grant(api="cloudresourcemanager.googleapis.com"),
     "gcp:serviceaccount/iAMMember:IAMMember": Grant(
         api="iam.googleapis.com",
@@ -259,7 +268,7 @@ GRANTS: Final[dict[str, Service]] = {
             returns_location=True,
         ),
     ),
-    "gcp:secretmanager/secretIamMember:SecretIamMember": Grant(
+    "gcp:secretmanager/secretIamMember:SecretIamMember": SecretGrant(
         api="secretmanager.googleapis.com",
         target=Target(
             "secretId",

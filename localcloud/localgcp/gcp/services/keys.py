@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import plain
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import resource_paths
 
 KEY_RING: Final = "gcp:kms/keyRing:KeyRing"
@@ -22,7 +23,7 @@ _DESTROY_AFTER: Final = "2592000s"
 
 
 @dataclass(frozen=True)
-class SoftDeletedService(Service):
+class SoftDeletedType(ResourceType):
     """A resource that outlives its deletion."""
 
     api: str | None = "cloudkms.googleapis.com"
@@ -36,15 +37,22 @@ class SoftDeletedService(Service):
 
 
 @dataclass(frozen=True)
-class KeyRing(SoftDeletedService):
+class KeyRing(SoftDeletedType):
     """A key ring (``gcp.kms.KeyRing``)."""
+
+    name_as_given: ClassVar = True
+    longest_name: ClassVar = 255
 
     title: str = "KeyRing"
 
 
 @dataclass(frozen=True)
-class CryptoKey(SoftDeletedService):
+class CryptoKey(SoftDeletedType):
     """A key (``gcp.kms.CryptoKey``); nothing is encrypted with it here."""
+
+    name_as_given: ClassVar = True
+    longest_name: ClassVar = 255
+    rules: ClassVar = {"rotationPeriod": rules.rotation_period}
 
     title: str = "CryptoKey"
 

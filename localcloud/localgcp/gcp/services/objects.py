@@ -7,7 +7,7 @@ import hashlib
 import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from localgcp.errors import CloudError, RefusedError
@@ -15,7 +15,7 @@ from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import Asset, base64_of, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.emulator import Emulator
-from localgcp.gcp.services.base import ExistingResource, Service
+from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.store import BUCKET
 from localgcp.projects import is_local
 
@@ -30,8 +30,12 @@ _METADATA: Final = (
 
 
 @dataclass(frozen=True)
-class BucketObject(Service):
+class BucketObject(ResourceType):
     """An object (``gcp.storage.BucketObject``) made of ``content`` or of a ``source`` asset."""
+
+    name_as_given: ClassVar = True
+    longest_name: ClassVar = 255
+    left_to_hook: ClassVar = ("detectMd5hash",)
 
     title: str = "object"
     api: str | None = "storage.googleapis.com"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError
 from localgcp.gcp.cloud import Cloud, now, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 from localgcp.gcp.services.network.compute import new_number
 from localgcp.inventory.store import project_number
 
@@ -20,8 +20,11 @@ CHANNEL: Final = "gcp:monitoring/notificationChannel:NotificationChannel"
 
 
 @dataclass(frozen=True)
-class Metric(Service):
+class Metric(ResourceType):
     """A metric counted from log entries (``gcp.logging.Metric``)."""
+
+    name_as_given: ClassVar = True
+    longest_name: ClassVar = 255
 
     title: str = "Metric"
     api: str | None = "logging.googleapis.com"
@@ -31,7 +34,7 @@ class Metric(Service):
 
 
 @dataclass(frozen=True)
-class ServerNamedService(Service):
+class ServerNamedType(ResourceType):
     """A resource of a project whose number the service chooses; ``collection`` is its folder."""
 
     collection: str = ""
@@ -49,7 +52,7 @@ class ServerNamedService(Service):
 
 
 @dataclass(frozen=True)
-class NotificationChannel(ServerNamedService):
+class NotificationChannel(ServerNamedType):
     """Where alerts are sent (``gcp.monitoring.NotificationChannel``)."""
 
     title: str = "NotificationChannel"
@@ -58,7 +61,7 @@ class NotificationChannel(ServerNamedService):
 
 
 @dataclass(frozen=True)
-class AlertPolicy(ServerNamedService):
+class AlertPolicy(ServerNamedType):
     """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
 
     title: str = "AlertPolicy"
@@ -77,8 +80,10 @@ class AlertPolicy(ServerNamedService):
 
 
 @dataclass(frozen=True)
-class Budget(Service):
+class Budget(ResourceType):
     """A budget of a billing account (``gcp.billing.Budget``), created by the stack's project."""
+
+    deletion_policy_later: ClassVar = True
 
     title: str = "Budget"
     api: str | None = "billingbudgets.googleapis.com"
@@ -95,7 +100,7 @@ class Budget(Service):
 
 
 @dataclass(frozen=True)
-class Tensorboard(Service):
+class Tensorboard(ResourceType):
     """A TensorBoard instance (``gcp.vertex.AiTensorboard``)."""
 
     title: str = "Tensorboard"

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 
 
 @dataclass(frozen=True)
-class ProjectService(Service):
+class ProjectService(ResourceType):
     """Turning an API on is idempotent in the cloud: a second resource for it is no conflict.
 
     Removing the resource turns it off even with ``disableOnDestroy: false``: nothing but the stack
     lives in a local project, and ``pulumi destroy`` is to leave nothing behind.
     """
+
+    rules: ClassVar = {"service": rules.api_name}
 
     title: str = "Project Service"
     overwrites: bool = True

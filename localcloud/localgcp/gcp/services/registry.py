@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError
 from localgcp.gcp.cloud import Cloud, now, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 
 _ID: Final = re.compile(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
 _FORMATS: Final = frozenset(
@@ -22,7 +22,7 @@ _MOST_POLICIES: Final = 10
 
 
 @dataclass(frozen=True)
-class Repository(Service):
+class Repository(ResourceType):
     """A repository (``gcp.artifactregistry.Repository``); its packages are not kept here."""
 
     title: str = "Repository"

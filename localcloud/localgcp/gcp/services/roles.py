@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError
 from localgcp.gcp.cloud import Cloud, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 
 CUSTOM_ROLE: Final = "gcp:projects/iAMCustomRole:IAMCustomRole"
 # https://cloud.google.com/iam/docs/reference/rest/v1/projects.roles/create
@@ -20,7 +20,7 @@ _PERMISSION: Final = re.compile(r"^[a-z0-9-]+(\.[a-zA-Z0-9]+){2}$")
 
 
 @dataclass(frozen=True)
-class CustomRole(Service):
+class CustomRole(ResourceType):
     """A role of a project (``gcp.projects.IAMCustomRole``)."""
 
     title: str = "Custom Project Role"

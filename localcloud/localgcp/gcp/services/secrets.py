@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp.cloud import Cloud, now, text
-from localgcp.gcp.services.base import Service
+from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory.store import project_number
 
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]{1,255}$")
 
 
 @dataclass(frozen=True)
-class Secret(Service):
+class Secret(ResourceType):
     """A secret (``gcp.secretmanager.Secret``)."""
+
+    name_as_given: ClassVar = True
+    longest_name: ClassVar = 255
+    # resource_secret_manager_secret.go
+    updated_in_place: ClassVar = ("customerManagedEncryption",)
 
     title: str = "Secret"
     api: str | None = "secretmanager.googleapis.com"

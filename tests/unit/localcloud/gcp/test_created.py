@@ -9,7 +9,7 @@ from typing import Any
 
 from localgcp.gcp import schema
 from localgcp.gcp.codec import decode, encode, plain
-from localgcp.gcp.services import SERVICES
+from localgcp.gcp.services import RESOURCE_TYPES
 from localgcp.inventory.store import Store, project_number
 from tests.unit.localcloud.gcp.harness import Plugin, observed
 
@@ -32,7 +32,7 @@ BY_LENGTH = {"allows", "conditions"}
 
 
 def test_every_type_of_the_schema_has_a_service() -> None:
-    assert set(SERVICES) == set(schema.tokens())
+    assert set(RESOURCE_TYPES) == set(schema.tokens())
 
 
 def test_each_type_is_created_as_observed_refreshed_unchanged_and_deleted(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from localgcp.gcp import check, cloud, schema
+from localgcp.gcp import check, cloud
 from localgcp.gcp.names import Naming
 from localgcp.gcp.plan import Settings
-from localgcp.gcp.services import service_for
+from localgcp.gcp.services import RESOURCE_TYPES, find
 from localgcp.inventory.store import project_number
 from localgcp.vertex import agents
 from tests.unit.localcloud.conftest import PROJECT
@@ -33,17 +33,19 @@ class Estate:
         where = self._where(token)
         checked = check.check(where.type, "x", {}, inputs, Naming(b"seed"))
         assert not checked.failures
-        return service_for(token).create(where, checked.inputs).id
+        return RESOURCE_TYPES[token].create(where, checked.inputs).id
 
     def delete(self, token: str, id_: str, **olds: Any) -> None:
         """Delete a resource."""
-        service_for(token).delete(self._where(token), id_, olds)
+        RESOURCE_TYPES[token].delete(self._where(token), id_, olds)
 
     def _where(self, token: str) -> cloud.Cloud:
-        type_ = schema.find(token)
-        assert type_ is not None
+        found = find(token)
+        assert found is not None
         environment = {cloud.HOME_VARIABLE: str(self.root)}
-        return cloud.Cloud(type_, Settings(project=self.project, region="us-central1"), environment)
+        return cloud.Cloud(
+            found[0], Settings(project=self.project, region="us-central1"), environment
+        )
 
     def apis(self, *names: str, project: str = "") -> None:
         """Turn APIs on."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from localgcp.errors import CloudError
 from localgcp.gcp.cloud import Cloud, now, text
 from localgcp.gcp.codec import plain
-from localgcp.gcp.services.base import ExistingResource, Service
+from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store, StoredResource
 from localgcp.inventory.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
@@ -28,7 +28,7 @@ _IN_REGIONS: Final = ("region", "zone", "network", "router")
 
 
 @dataclass(frozen=True)
-class Compute(Service):
+class Compute(ResourceType):
     """A resource of Compute Engine; ``noun`` is how the API's messages call it."""
 
     api: str | None = "compute.googleapis.com"

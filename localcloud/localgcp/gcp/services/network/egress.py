@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import plain
 from localgcp.gcp.rules import firewall_needs_a_source
@@ -27,6 +28,8 @@ _HIGHEST_PRIORITY: Final = 65_535
 @dataclass(frozen=True)
 class Firewall(Compute):
     """A firewall rule (``gcp.compute.Firewall``); one for ingress needs a source."""
+
+    rules: ClassVar = {"name": rules.gce_name}
 
     title: str = "Firewall"
     noun: str = "firewall"
@@ -61,6 +64,8 @@ class Firewall(Compute):
 @dataclass(frozen=True)
 class Router(Compute):
     """A Cloud Router (``gcp.compute.Router``)."""
+
+    rules: ClassVar = {"name": rules.gce_name}
 
     title: str = "Router"
     noun: str = "router"

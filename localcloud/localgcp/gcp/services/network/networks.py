@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from localgcp.errors import CloudError
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import Unknown
 from localgcp.gcp.diff import UPDATE, Change
@@ -32,6 +33,8 @@ class Network(Compute):
     Its routes and its auto mode subnets are not kept.
     """
 
+    rules: ClassVar = {"name": rules.gce_name}
+
     title: str = "Network"
     noun: str = "network"
 
@@ -54,6 +57,8 @@ class Network(Compute):
 @dataclass(frozen=True)
 class Subnetwork(Compute):
     """A subnetwork grows in place; any other change of its range replaces it."""
+
+    rules: ClassVar = {"name": rules.gce_name, "ipCidrRange": rules.cidr}
 
     title: str = "Subnetwork"
     noun: str = "subnetwork"

@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from localgcp.errors import CloudError, OperationError
 from localgcp.gcp.cloud import Cloud, text
-from localgcp.gcp.services.base import ExistingResource, Service
+from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.network.compute import (
     Compute,
     in_use,
@@ -94,7 +94,7 @@ class GlobalAddress(Compute):
 
 
 @dataclass(frozen=True)
-class Connection(Service):
+class Connection(ResourceType):
     """A private connection to a service producer (``gcp.servicenetworking.Connection``)."""
 
     title: str = "Service Networking Connection"

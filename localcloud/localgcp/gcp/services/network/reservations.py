@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, now, text
 from localgcp.gcp.services.base import ExistingResource
 from localgcp.gcp.services.network.compute import Compute, in_use, invalid
@@ -20,6 +21,8 @@ _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 @dataclass(frozen=True)
 class Reservation(Compute):
     """A reservation (``gcp.compute.Reservation``); ``inUseCount`` is what jobs hold of it now."""
+
+    rules: ClassVar = {"specificReservation.count": rules.reservation_count}
 
     title: str = "Reservation"
     noun: str = "reservation"
