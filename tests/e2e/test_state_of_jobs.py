@@ -11,7 +11,6 @@ import pytest
 
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project
-from tests.security.test_state_is_code import EARLIER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -120,40 +119,6 @@ def test_a_job_goes_before_what_it_needs_goes_or_is_replaced(project: Project) -
     around(project, "b", "account")
     project.up()
     assert [job.state.terminal for job in project.accepted("busy")] == [True]
-
-
-def test_a_state_that_names_the_providers_earlier_place_is_updated_and_submits_nothing(
-    project: Project,
-) -> None:
-    around(project, "b", "account")
-    project.want(busy={**BUSY, "run": 2})
-    project.up()
-    before = project.accepted("busy")
-    move_the_provider_back(project)
-    told = project.pulumi("preview -s local --diff")
-    assert "1 to update" in told
-    assert "to create" not in told
-    assert "to replace" not in told
-    project.up()
-    assert project.accepted("busy") == before
-    assert EARLIER not in json.dumps(project.state())
-    assert "unchanged" in project.pulumi("preview -s local")
-
-
-def test_a_job_goes_by_the_providers_earlier_place(project: Project) -> None:
-    move_the_provider_back(project)
-    project.want()
-    project.up()
-    assert all(job.state.terminal for job in project.accepted("busy"))
-
-
-def move_the_provider_back(project: Project) -> None:
-    """Write the state anew as version 0.1 would have: with the provider at its earlier place."""
-    state = project.pulumi("stack export -s local")
-    current = resource(project, "training-busy")["inputs"]["__provider"]
-    (project.path / "earlier.json").write_text(state.replace(current, EARLIER))
-    project.pulumi("stack import -s local --file earlier.json")
-    assert resource(project, "training-busy")["inputs"]["__provider"] == EARLIER
 
 
 def _relative(project: Project) -> str:

@@ -200,12 +200,12 @@ def _parse(request_id: str, text: bytes, blob: storage.Blob) -> StoredIntent:
 def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
     try:
         document = json.loads(text)
-        number = document.get("number", 1)  # absent in records of the first versions
+        number = document["number"]
         if document["format"] != FORMAT or not isinstance(document["requestId"], str):
             raise ValueError("another format")
         if not isinstance(number, int):
             raise ValueError("no number of a turn")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         raise _foreign_object(blob, "record of a job's turn") from None
     return TurnRecord(document["requestId"], _generation(blob), number)
 

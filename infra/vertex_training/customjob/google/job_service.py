@@ -334,7 +334,7 @@ def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
 
 
 def _turn(label: str) -> int:
-    """The number of a job's turn; jobs of the first versions have none, which is the first."""
+    """The number of a job's turn; without one it is the first."""
     return int(label) if label.isascii() and label.isdecimal() else 1
 
 
