@@ -1,34 +1,34 @@
 """``vt``: the command beside ``pulumi``. It imports ``vertex_training``, which never imports it.
 
-===============  =======================================================================
-``cli``          the verbs of ``vt``, each imported from its folder
-``setup``        ``vt setup``: pulumi and policies beside ``vt``
-``check``        ``vt check``: every mistake in job files and stack files
-``render``       ``vt render``: the request that a job file becomes
-``catalogue``    ``vt catalogue``: machine types with regions and list prices
-``new``          ``vt new``, ``vt jobs rerun``: jobs written into files
-``importing``    ``vt import``: jobs of gcloud files, REST bodies, code, notebooks and runs
-``init``         ``vt init``, ``vt upgrade``: repositories of stack files, from templates
-``review``       ``vt review``: the report of a change, from the engine's events
-``diff``         ``vt diff``: differences between two stacks
-``iam``          ``vt iam``: grants that both programs declare
-``deploy``       ``vt deploy``, ``vt approval``: deploys what was approved
-``up``           ``vt up``: ``pulumi up``, also after a kill
-``destroy``      ``vt destroy``: losses and obstacles first, then ``pulumi destroy``
-``drift``        ``vt drift``: differences between the cloud and the stack
-``github``       ``vt github``: comments, approvals and issues of the workflows
-``jobs``         ``vt jobs``: running and ended jobs
-``images``       ``vt images``, ``vt promote``: builds, pins, lists and copies images
-``data``         ``vt data``: folders of data, to and from a bucket
-``local``        ``vt local``: the commands about the local cloud
-``policies``     levels of policies, of the stack file and of ``--policy-levels``
-``engine``       the one place that runs ``pulumi`` and reads its events, plans and state
-``toolchain``    installs pulumi, its plugins and the policies' packages
-``help``         examples of every command, and completion in shells
-``console``      tables and colours for people
-``status``       lines on stderr
-``read_errors``  refused reads: an object that is missing, or a permission
-``proxies``      exempts this machine from the proxies in the environment
-``user``         ``USER`` and ``HOME`` where the system has no entry
-===============  =======================================================================
+=================  =======================================================================
+``cli``            the verbs of ``vt``, each imported from its folder
+``setup``          ``vt setup``: pulumi and policies beside ``vt``
+``check``          ``vt check``: every mistake in job files and stack files
+``render``         ``vt render``: the request that a job file becomes
+``catalogue``      ``vt catalogue``: machine types with regions and list prices
+``new``            ``vt new``, ``vt jobs rerun``: jobs written into files
+``importing``      ``vt import``: jobs of gcloud files, REST bodies, code, notebooks and runs
+``init``           ``vt init``, ``vt upgrade``: repositories of stack files, from templates
+``review``         ``vt review``: the report of a change, from the engine's events
+``diff``           ``vt diff``: differences between two stacks
+``iam``            ``vt iam``: grants that both programs declare
+``deploy``         ``vt deploy``, ``vt approval``: deploys what was approved
+``up``             ``vt up``: ``pulumi up``, also after a kill
+``destroy``        ``vt destroy``: losses and obstacles first, then ``pulumi destroy``
+``drift``          ``vt drift``: differences between the cloud and the stack
+``github``         ``vt github``: comments, approvals and issues of the workflows
+``jobs``           ``vt jobs``: running and ended jobs
+``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
+``data``           ``vt data``: folders of data, to and from a bucket
+``local``          ``vt local``: the commands about the local cloud
+``engine``         the one place that runs ``pulumi`` and reads its events, plans and state
+``toolchain``      installs pulumi, its plugins and the policies' packages
+``help``           examples of every command, and completion in shells
+``policy_levels``  levels of policies, of the stack file and of ``--policy-levels``
+``console``        tables and colours for people
+``status``         lines on stderr
+``read_errors``    refused reads: an object that is missing, or a permission
+``proxies``        exempts this machine from the proxies in the environment
+``user``           ``USER`` and ``HOME`` where the system has no entry
+=================  =======================================================================
 """

@@ -39,7 +39,7 @@ def diff(
     of diff: 0 the same, 1 they differ, 2 trouble.
     """
     from vertex_training.errors import ConfigError
-    from vertex_training_cli.diff import comparing, report
+    from vertex_training_cli.diff import comparing
 
     try:
         found = comparing.compare(_stack(one), _stack(other))
@@ -49,7 +49,7 @@ def diff(
     except OSError as error:
         print_line(f"vt diff: {error.filename}: {error.strerror}")
         raise typer.Exit(TROUBLE) from None
-    written = {Format.TEXT: report.as_text, Format.JSON: report.as_json}
+    written = {Format.TEXT: comparing.as_text, Format.JSON: comparing.as_json}
     print(written[format_](found), end="")
     if not found.same:
         raise typer.Exit(DIFFERENT)

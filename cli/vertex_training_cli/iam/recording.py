@@ -26,20 +26,10 @@ from vertex_training.extra.loading import load
 from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
 from vertex_training.settings import project_files, stack_files
+from vertex_training_cli.review.grants import IamBinding
 
 #: What stands for a value that the cloud chooses.
 UNKNOWN: Final = "(not known yet)"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Grant:
-    """A member's role on one resource."""
-
-    member: str
-    role: str
-    on: str
-    condition: str = ""
-    """CEL; empty if the grant always holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +42,18 @@ class Denial:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class EnvironmentIam:
     """Who can do what in one environment."""
 
     stack: str
-    grants: tuple[Grant, ...]
+    grants: tuple[IamBinding, ...]
+    """Roles and resources by their short names."""
     roles: Mapping[str, tuple[str, ...]]
     """Permissions of the custom roles, by their ids."""
     denials: tuple[Denial, ...]
 
 
-def record(root: Path, name: str) -> Access:
+def record(root: Path, name: str) -> EnvironmentIam:
     """What both programs declare for this environment.
 
     Raises:
@@ -83,7 +74,7 @@ def record(root: Path, name: str) -> Access:
     grants = {grant for inputs in resources for grant in _grants(inputs)}
     roles = {r["roleId"]: tuple(r["permissions"]) for r in resources if r["type"] == CUSTOM_ROLE}
     denials = [_denial(rule) for r in resources if r["type"] == DENY_POLICY for rule in r["rules"]]
-    return Access(name, tuple(sorted(grants)), roles, tuple(denials))
+    return EnvironmentIam(name, tuple(sorted(grants)), roles, tuple(denials))
 
 
 def _bootstrap(root: Path, name: str) -> list[dict[str, Any]]:
@@ -167,7 +158,7 @@ def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
 
-def _grants(inputs: Mapping[str, Any]) -> Iterator[Grant]:
+def _grants(inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
     """Grants of a member, a binding or a policy; what is not known yet is said to be so."""
     kind = inputs["type"].lower()
     if kind.endswith("iampolicy"):
@@ -179,7 +170,7 @@ def _grants(inputs: Mapping[str, Any]) -> Iterator[Grant]:
     condition = (inputs.get("condition") or {}).get("expression", "")
     role = str(inputs.get("role", UNKNOWN)).rpartition("/")[2]
     for member in inputs.get("members") or [inputs.get("member", UNKNOWN)]:
-        yield Grant(str(member), role, _place(inputs), condition)
+        yield IamBinding(str(member), role, *_place(inputs), condition)
 
 
 def _bindings(policy: object) -> list[dict[str, Any]]:
@@ -190,15 +181,15 @@ def _bindings(policy: object) -> list[dict[str, Any]]:
         return [{"role": UNKNOWN, "members": [UNKNOWN]}]
 
 
-def _place(inputs: Mapping[str, Any]) -> str:
-    """The resource of a grant; of types that only teams declare, by the name of the input."""
+def _place(inputs: Mapping[str, Any]) -> tuple[str, str]:
+    """Kind and name of a grant's resource; of types that only teams declare, by the input."""
     for key, word in words_of_inputs().items():
         if key in inputs and (key != "project" or inputs["type"].startswith("gcp:projects/")):
-            return f"{word} {str(inputs[key]).rpartition('/')[2]}"
+            return word, str(inputs[key]).rpartition("/")[2]
     apart = ("type", "role", "member", "members", "condition", "policyData")
     apart += ("project", "location", "region")
     named = next((key for key in inputs if key not in apart), "project")
-    return f"{named} {str(inputs.get(named, UNKNOWN)).rpartition('/')[2]}"
+    return named, str(inputs.get(named, UNKNOWN)).rpartition("/")[2]
 
 
 def _denial(rule: Mapping[str, Any]) -> Denial:

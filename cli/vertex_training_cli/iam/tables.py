@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from vertex_training_cli.iam.recording import Access, Grant
+from vertex_training_cli.iam.recording import EnvironmentIam
+from vertex_training_cli.review.grants import IamBinding
 
 HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
 PAGE: Final = """\
@@ -25,17 +26,27 @@ IAM. A denial wins over every grant.
 """
 
 
-def as_json(accesses: Iterable[Access]) -> str:
+def as_json(accesses: Iterable[EnvironmentIam]) -> str:
     """A list of environments."""
-    return json.dumps([dataclasses.asdict(access) for access in accesses], indent=2)
+    found = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
+    return json.dumps(found, indent=2)
 
 
-def as_table(accesses: Iterable[Access]) -> str:
+def _as_object(grant: IamBinding) -> dict[str, str]:
+    member, role, on = grant.member, grant.role, _on(grant)
+    return {"member": member, "role": role, "on": on, "condition": grant.condition}
+
+
+def _on(grant: IamBinding) -> str:
+    return f"{grant.kind} {grant.target}"
+
+
+def as_table(accesses: Iterable[EnvironmentIam]) -> str:
     """The grants in columns; conditions are numbered and written below."""
     return "\n\n".join(_table(access) for access in accesses)
 
 
-def _table(access: Access) -> str:
+def _table(access: EnvironmentIam) -> str:
     conditions: list[str] = []
     rows = [HEAD, *(_row(grant, conditions) for grant in access.grants)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
@@ -52,16 +63,16 @@ def _table(access: Access) -> str:
     return "\n".join([f"{access.stack}:", *lines, *notes, *denied])
 
 
-def _row(grant: Grant, conditions: list[str]) -> tuple[str, str, str, str]:
+def _row(grant: IamBinding, conditions: list[str]) -> tuple[str, str, str, str]:
     mark = ""
     if grant.condition:
         if grant.condition not in conditions:
             conditions.append(grant.condition)
         mark = f"[{conditions.index(grant.condition) + 1}]"
-    return grant.member, grant.role, grant.on, mark
+    return grant.member, grant.role, _on(grant), mark
 
 
-def as_markdown(accesses: Sequence[Access]) -> str:
+def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
     """A page with the grants, custom roles and denials of each environment."""
     parts = [PAGE]
     for access in accesses:
@@ -69,10 +80,10 @@ def as_markdown(accesses: Sequence[Access]) -> str:
     return "\n".join(parts)
 
 
-def _section(access: Access) -> str:
+def _section(access: EnvironmentIam) -> str:
     lines = [f"## {access.stack}", "", "| member | role | on | condition |", "|---|---|---|---|"]
     lines += [
-        f"| {_code(g.member)} | {_code(g.role)} | {_code(g.on)} | {_code(g.condition)} |"
+        f"| {_code(g.member)} | {_code(g.role)} | {_code(_on(g))} | {_code(g.condition)} |"
         for g in access.grants
     ]
     lines += ["", "| custom role | permissions |", "|---|---|"]

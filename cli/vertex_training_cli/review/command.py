@@ -211,21 +211,21 @@ def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewRe
 
 def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     """The plan, and the state that it begins with, in words."""
+    from vertex_training_cli import policy_levels
     from vertex_training_cli.engine import events, plan, stacks
     from vertex_training_cli.engine.preview import stream_events
     from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.policies import levels
 
     ref = stacks.find_unchecked(root, stack)
     target = ref.preview_target(offline=how.offline, refresh=how.refresh)
     save = how.save_plan.absolute() if how.save_plan else None
-    config = levels.policy_config(root, stack, how.policy_levels)
+    config = policy_levels.policy_config(root, stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
     try:
         with _progress(stack) as on_event, tempfile.TemporaryDirectory(prefix="vt-") as folder:
             stream = stream_events(
                 PulumiCli(root, target.env), stack,
-                policy_options=levels.options(how.policy_packs, config, Path(folder)),
+                policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
                 refresh=how.refresh, save_plan=save, on_event=on_event,
             )  # fmt: skip
         found = events.parse(stream.lines, stack)
@@ -234,7 +234,7 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     if stream.exit_code and not found.errors and not found.violations:
         found = plan.with_error(found, stream.stderr)
     found = dataclasses.replace(found, config=_whole_config(root, stack, found.config))
-    return levels.with_levels(found, config), target.source
+    return policy_levels.with_levels(found, config), target.source
 
 
 def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:

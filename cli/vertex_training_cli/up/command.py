@@ -45,12 +45,12 @@ def up(
     from vertex_training.errors import CommandError
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.policies import levels
+    from vertex_training_cli.policy_levels import up_options
     from vertex_training_cli.up import flow
 
     try:
         ref = stacks.find(stack)
-        policies = levels.up_options(ref.root, ref.stack, context.args, policy_levels)
+        policies = up_options(ref.root, ref.stack, context.args, policy_levels)
         pulumi = PulumiCli(ref.root, ref.environment(print_status))
         code = flow.bring_up(
             ref,

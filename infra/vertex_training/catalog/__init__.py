@@ -32,13 +32,14 @@ import json
 from importlib import resources
 from typing import Any
 
-import yaml
-
-from vertex_training.located_yaml.loader import Loader
-
 
 @functools.cache
 def load(name: str) -> Any:
     """The content of one file of this package. Do not change what is returned."""
+    # Policies import tokens from here, where nothing but the standard library need be.
+    import yaml
+
+    from vertex_training.located_yaml.loader import Loader
+
     text = (resources.files("vertex_training.catalog") / name).read_text(encoding="utf-8")
     return json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=Loader)

@@ -11,7 +11,8 @@ import yaml
 from tests.extra_page import EXAMPLE
 from tests.fixture_project import copy_project
 from vertex_training.errors import CommandError, ConfigError
-from vertex_training_cli.iam.recording import UNKNOWN, Grant, record
+from vertex_training_cli.iam.recording import UNKNOWN, record
+from vertex_training_cli.review.grants import IamBinding
 
 HEAD = "import json\nimport pulumi\nimport pulumi_gcp as gcp\n\ndef declare(environment):\n"
 READ = "roles/storage.objectViewer"
@@ -32,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def grants(root: Path, text: str) -> set[Grant]:
+def grants(root: Path, text: str) -> set[IamBinding]:
     """The grants that are there with this `extra.py`, and not without it."""
     before = record(root, "dev").grants
     (root / "extra.py").write_text(text, encoding="utf-8")
@@ -41,8 +42,8 @@ def grants(root: Path, text: str) -> set[Grant]:
 
 def test_the_grant_of_the_pages_example_is_shown(root: Path) -> None:
     [found] = grants(root, EXAMPLE)
-    assert found == Grant(
-        "group:analysts@example.com", "storage.objectViewer", "bucket acme-ml-dev-reports"
+    assert found == IamBinding(
+        "group:analysts@example.com", "storage.objectViewer", "bucket", "acme-ml-dev-reports"
     )
 
 
@@ -59,7 +60,7 @@ def test_an_account_that_leaves_its_project_to_the_provider_is_named(root: Path)
         f"        'all', bucket='x', role='{READ}', members=[robot.member])\n",
     )
     member = "serviceAccount:report-robot@acme-ml-dev.iam.gserviceaccount.com"
-    assert found == Grant(member, "storage.objectViewer", "bucket x")
+    assert found == IamBinding(member, "storage.objectViewer", "bucket", "x")
 
 
 def test_a_whole_policy_is_shown_member_by_member(root: Path) -> None:
@@ -67,12 +68,12 @@ def test_a_whole_policy_is_shown_member_by_member(root: Path) -> None:
     bindings = {"bindings": [{"role": READ, "members": members}]}
     known = f"policy_data={json.dumps(bindings)!r}"
     found = grants(root, f"{HEAD}    gcp.storage.BucketIAMPolicy('p', bucket='x', {known})\n")
-    assert found == {Grant(each, "storage.objectViewer", "bucket x") for each in members}
+    assert found == {IamBinding(each, "storage.objectViewer", "bucket", "x") for each in members}
     unknown = "gcp.storage.Bucket('b', location='EU').url.apply(lambda url: url)"
     [found] = grants(
         root, f"{HEAD}    gcp.storage.BucketIAMPolicy('p', bucket='x', policy_data={unknown})\n"
     ) - {*found}
-    assert found == Grant(UNKNOWN, UNKNOWN, "bucket x")
+    assert found == IamBinding(UNKNOWN, UNKNOWN, "bucket", "x")
 
 
 def test_a_teams_own_config_is_what_the_engine_would_give_it(root: Path) -> None:
