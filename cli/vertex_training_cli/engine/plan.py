@@ -9,6 +9,7 @@ patterns that the fields have here.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from vertex_training.catalog.resource_types import JOB, TUNING_JOB
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import as_mapping, redact
 
 #: Operations that show a part of a replacement. The engine also sends the whole replacement.
 PARTS: Final = ("create-replacement", "delete-replaced")
@@ -173,6 +174,19 @@ class Plan:
     def changed(self) -> tuple[Step, ...]:
         """Steps that change a resource of the cloud."""
         return tuple(step for step in self.steps if step.changes and step.custom)
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """A section of the stack file, as the engine shows it: JSON. Empty if there is none."""
+        try:
+            return as_mapping(json.loads(self.config.get(f"vertex-training:{name}") or "{}"))
+        except json.JSONDecodeError:
+            return {}
+
+    def deployed_output(self, name: str) -> Mapping[str, Any] | None:
+        """An output of the deployed stack that is an object; None if it has none of this name."""
+        outputs = (step.old.outputs for step in self.steps if step.type == STACK and step.old)
+        found = next(outputs, {}).get(name)
+        return found if isinstance(found, Mapping) else None
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

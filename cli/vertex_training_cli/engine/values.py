@@ -60,6 +60,11 @@ def redact(value: Any) -> Any:
     return value
 
 
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """A value that is an object; empty if it is none, or is not known yet."""
+    return value if isinstance(value, Mapping) else {}
+
+
 class LineRedactor:
     """Redacts a text that comes in pieces, as :func:`redact` does: line by line.
 

@@ -13,6 +13,7 @@ from vertex_training.catalog import costs
 from vertex_training.catalog.costs import Rate
 from vertex_training.catalog.resource_types import RESERVATION
 from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 
 #: Hours of a month, as price lists count them: 365 days / 12.
@@ -111,8 +112,8 @@ def reservation_changes(plan: Plan) -> list[ReservationChange]:
 
 
 def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
-    specific = _object(inputs.get("specificReservation"))
-    machine = _object(specific.get("instanceProperties"))
+    specific = as_mapping(inputs.get("specificReservation"))
+    machine = as_mapping(specific.get("instanceProperties"))
     machine_type, zone = str(machine.get("machineType", "")), str(inputs.get("zone", ""))
     count, (accelerator, gpus) = specific.get("count"), _accelerator(machine)
     region = zone.rpartition("-")[0]
@@ -132,11 +133,6 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
         name = str(each.get("acceleratorType", "")).rpartition("/")[2]
         return name.upper().replace("-", "_"), int(each.get("acceleratorCount", 0))
     return "", 0
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    """An input that is an object; empty while it is not known."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def _machines(found: ReturnedMachines, quote: Quote) -> str:

@@ -5,22 +5,19 @@ A folder of the stack file is a resource for each file. A reviewer reads a line 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.plan.objects import prefix_of
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 
 #: Steps after which the resource is gone.
 DELETIONS: Final = ("delete", "delete-replaced")
-#: The config of the stack file's section, as the engine shows it: JSON.
-BUCKETS: Final = "vertex-training:buckets"
 #: How the component for buckets names its resources.
 PREFIX: Final = "storage-"
 #: Objects of one folder from which on they are one line.
@@ -137,14 +134,10 @@ def _folder(name: str, prefixes: list[str]) -> str:
 
 def _prefixes(plan: Plan) -> list[str]:
     """``BUCKET/PREFIX`` of what the stack file keeps, the longest first."""
-    try:
-        buckets: Any = json.loads(plan.config.get(BUCKETS) or "{}")
-    except json.JSONDecodeError:
-        return []
     found = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
-        for key, bucket in (buckets.items() if isinstance(buckets, Mapping) else ())
-        for name in (bucket.get("objects") or () if isinstance(bucket, Mapping) else ())
+        for key, bucket in plan.section("buckets").items()
+        for name in as_mapping(bucket).get("objects") or ()
     ]
     return sorted(found, key=len, reverse=True)
 

@@ -23,7 +23,7 @@ def plan_digest(plan: Plan) -> str:
         "stack": plan.stack,
         "steps": _steps(plan),
         "protection": _protection(plan),
-        "limits": [limits_of(plan.config), [_plain(each) for each in raised_limits(plan)]],
+        "limits": [limits_of(plan), [_plain(each) for each in raised_limits(plan)]],
         "policies": _policies(plan),
         "succeeded": plan.succeeded,
     }

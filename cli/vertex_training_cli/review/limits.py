@@ -3,80 +3,61 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.catalog.costs import usd
 from vertex_training_cli.engine.fields import FieldDifference
-from vertex_training_cli.engine.plan import STACK, Plan
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import LIMITS as LIMITS_QUESTION
 from vertex_training_cli.review.risk import POLICIES, Quote, RiskKind
 
 Limits = Mapping[str, Any]
 
-#: The config of the stack file's sections, as the engine shows it: JSON.
-LIMITS: Final = "vertex-training:limits"
-TEAMS: Final = "vertex-training:teams"
 #: Limits in USD: more, or none, is a raise.
 USD: Final = ("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam")
 #: Limits by a list: an entry more, or no list, is a raise.
 LISTS: Final = ("regions", "machineTypes", "strategies")
 #: Stands for no limit.
 NONE: Final = "no limit"
-#: The config of the stack file's section, as the engine shows it: JSON.
-POLICY_LEVELS: Final = "vertex-training:policyLevels"
 #: The level of a policy that nobody gives another one.
 DEFAULT: Final = "mandatory"
 #: Levels, from what is not even looked at to what stops a deployment.
 ORDER: Final = ("disabled", "advisory", "remediate", DEFAULT)
 
 
-def limits_of(config: Mapping[str, str]) -> dict[str, Limits]:
-    """The limits in a stack's config, by section: ``limits``, ``teams.NAME.limits``."""
-    found = {"limits": _section(config, LIMITS)}
-    for name, team in sorted(_section(config, TEAMS).items()):
-        found[f"teams.{name}.limits"] = _object(_object(team).get("limits"))
+def limits_of(plan: Plan) -> dict[str, Limits]:
+    """The limits in the stack file, by section: ``limits``, ``teams.NAME.limits``."""
+    found = {"limits": plan.section("limits")}
+    for name, team in sorted(plan.section("teams").items()):
+        found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
     return {section: limits for section, limits in found.items() if limits}
 
 
-def deployed_limits(plan: Plan) -> dict[str, Limits] | None:
-    """The limits of the deployed stack, from its outputs.
-
-    None if it was never deployed, or by a program that had no such output.
-    """
-    found = _deployed(plan, "limits")
-    if not isinstance(found, Mapping):
-        return None
-    return {str(section): _object(limits) for section, limits in found.items()}
-
-
 def raised_limits(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Limits of the deployed stack that the files raise or remove, old and new."""
-    before, now = deployed_limits(plan), limits_of(plan.config)
+    """Limits of the deployed stack that the files raise or remove, old and new.
+
+    None of a stack that was never deployed, or by a program that had no such output.
+    """
+    before, now = plan.deployed_output("limits") or {}, limits_of(plan)
     return tuple(
         FieldDifference(f"{section}.{key}", old, new)
-        for section in sorted(before or {})
-        for key, old, new in _raised(_object((before or {}).get(section)), now.get(section, {}))
+        for section in sorted(before)
+        for key, old, new in _raised(as_mapping(before[section]), now.get(section, {}))
     )
-
-
-def _deployed(plan: Plan, output: str) -> object:
-    """An output of the deployed stack; None if it has none of this name."""
-    outputs = (step.old.outputs for step in plan.steps if step.type == STACK and step.old)
-    return next(outputs, {}).get(output)
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
     """The levels that policies are given, by name: by the stack file, then by the command."""
-    own = _section(plan.config, POLICY_LEVELS)
+    own = plan.section("policyLevels")
     found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(found.items()))
 
 
 def lowered_levels(plan: Plan) -> tuple[FieldDifference, ...]:
     """Policies whose level is lower than in the deployed stack, old and new."""
-    before = _object(_deployed(plan, "policyLevels"))
+    before = plan.deployed_output("policyLevels") or {}
     return tuple(
         FieldDifference(name, str(before.get(name, DEFAULT)), level)
         for name, level in policy_levels(plan).items()
@@ -114,17 +95,6 @@ def _words(values: list[Any]) -> str:
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and value is not True else None
-
-
-def _section(config: Mapping[str, str], key: str) -> Limits:
-    try:
-        return _object(json.loads(config.get(key) or "{}"))
-    except json.JSONDecodeError:
-        return {}
-
-
-def _object(value: object) -> Limits:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _change(change: FieldDifference, quote: Quote) -> str:

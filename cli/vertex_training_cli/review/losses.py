@@ -17,6 +17,7 @@ from vertex_training.catalog.resource_types import BUCKET, REPOSITORY
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import ImageVersion
 from vertex_training_cli.engine.plan import JOB, Plan, Step
+from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import LOST, RiskKind
 
 Inputs = Mapping[str, Any]
@@ -118,29 +119,29 @@ def _losses(step: Step) -> Iterator[DataLoss]:
 def _soft_delete(inputs: Inputs) -> float:
     # Without a policy of its own a bucket has Google's, seven days:
     # https://docs.cloud.google.com/storage/docs/soft-delete
-    policy = _object(inputs.get("softDeletePolicy"))
+    policy = as_mapping(inputs.get("softDeletePolicy"))
     return _number(policy.get("retentionDurationSeconds", 7 * DAY)) / DAY
 
 
 def _versioning(inputs: Inputs) -> float:
-    return float(_object(inputs.get("versioning")).get("enabled") is True)
+    return float(as_mapping(inputs.get("versioning")).get("enabled") is True)
 
 
 def retention_days(inputs: Inputs) -> float:
     """Days within which nothing in a bucket can be deleted."""
-    return _number(_object(inputs.get("retentionPolicy")).get("retentionPeriod")) / DAY
+    return _number(as_mapping(inputs.get("retentionPolicy")).get("retentionPeriod")) / DAY
 
 
 def has_locked_retention(inputs: Inputs) -> float:
     """1 where a bucket's retention can never be shortened."""
-    return float(_object(inputs.get("retentionPolicy")).get("isLocked") is True)
+    return float(as_mapping(inputs.get("retentionPolicy")).get("isLocked") is True)
 
 
 def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
     """Conditions of the lifecycle rules that delete objects in one of these states."""
     for rule in _objects(inputs.get("lifecycleRules")):
-        condition = _object(rule.get("condition"))
-        deletes = _object(rule.get("action")).get("type") == "Delete"
+        condition = as_mapping(rule.get("condition"))
+        deletes = as_mapping(rule.get("action")).get("type") == "Delete"
         if deletes and (condition.get("withState") or "ANY") in states:
             yield condition
 
@@ -183,7 +184,7 @@ def _kept_images(inputs: Inputs) -> float:
     if not _clean_ups(inputs):
         return UNLIMITED
     kept = (
-        _number(_object(policy.get("mostRecentVersions")).get("keepCount"))
+        _number(as_mapping(policy.get("mostRecentVersions")).get("keepCount"))
         for policy in _objects(inputs.get("cleanupPolicies"))
         if policy.get("action") == "KEEP"
     )
@@ -191,14 +192,14 @@ def _kept_images(inputs: Inputs) -> float:
 
 
 def _image_age(inputs: Inputs) -> float:
-    ages = (_object(policy.get("condition")).get("olderThan") for policy in _clean_ups(inputs))
+    ages = (as_mapping(policy.get("condition")).get("olderThan") for policy in _clean_ups(inputs))
     days = (_number(str(age or "0s").removesuffix("s")) / DAY for age in ages)
     return min(days, default=UNLIMITED)
 
 
 def _tagged_images(inputs: Inputs) -> float:
     """0 where a clean-up takes images that have a tag."""
-    states = (_object(policy.get("condition")).get("tagState") for policy in _clean_ups(inputs))
+    states = (as_mapping(policy.get("condition")).get("tagState") for policy in _clean_ups(inputs))
     return float(all(state == "UNTAGGED" for state in states))
 
 
@@ -208,10 +209,6 @@ def _number(value: object) -> float:
         return float(value)  # pyright: ignore[reportArgumentType] - whatever it is, or ValueError
     except (TypeError, ValueError):
         return 0.0
-
-
-def _object(value: object) -> Inputs:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _objects(value: object) -> list[Inputs]:

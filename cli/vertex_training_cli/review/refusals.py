@@ -7,7 +7,6 @@ is cancelled or deleted, with the way to do it.
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -133,11 +132,7 @@ def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
 
 def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
     """(key, ``formerly``) of the entries that have one."""
-    try:
-        entries: Any = json.loads(plan.config.get(f"vertex-training:{section}") or "{}")
-    except json.JSONDecodeError:
-        return
-    for key, entry in entries.items() if isinstance(entries, Mapping) else ():
+    for key, entry in plan.section(section).items():
         if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
             yield str(key), entry["formerly"]
 
