@@ -1,4 +1,4 @@
-"""Write ``infra/vertex_training/components/sections.py``: the sections of a stack file as typed dicts.
+"""Write ``infra/vertex_training/components/sections.py``: sections of a stack file as typed dicts.
 
     .venv/bin/python -m tools.generate.component_args          rewrite the file
     .venv/bin/python -m tools.generate.component_args --check  exit 1 if it is not up to date

@@ -1,7 +1,8 @@
 """Rules of single properties that the schema alone does not state, with the plugin's own words.
 
 Each takes the value and returns what is wrong, or None; ``rules`` of a type names it. Measured: the
-fixture ``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud refuses it.
+fixture ``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud
+refuses it.
 """
 
 from __future__ import annotations
