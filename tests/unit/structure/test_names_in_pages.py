@@ -6,6 +6,7 @@ import ast
 import builtins
 import functools
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Final
@@ -35,6 +36,10 @@ NAMED_PATH: Final = re.compile(rf"(?<![\w./:$}}-])((?:{TOPS})/[\w./-]*\w/?)(?!\w
 #: First parts of a dotted name; ``vt`` was a package once.
 PACKAGES: Final = "|".join([*SOURCES, *SOURCES.values(), "bench", "tools", "vt"])
 NAMED_MODULE: Final = re.compile(rf"(?<![\w./:@-])((?:{PACKAGES})(?:\.[A-Za-z_]\w*)+)(?![\w/*<-])")
+#: Groups of entry points, which look like modules.
+ENTRY_POINTS: Final = tuple(
+    tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("entry-points", ())
+)
 #: Names that stand for any other in an example, such as ``jobs/x.yaml``.
 PLACEHOLDERS: Final = ("x", "NAME")
 #: What a docstring says is raised, when it looks like one of our exceptions.
@@ -116,7 +121,9 @@ def missing_modules(texts: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         (where, name)
         for where, text in texts
         for name in named(NAMED_MODULE, text)
-        if not is_module(name) and name.rpartition(".")[2] not in PLACEHOLDERS
+        if not is_module(name)
+        and name not in ENTRY_POINTS
+        and name.rpartition(".")[2] not in PLACEHOLDERS
     }
 
 
