@@ -11,7 +11,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings state local up review browser picture containers languages test chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings state local up review browser picture containers languages test quick chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval deploy drift drift-issue images images-request images-comment
 .NOTPARALLEL:
 
@@ -71,8 +71,11 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
-test: setup ## run all tests: unit, golden, policy, browser, containers, clients, languages, end to end
+test: setup ## run all tests: unit and security, then golden, policy, browser, containers, clients, languages, end to end
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
+
+quick: setup ## unit and golden tests that a change can break, at most 90 s (BASE=REV, else the main branch)
+	@$(BIN)/python tools/quick.py --workers $(WORKERS) $(if $(BASE),--base $(BASE))
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs|tuning|data; SEED=N)
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) \

@@ -32,7 +32,7 @@ from bench.mutation.copies import Copy, TestRun
 from bench.mutation.selection import TestMap, measure
 from bench.mutation.sites import Mutant, is_valid, mutants
 
-FOLDERS: Final = ("vertex_training", "bootstrap", "policy")
+FOLDERS: Final = ("infra", "cli", "localcloud", "bootstrap", "policy")
 #: Share of mutants that tests must kill.
 GOAL: Final = 0.95
 #: Seconds that a run may take beyond five times what its tests took without a mutant.

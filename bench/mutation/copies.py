@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.fixture_project import source_path
+
 #: Where this module is imported from: the copy's own `bench` may be absent.
 HERE: Final = Path(__file__).resolve().parents[2]
 #: What git asks for before it commits.
@@ -70,7 +72,7 @@ class Copy:
         temporary = self.path.with_name(f"{self.path.name}-tmp")
         temporary.mkdir(exist_ok=True)
         return os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(self.path), str(HERE)]),
+            "PYTHONPATH": os.pathsep.join([source_path(self.path), str(HERE)]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DEBUG_TEMPROOT": str(temporary),
         }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,27 +12,16 @@ from typing import Final
 
 import coverage
 
-from bench.mutation.copies import Copy
+from bench.mutation.copies import Copy, files
 from bench.mutation.recorder import VARIABLE
 from bench.mutation.sites import Mutant
+from tools.quick import GOLDEN, distances, import_graph
 
 #: Seconds of tests, as measured without a mutant: those that execute the line, and those near it.
 NEAR_BUDGET: Final = 40.0
 FAR_BUDGET: Final = 60.0
 #: Tests without an engine; those of policies are beside the tests of the pack.
 UNIT: Final = ("tests/unit", "tests/policy/test_policies.py")
-#: Golden tests, and the product code that they run in processes of their own.
-GOLDEN: Final = {
-    "tests/golden/test_inventories.py": (
-        "infra/vertex_training/",
-        "localcloud/localgcp/gcp/",
-    ),
-    "tests/golden/test_reviews.py": (
-        "infra/vertex_training/",
-        "cli/vertex_training_cli/review/",
-        "cli/vertex_training_cli/engine/",
-    ),
-}
 CONFIG: Final = """\
 [run]
 relative_files = true
@@ -68,18 +55,18 @@ class TestMap:
         """The tests for a mutant."""
         lines = self.lines.get(mutant.path, {})
         anywhere = {test for tests in lines.values() for test in tests}
-        distances = self._distances(mutant.path)
-        importers = {file for file, distance in distances.items() if distance == 1}
+        far_from = distances(self.imports, [mutant.path])
+        importers = {file for file, distance in far_from.items() if distance == 1}
         if mutant.at_import:
             near = anywhere | self._tests_in(importers)
-            far = self._tests_in(distances)
+            far = self._tests_in(far_from)
         else:
             near = _executing(lines, mutant.lines) or _executing(lines, mutant.statement)
             far = anywhere | self._tests_in(importers)
         golden = [file for file, parts in GOLDEN.items() if mutant.path.startswith(parts)]
         return Selection(
-            self._within(near, NEAR_BUDGET, mutant.path, distances),
-            self._within(far - near, FAR_BUDGET, mutant.path, distances),
+            self._within(near, NEAR_BUDGET, mutant.path, far_from),
+            self._within(far - near, FAR_BUDGET, mutant.path, far_from),
             [file for file in golden if file in self.imports],
         )
 
@@ -87,22 +74,14 @@ class TestMap:
         files = set(files)
         return {test for test in self.seconds if test.partition("::")[0] in files}
 
-    def _distances(self, path: str) -> dict[str, int]:
-        """File -> over how many imports it imports ``path``."""
-        found, last = {path: 0}, {path}
-        while last:
-            last = {file for file, names in self.imports.items() if names & last} - set(found)
-            found |= dict.fromkeys(last, max(found.values()) + 1)
-        return found
-
     def _within(
-        self, tests: Iterable[str], budget: float, path: str, distances: Mapping[str, int]
+        self, tests: Iterable[str], budget: float, path: str, far_from: Mapping[str, int]
     ) -> list[str]:
         """The tests that fit: the file named after the module, the nearest, the quickest first."""
         mirror = f"test_{Path(path).stem}.py::"
 
         def order(test: str) -> tuple[bool, int, float, str]:
-            distance = distances.get(test.partition("::")[0], len(distances))
+            distance = far_from.get(test.partition("::")[0], len(far_from))
             return mirror not in test, distance, self.seconds.get(test, 0.0), test
 
         chosen, total = [], 0.0
@@ -156,24 +135,4 @@ def _read(root: Path, data: Path, times: dict) -> TestMap:
             line: {context.rpartition("|")[0] for context in contexts if context}
             for line, contexts in found.items()
         }
-    return TestMap(lines, times["seconds"], _import_graph(root), set(times["failed"]))
-
-
-def _import_graph(root: Path) -> dict[str, set[str]]:
-    """File -> files that it imports, for all Python files of the tree."""
-    known = [str(f.relative_to(root)) for f in root.rglob("*.py") if ".venv" not in f.parts]
-    modules: defaultdict[str, str] = defaultdict(str)
-    for file in known:
-        name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        modules[name] = file
-        modules.setdefault(name.partition(".")[2], file)  # folders on the path of pytest
-    graph = {}
-    for file in known:
-        names: set[str] = set()
-        for node in ast.walk(ast.parse((root / file).read_bytes())):
-            if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        graph[file] = {modules[name] for name in names if name in modules} - {file}
-    return graph
+    return TestMap(lines, times["seconds"], import_graph(root, files(root)), set(times["failed"]))

@@ -79,12 +79,15 @@ def main(folders: Sequence[str]) -> int:
 def preload(folders: Sequence[str]) -> None:
     """Import what product code imports, and forget the product code."""
     here = Path.cwd()
-    sys.path[:0] = [str(here)]
+    roots = [root for root in map(Path, sys.path) if root.is_relative_to(here)]
     for file in (file for folder in folders for file in sorted((here / folder).rglob("*.py"))):
         if file.name.startswith("__"):
             continue
         with contextlib.suppress(Exception):
-            importlib.import_module(".".join(file.relative_to(here).with_suffix("").parts))
+            root = max(
+                (root for root in roots if file.is_relative_to(root)), key=lambda r: len(r.parts)
+            )
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
             for package, module in set(LAZY.findall(file.read_text())):
                 getattr(importlib.import_module(f"pulumi_{package}"), module, None)
     own = {name for name, module in list(sys.modules.items()) if _is_below(module, here)}

@@ -1,0 +1,166 @@
+"""Run the unit and golden tests that a change can break, nearest first: ``make quick``.
+
+What changed is what the working tree has and the merge base with the main branch (or BASE) has not.
+A test can notice it if it imports a changed module, over however many others; a changed file of
+data counts as every module that names it or its folder. Tests that have not begun after
+``SECONDS`` are skipped and say so: ``make test`` runs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+#: Seconds from the first test until no further one begins.
+SECONDS: Final = 65.0
+TESTS: Final = ("tests/unit/", "tests/golden/", "tests/policy/test_policies.py")
+#: Golden tests, and the code that the engine runs for them in processes of its own.
+GOLDEN: Final = {
+    "tests/golden/test_inventories.py": ("__main__.py", "infra/", "localcloud/localgcp/gcp/"),
+    "tests/golden/test_reviews.py": (
+        *("__main__.py", "infra/", "localcloud/localgcp/gcp/"),
+        *("cli/vertex_training_cli/review/", "cli/vertex_training_cli/engine/"),
+    ),
+}
+
+
+def import_graph(root: Path, files: Iterable[str]) -> dict[str, set[str]]:
+    """Python file -> the files that it imports; also where a string is a module's whole name.
+
+    A ``conftest.py`` is imported by the tests below it.
+    """
+    known = [name for name in files if name.endswith(".py")]
+    modules: dict[str, str] = {}
+    for file in known:
+        name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        modules[name] = file
+        modules.setdefault(name.partition(".")[2], file)  # folders on the path of pytest
+    modules.pop("", None)  # of files at the top
+    graph = {file: _imported(root / file, modules) - {file} for file in known}
+    for file in known:
+        if (folder := file.removesuffix("conftest.py")) != file:
+            for test in known:
+                if test.startswith(folder) and test != file:
+                    graph[test].add(file)
+    return graph
+
+
+def _imported(file: Path, modules: Mapping[str, str]) -> set[str]:
+    names: set[str] = set()
+    for node in _executed(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            names |= {name if name in modules else node.module for name in inner}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+            names.add(node.value.partition(":")[0])
+    return {modules[name] for name in names & modules.keys()}
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those inside of it, without what only type checkers read."""
+    yield node
+    is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    for inner in () if is_typing else ast.iter_child_nodes(node):
+        yield from _executed(inner)
+
+
+def distances(graph: Mapping[str, set[str]], changed: Iterable[str]) -> dict[str, int]:
+    """File -> over how many imports it imports one of the changed files."""
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    for file, imported in graph.items():
+        for name in imported:
+            importers[name].add(file)
+    found = dict.fromkeys(changed, 0)
+    last = set(found)
+    while last:
+        last = {file for name in last for file in importers[name]} - found.keys()
+        found |= dict.fromkeys(last, max(found.values()) + 1)
+    return found
+
+
+def select(root: Path, files: Iterable[str], changed: Iterable[str]) -> list[str]:
+    """The files of tests that can notice the changes, the nearest first."""
+    files, changed = list(files), set(changed)
+    graph = import_graph(root, files)
+    texts = {name: (root / name).read_text(encoding="utf-8") for name in graph}
+    for data in {name for name in changed if not name.endswith(".py")}:
+        name, folders = Path(data).name, Path(data).parts[2:-1]
+        words = {data, f'"{name}"', f'/{name}"', *(f'"{folder}"' for folder in folders)}
+        changed |= {name for name, text in texts.items() if any(word in text for word in words)}
+    near = distances(graph, changed)
+    for file, parts in GOLDEN.items():
+        if any(name.startswith(parts) for name in changed):
+            near.setdefault(file, len(files))
+    chosen = {file for file in near if file.startswith(TESTS) and Path(file).match("test_*.py")}
+    return sorted(chosen & set(files), key=lambda file: (near[file], "golden" in file, file))
+
+
+def changed_files(root: Path, base: str) -> list[str]:
+    """What differs from the merge base, removed files among it, and what git does not know yet."""
+    fork = _git(root, "merge-base", base, "HEAD")
+    return [
+        *_git(root, "diff", "--name-only", "--no-renames", fork).splitlines(),
+        *_git(root, "ls-files", "--others", "--exclude-standard").splitlines(),
+    ]
+
+
+def _git(root: Path, *words: str) -> str:
+    ran = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+    return ran.stdout.strip()
+
+
+def _main_branch(root: Path) -> str:
+    known = _git(root, "for-each-ref", "--format=%(refname:short)").splitlines()
+    return next((name for name in ("origin/main", "main") if name in known), "HEAD")
+
+
+class Deadline:
+    """A plugin of pytest: no test begins after the time is over."""
+
+    def __init__(self) -> None:
+        """The time runs from here, when the tests are known."""
+        self.until = time.monotonic() + SECONDS
+
+    def pytest_runtest_setup(self) -> None:
+        """Skip a test that is too late."""
+        if time.monotonic() > self.until:
+            import pytest
+
+            pytest.skip("no time left in `make quick`. Hint: make test")
+
+
+def pytest_collection_finish(session: Any) -> None:
+    """As a plugin of pytest, in each worker."""
+    session.config.pluginmanager.register(Deadline())
+
+
+def main() -> int:
+    """Run them; returns pytest's exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--base", help="the revision to compare with")
+    parser.add_argument("--workers", default="auto")
+    options = parser.parse_args()
+    listed = _git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    files = [name for name in listed if (ROOT / name).is_file()]
+    changed = changed_files(ROOT, options.base or _main_branch(ROOT))
+    chosen = select(ROOT, files, changed)
+    print(f"{len(changed)} changed files, {len(chosen)} files of tests can notice", flush=True)
+    if not chosen:
+        return 0
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tools.quick", "-n", options.workers]
+    command += ["--dist", "loadfile", "--no-loadscope-reorder", *chosen]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
