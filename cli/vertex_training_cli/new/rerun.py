@@ -16,7 +16,6 @@ import yaml
 
 from vertex_training.errors import CommandError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
-from vertex_training.settings.includes import read_config
 
 if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
@@ -84,6 +83,8 @@ def _proposal(job: str, stack: str | None, args: str) -> Proposal:
 
 def _file_of(job: str, files: Sequence[str], root: Path) -> str:
     """The file that has the job's entry; the stack's own if none can be told."""
+    from vertex_training.settings.includes import read_config
+
     for file in files:
         config = read_config(root / file)
         entries = config.get("vertex-training:jobs") or config.get("jobs")

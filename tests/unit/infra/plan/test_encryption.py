@@ -54,10 +54,16 @@ def test_a_key_elsewhere_is_refused_at_its_place(location):
     assert text.startswith(f"is in {location}: all that it encrypts is in us-central1")
 
 
-@pytest.mark.parametrize("given", [{}, {"key": f"{KEY}/cryptoKeyVersions/1"}, {"key": "training"}])
+@pytest.mark.parametrize(
+    "given", [{"covers": ["jobs"]}, {"key": f"{KEY}/cryptoKeyVersions/1"}, {"key": "training"}]
+)
 def test_what_is_no_key_is_refused(given):
     [(path, _)] = refused(encryption=given)
     assert path == "encryption.key"
+
+
+def test_an_empty_section_is_none_since_pulumi_gives_it_to_every_stack():
+    assert planned(encryption={}).declared.encryption is None
 
 
 def test_nothing_is_covered_by_an_empty_list():
