@@ -191,10 +191,11 @@ def test_every_line_on_stderr_is_printed_by_the_one_function_that_redacts(
 
     print_line(f"vt drift: {SAID}")
     assert_redacted(capsys.readouterr().err)
+    # What installs the packages runs before them, with the standard library alone.
     files = [
         file
         for file in (ROOT / "cli" / "vertex_training_cli").rglob("*.py")
-        if file.name != "status.py"
+        if file.name != "status.py" and file.parent.name != "toolchain"
     ]
     pattern = re.compile(r"print\((?:[^()]|\([^()]*\))*file=sys\.stderr")
     assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []
