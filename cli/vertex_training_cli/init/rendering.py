@@ -12,7 +12,7 @@ from typing import Any, Final
 import jinja2
 
 from vertex_training.naming import LOCAL_PREFIX
-from vertex_training_cli.init.answers import Answers, EnvironmentAnswers
+from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.toolchain.layout import ENGINE_VERSION
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
@@ -95,12 +95,12 @@ class _Environment:
     project: str
     project_number: str
     region: str
-    before: str
-    """The environment that is deployed before this one; empty for the first."""
+    earlier: tuple[_Environment, ...]
+    """The environments that are deployed before this one."""
 
     @property
     def is_first(self) -> bool:
-        return not self.before
+        return not self.earlier
 
     @property
     def variable(self) -> str:
@@ -171,15 +171,10 @@ def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
 
 
 def _view(answers: Answers) -> _View:
-    names = ["", *(each.name for each in answers.environments)]
-    environments = (
-        _with(each, before) for each, before in zip(answers.environments, names, strict=False)
-    )
-    return _View(answers, tuple(environments))
-
-
-def _with(given: EnvironmentAnswers, before: str) -> _Environment:
-    return _Environment(before=before, **given.model_dump())
+    environments: tuple[_Environment, ...] = ()
+    for each in answers.environments:
+        environments += (_Environment(earlier=environments, **each.model_dump()),)
+    return _View(answers, environments)
 
 
 def _jinja() -> jinja2.Environment:

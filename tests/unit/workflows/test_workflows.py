@@ -41,7 +41,8 @@ RIGHTS = {
     ("deploy", "plan-prod"): {"id-token": "write"},
     ("deploy", "prod"): {"id-token": "write"},
     ("images", "build"): {"id-token": "write", "pull-requests": "write"},
-    ("drift", "drift"): {"id-token": "write", "issues": "write"},
+    ("drift", "dev"): {"id-token": "write", "issues": "write"},
+    ("drift", "prod"): {"id-token": "write", "issues": "write"},
 }
 
 
@@ -151,9 +152,9 @@ def test_no_workflow_runs_a_strangers_code_with_our_rights():
 def test_whoever_changes_or_reads_a_stack_for_long_does_so_alone_and_is_ended_by_no_other():
     jobs = {(p.values[0], p.values[1]): p.values[2] for p in every_job()}
     alone = {"cancel-in-progress": False, "queue": "max"}
-    assert jobs["deploy", "dev"]["concurrency"] == {"group": "stack-dev", **alone}
-    assert jobs["deploy", "prod"]["concurrency"] == {"group": "stack-prod", **alone}
-    assert jobs["drift", "drift"]["concurrency"] == {"group": "stack-${{ matrix.stack }}", **alone}
+    for stack in ("dev", "prod"):
+        for name in ("deploy", "drift"):
+            assert jobs[name, stack]["concurrency"] == {"group": f"stack-{stack}", **alone}
 
 
 def test_a_deployment_hears_that_its_step_is_cancelled():
