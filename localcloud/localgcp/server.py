@@ -24,7 +24,7 @@ from localgcp import processes
 from localgcp.access.callers import can_check
 from localgcp.containers.registry import Registry, find_program
 from localgcp.errors import LocalCloudError
-from localgcp.faults.front import StorageFront
+from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home
 from localgcp.server_info import ServerInfo
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from localgcp.containers.host import ContainerHost
     from localgcp.inventory.store import Store
     from localgcp.runner.scheduler import LocalScheduler
-    from localgcp.tuning.assembly import Tuning
+    from localgcp.tuning.service import Tuning
     from localgcp.vertex.records import JobTable
 
 _LOCK_SECONDS: Final = 3.0
@@ -104,13 +104,12 @@ def _serve(
 ) -> None:
     # Google's library takes more than a second to import: only here, and after storage began.
     from localgcp.apis.server import serve
-    from localgcp.cloudbuild.assembly import CloudBuild
+    from localgcp.cloudbuild.service import CloudBuild
     from localgcp.faults.calls import CallFaults
     from localgcp.inventory.store import Store
-    from localgcp.pipelines.records import PipelineTable
-    from localgcp.pipelines.service import PipelineService
-    from localgcp.secretmanager.service import SecretService
-    from localgcp.tuning.assembly import Tuning
+    from localgcp.pipelines import PipelineService, PipelineTable
+    from localgcp.secretmanager import SecretService
+    from localgcp.tuning.service import Tuning
     from localgcp.vertex.log_entries import LogService
     from localgcp.vertex.records import JobTable
     from localgcp.vertex.service import JobService

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import browser as browsers
 from localgcp.faults import proxy
-from localgcp.faults.front import StorageFront
+from localgcp.faults.proxy import StorageFront
 from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import PARENT, Cloud, cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from localgcp import lifecycle
-from localgcp.faults.control import inject
 from localgcp.faults.model import Fault
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import FaultTable, inject
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, Store
 from localgcp.orphaned_plugins import end_orphaned_plugins

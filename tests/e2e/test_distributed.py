@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import yaml
 
-from localgcp.faults import control
+from localgcp.faults import table
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
@@ -105,7 +105,7 @@ def home(stack: SmallStack) -> Home:
 
 
 def add(stack: SmallStack, **given: Any) -> int:
-    return control.inject(home(stack), Fault.parse(**given))
+    return table.inject(home(stack), Fault.parse(**given))
 
 
 def hold(stack: SmallStack, match: str) -> int:

@@ -14,7 +14,7 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 
 from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
-from localgcp.faults import control
+from localgcp.faults import table
 from localgcp.faults.model import Fault
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
@@ -61,7 +61,7 @@ def test_no_other_user_reads_a_file_of_the_home_whatever_the_umask(
         bucket = storage_client(f"http://127.0.0.1:{info.storage_port}").create_bucket("data")
         bucket.blob("folder/object").upload_from_string(b"text")
         run_job(info.vertex_port, "mkdir made; echo text >made/file; chmod 777 made made/file")
-        control.inject(home, Fault.parse(service="jobs", kind="drop"))
+        table.inject(home, Fault.parse(service="jobs", kind="drop"))
         assert home.faults.exists()
         assert open_to_others(home.root) == []
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.cloud import storage
 
-from localgcp.faults.front import StorageFront
+from localgcp.faults.proxy import StorageFront
 from localgcp.gcp.emulator import Emulator
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client

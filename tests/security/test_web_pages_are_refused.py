@@ -10,7 +10,7 @@ import http.client
 import pytest
 from google.cloud import storage
 
-from localgcp.faults.front import StorageFront
+from localgcp.faults.proxy import StorageFront
 from localgcp.runner.gcsfuse import storage_client
 
 READ = "/storage/v1/b/box/o/inside?alt=media"

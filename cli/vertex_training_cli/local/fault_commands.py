@@ -60,8 +60,8 @@ def add(
     seed: Annotated[int, typer.Option(help="The same seed gives the same choices.")] = 0,
 ) -> None:
     """See `_ADD`."""
-    from localgcp.faults.control import inject
     from localgcp.faults.model import Fault
+    from localgcp.faults.table import inject
     from localgcp.home import Home
 
     with plain_errors():
@@ -104,7 +104,7 @@ def clear(
     fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
 ) -> None:
     """Remove one fault, or all. A call that one holds ends without having gone on."""
-    from localgcp.faults.control import clear as clear_faults
+    from localgcp.faults.table import clear as clear_faults
     from localgcp.home import Home
 
     with plain_errors():

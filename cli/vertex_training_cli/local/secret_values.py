@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from localgcp import secretmanager
 from localgcp.home import Home
-from localgcp.secretmanager import values
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import is_local
 from vertex_training_cli.engine import stacks
@@ -37,11 +37,13 @@ def set_value(name: str, stack: str, report: Callable[[str], None]) -> int:
     home = Home.find()
     home.create()
     value = _read(name)
-    if not value or len(value) > values.MAX_BYTES:
-        raise CommandError(f"a value has 1 to {values.MAX_BYTES:,} bytes, got {len(value):,}.")
+    if not value or len(value) > secretmanager.MAX_BYTES:
+        raise CommandError(
+            f"a value has 1 to {secretmanager.MAX_BYTES:,} bytes, got {len(value):,}."
+        )
     if value.endswith(b"\n"):
         report("the value ends in a newline, which jobs get too (printf %s has none)")
-    return values.add_version(home.secrets, project, secret, value)
+    return secretmanager.add_version(home.secrets, project, secret, value)
 
 
 def stack_settings(ref: StackRef) -> Settings:
@@ -55,4 +57,4 @@ def stack_settings(ref: StackRef) -> Settings:
 def _read(name: str) -> bytes:
     if sys.stdin.isatty():
         return getpass.getpass(f"Value of {name}: ").encode()
-    return sys.stdin.buffer.read(values.MAX_BYTES + 1)
+    return sys.stdin.buffer.read(secretmanager.MAX_BYTES + 1)

@@ -9,8 +9,7 @@ from localgcp.environment import environment
 from localgcp.home import Home
 from localgcp.orphaned_plugins import end_orphaned_plugins
 from localgcp.tuning.parameters import to_text
-from localgcp.tuning.records import TuningRecord, TuningTable
-from localgcp.tuning.results import best_trial
+from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
 from localgcp.vertex.records import JobRecord, JobState
 from vertex_training_cli.console import console, show_facts, table
 from vertex_training_cli.engine import stack_state, stacks

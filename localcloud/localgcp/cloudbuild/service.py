@@ -5,19 +5,22 @@ from __future__ import annotations
 import datetime
 import re
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 import grpc
 from google.cloud.devtools import cloudbuild_v1
+from google.cloud.logging_v2 import types
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2
 
 from localgcp.apis.client import Api
 from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.cloudbuild import checks
-from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
-from localgcp.cloudbuild.runner import BuildRunner
+from localgcp.cloudbuild.records import LIVE, RESOURCE, Build, BuildTable, Status, entries_of
+from localgcp.cloudbuild.runner import SLOTS, BuildRunner
 from localgcp.errors import ApiError
+from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
 
 _DAY: Final = datetime.timedelta(days=1)
@@ -132,3 +135,33 @@ def _holds(build: Build, field: str, value: str) -> bool:
         "build_id": [build.id],
     }
     return value in values[field]
+
+
+class CloudBuild:
+    """Cloud Build of one server."""
+
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        storage_url: str,
+        environment: Callable[[], Mapping[str, str]],
+        *,
+        slots: int = SLOTS,
+        program: tuple[str, ...] = (),
+    ) -> None:
+        """Ends the builds of a killed server. ``environment``: what engines need to push."""
+        self.builds = BuildTable(home.builds)
+        self._runner = BuildRunner(
+            self.builds, home.children, storage_url, environment, slots=slots, program=program
+        )
+        self._runner.recover()
+        self.service = BuildService(store, self.builds, self._runner)
+
+    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
+        """What Cloud Logging reads of builds, by type of resource."""
+        return {RESOURCE: entries_of(self.builds)}
+
+    def stop(self) -> None:
+        """End all builds."""
+        self._runner.stop()

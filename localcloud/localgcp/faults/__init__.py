@@ -2,13 +2,10 @@
 
 ================  ====================================================================
 ``model``         what a fault is, and which calls it fits
-``table``         the faults that a person added, in SQLite
-``control``       adds and removes faults of a local cloud, running or not
-``calls``         applies faults to calls of the job service
-``lists``         applies faults to lists of jobs
+``table``         the faults that a person added, in SQLite; adds and removes them
+``calls``         applies faults to calls of the job service, lists among them
 ``jobs``          faults of running jobs: stock-outs and preemptions
-``proxy``         passes requests to the storage emulator, but for what is refused or goes wrong
-``front``         the proxy and the emulator behind it
+``proxy``         Cloud Storage of the server: passes requests to the emulator, but for faults
 ``connection``    resets TCP connections
 ================  ====================================================================
 

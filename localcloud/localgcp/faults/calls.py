@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import grpc
@@ -13,7 +14,6 @@ from localgcp.apis.refusals import not_found
 from localgcp.apis.server import Call, TruncatedResponse
 from localgcp.errors import ApiError
 from localgcp.faults.connection import reset_peer
-from localgcp.faults.lists import listed, rewrite
 from localgcp.faults.model import LISTS, METHODS, OF_JOBS, Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.vertex.records import JobRecord, RecordTable
@@ -148,3 +148,44 @@ def _describe(call: Call) -> str:
     job = _created(request)
     named = job.display_name if job is not None else getattr(request, "name", "") or request.filter
     return f"{call.method} {named}".strip()
+
+
+#: Token of the page after an empty first one.
+_BEGINNING: Final = "beginning"
+
+
+def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type: type) -> Any:
+    """The answer to a request that lists jobs as the fault has it; ``answer`` is the true one."""
+    if fault.kind is Kind.SHORT_PAGES:
+        return _short_pages(request, answer, response_type)
+    if fault.kind is Kind.LOST_PAGE:
+        if request.page_token:
+            return response_type()
+        request.page_size = 1
+        return answer()
+    response = answer()
+    newest = datetime.now(UTC) - timedelta(seconds=fault.seconds or 0)
+    field = listed(response)
+    setattr(
+        response, field, [job for job in getattr(response, field) if _create_time(job) <= newest]
+    )
+    return response
+
+
+def listed(response: Any) -> str:
+    """The field of a list's response that has the jobs."""
+    return next(name for name in type(response).meta.fields if name != "next_page_token")
+
+
+def _create_time(job: Any) -> datetime:
+    return type(job).pb(job).create_time.ToDatetime(UTC)
+
+
+def _short_pages(request: Any, answer: Callable[[], Any], response_type: type) -> Any:
+    """Pages may be shorter than asked for, and empty with more to come (google.aip.dev/158)."""
+    if not request.page_token:
+        return response_type(next_page_token=_BEGINNING)
+    if request.page_token == _BEGINNING:
+        request.page_token = ""
+    request.page_size = 1
+    return answer()

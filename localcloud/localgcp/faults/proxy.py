@@ -18,7 +18,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from typing import IO, Final
@@ -331,3 +331,44 @@ def _error(fault: Fault, fault_id: int) -> tuple[list[tuple[str, str]], bytes]:
     message = f"fault {fault_id} of the local cloud"
     error = {"code": int(fault.code), "message": message, "errors": [{"message": message}]}
     return [("Content-Type", "application/json")], json.dumps({"error": error}).encode()
+
+
+class StorageFront:
+    """Cloud Storage at one port. Not safe across threads: the server's main thread tends it."""
+
+    def __init__(
+        self, emulator: StorageEmulator, table: FaultTable, free_port: Callable[[], int]
+    ) -> None:
+        self._emulator, self._table, self._free_port = emulator, table, free_port
+        self._proxy: StorageProxy | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the emulator is within reach of other users; None: it is not."""
+        return self._emulator.refusal
+
+    def start(self, port: int) -> None:
+        """Serve at ``port``. Raises LocalCloudError if the emulator does not start."""
+        self.port = port
+        self._emulator.start(self._free_port(), port)
+        self._proxy = StorageProxy(port, self._emulator, self._table)
+
+    def reconcile(self) -> None:
+        """Start an emulator that ended again."""
+        if not self._emulator.alive():
+            print("the object storage emulator ended; starting it again")
+            self._emulator.stop()
+            self._emulator.start(self._emulator.port, self.port)
+
+    def stop(self) -> None:
+        """End both. Repeatable."""
+        if self._proxy is not None:
+            self._proxy.stop()
+            self._proxy = None
+        self._emulator.stop()

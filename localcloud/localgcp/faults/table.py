@@ -18,7 +18,7 @@ from typing import Final
 
 from localgcp.errors import LocalCloudError
 from localgcp.faults.model import Fault, Kind, Service
-from localgcp.home import touch_private
+from localgcp.home import Home, touch_private
 from localgcp.inventory.store import BUSY_SECONDS
 
 _POLL_SECONDS: Final = 0.02
@@ -215,3 +215,17 @@ def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:
         return None
     db.execute("UPDATE faults SET fired = fired + 1 WHERE id = ?", (fault_id,))
     return Entry(fault_id, fault, row[1], row[2] + 1)
+
+
+def inject(home: Home, fault: Fault) -> int:
+    """Add a fault, in force at once, and return its id."""
+    home.create()
+    return FaultTable(home.faults).add(fault)
+
+
+def clear(home: Home, fault_id: int | None = None) -> int:
+    """Remove one fault or all, out of force at once, and return how many.
+
+    Raises LocalCloudError if there is no fault of this id.
+    """
+    return FaultTable(home.faults).clear(fault_id)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -208,3 +208,18 @@ def _trial(row: sqlite3.Row) -> TrialRecord:
     if values["measurement"]:
         values["measurement"] = Measurement(**json.loads(values["measurement"]))
     return TrialRecord(**values)
+
+
+def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:
+    """The first one with the best value of the first metric; None if none was measured."""
+    metric = tuning.study["metrics"][0]
+    measured = [trial for trial in trials if trial.measurement]
+    if not measured:
+        return None
+    sign = -1 if metric.get("goal") == "MINIMIZE" else 1
+
+    def score(trial: TrialRecord) -> float:
+        assert trial.measurement is not None
+        return sign * trial.measurement.metrics[metric["metricId"]]
+
+    return max(measured, key=score)

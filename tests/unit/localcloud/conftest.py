@@ -28,10 +28,9 @@ from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.job import JobRun
 from localgcp.runner.scheduler import LocalScheduler
-from localgcp.secretmanager.service import SecretService
+from localgcp.secretmanager import SecretService
 from localgcp.storage import StorageEmulator
-from localgcp.tuning.assembly import Tuning
-from localgcp.tuning.service import TuningService
+from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 

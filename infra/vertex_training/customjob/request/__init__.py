@@ -4,7 +4,6 @@
 ``job_file``         job file and references -> request, all mistakes at once
 ``message``          the document as the API's message: fields, types, oneofs
 ``references``       ``${kind.name}`` in a text
-``defaults``         fills in what the file leaves out and the stack gives
 ``ignoring``         ``# vt: ignore[rule] reason`` in the file
 ``checking``         runs the rules, and finds the place of each finding
 ``hints``            what to write in place of what is wrong

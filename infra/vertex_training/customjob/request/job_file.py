@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
-from vertex_training.customjob.request import checking, defaults, ignoring, references
+from vertex_training.customjob.request import checking, ignoring, references
 from vertex_training.customjob.request.message import MessageBuilder
-from vertex_training.customjob.rules.context import FILE_ONLY, Context, JobFacts
+from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
-from vertex_training.errors import ConfigError, Level, Problem
+from vertex_training.errors import ConfigError, Level, Problem, UnknownReferenceError
 from vertex_training.located_yaml import document
 
 #: Placeholder of the request id, which is a digest of the request that contains it.
@@ -182,7 +182,7 @@ def _fill_in(
     message.setdefault("displayName", f"{submission.stack}-{submission.job}")
     if context.encryption_key:
         message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
-    filled = defaults.fill_in(message, context.defaults, known, builder.kind)
+    filled = _add_defaults(message, context.defaults, known, builder.kind)
     builder.used.update(name for text in filled.values() for name in references.names_in(text))
     return filled
 
@@ -263,3 +263,39 @@ def request_id_of(submission: Submission, draft: str) -> str:
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
     return digest.hexdigest()[:ID_LENGTH]
+
+
+def _add_defaults(
+    message: dict[str, Any],
+    defaults: FileDefaults,
+    table: references.Table,
+    kind: JobKind = CUSTOM_JOB,
+) -> dict[str, str]:
+    """Add what ``message`` lacks; field -> the text of the stack file that gave it.
+
+    A default with an unknown reference is left out: it is a mistake of the stack file.
+    """
+    spec, filled = message.get(kind.spec), dict[str, str]()
+    if not isinstance(spec, dict):
+        return filled
+    for path, text in defaults.fields.items():
+        *outer, last = path
+        inside: Any = spec
+        for key in outer:
+            inside = inside.get(key, {})
+        if last in inside:
+            continue
+        try:
+            value = references.resolve(text, table)
+        except UnknownReferenceError:
+            continue
+        inside = spec
+        for key in outer:
+            inside = inside.setdefault(key, {})
+        inside[last] = value
+        filled[".".join(path)] = text
+    own = message.get("labels", {})
+    if missing := {key: value for key, value in defaults.labels.items() if key not in own}:
+        message["labels"] = {**missing, **own}
+        filled |= {f"labels.{key}": value for key, value in missing.items()}
+    return filled

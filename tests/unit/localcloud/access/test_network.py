@@ -17,7 +17,7 @@ from localgcp import storage
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import NoPrivateNetworkError
-from localgcp.faults.front import StorageFront
+from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client

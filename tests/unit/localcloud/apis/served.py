@@ -1,8 +1,8 @@
 """What the local cloud serves: methods by path, and their rules of REST."""
 
 from localgcp.cloudbuild.service import BuildService
-from localgcp.pipelines.service import PipelineService
-from localgcp.secretmanager.service import SecretService
+from localgcp.pipelines import PipelineService
+from localgcp.secretmanager import SecretService
 from localgcp.tuning.service import TuningService
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService

@@ -31,7 +31,7 @@ SERVED = {
 LOADED = """
 import sys
 from localgcp.vertex.service import JobService
-from localgcp.pipelines.service import PipelineService
+from localgcp.pipelines import PipelineService
 for service in (JobService, PipelineService):
     assert service.api.methods(service)
 print(*(name for name in sys.modules if name.startswith("google.cloud.aiplatform_v1.services.")))

@@ -17,7 +17,7 @@ from google.cloud.devtools.cloudbuild_v1.services.cloud_build.transports import 
 )
 
 from localgcp.apis.server import serve
-from localgcp.cloudbuild.assembly import CloudBuild
+from localgcp.cloudbuild.service import CloudBuild
 from localgcp.inventory.store import ACCOUNT, SERVICE
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService

@@ -206,7 +206,7 @@ def test_a_cancelled_build_leaves_no_process(builds: Builds) -> None:
 
 
 def test_a_build_of_a_killed_server_ends_with_an_internal_error(builds: Builds) -> None:
-    from localgcp.cloudbuild.assembly import CloudBuild
+    from localgcp.cloudbuild.service import CloudBuild
 
     build = start(builds, "SLEEP 60\n")
     wait_until(lambda: "WORKING" in builds.states())  # its thread, which lives on, writes no more

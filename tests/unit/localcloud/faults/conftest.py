@@ -13,8 +13,8 @@ from google.cloud import aiplatform_v1 as vertex
 from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
 
 from localgcp.faults.calls import CallFaults
-from localgcp.faults.front import StorageFront
 from localgcp.faults.model import Fault
+from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.storage import StorageEmulator

@@ -16,7 +16,7 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
-from localgcp.faults.front import StorageFront
+from localgcp.faults.proxy import StorageFront
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage_uploads import UNIT

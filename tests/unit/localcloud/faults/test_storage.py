@@ -12,9 +12,8 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
-from localgcp.faults.front import StorageFront
 from localgcp.faults.model import Fault
-from localgcp.faults.proxy import describe
+from localgcp.faults.proxy import StorageFront, describe
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client

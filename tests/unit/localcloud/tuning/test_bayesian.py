@@ -90,6 +90,6 @@ def test_a_thousand_trials_are_no_burden() -> None:
 
 
 def test_optuna_is_loaded_only_when_a_study_asks_for_it() -> None:
-    code = "import sys, localgcp.tuning.assembly; print('optuna' in sys.modules)"
+    code = "import sys, localgcp.tuning.service; print('optuna' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -9,7 +9,7 @@ import pytest
 
 from localgcp.apis.server import serve
 from localgcp.inventory.store import SERVICE
-from localgcp.tuning.assembly import Tuning
+from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job, wait_until

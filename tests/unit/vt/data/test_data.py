@@ -15,8 +15,8 @@ import pytest
 from google.cloud import storage
 from typer.testing import CliRunner, Result
 
-from localgcp.faults.front import StorageFront
 from localgcp.faults.model import Fault
+from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client

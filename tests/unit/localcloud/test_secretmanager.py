@@ -15,7 +15,7 @@ from google.cloud.secretmanager_v1.services.secret_manager_service import transp
 
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, project_number
-from localgcp.secretmanager import values
+from localgcp.secretmanager import add_version, read_version
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, Cloud, command_job
 from vertex_training.naming import is_local
 
@@ -49,7 +49,7 @@ def secret(cloud: Cloud) -> Cloud:
     assert is_local(PROJECT)
     cloud.store.put(SERVICE, f"{PROJECT}/secretmanager.googleapis.com", PROJECT, {}, {})
     cloud.store.put("gcp:secretmanager/secret:Secret", NAME, PROJECT, {}, {})
-    values.add_version(cloud.home.secrets, PROJECT, "api-key-local", VALUE)
+    add_version(cloud.home.secrets, PROJECT, "api-key-local", VALUE)
     return cloud
 
 
@@ -91,7 +91,7 @@ def test_a_job_whose_account_may_not_is_refused_whatever_it_sends(
 def test_the_owners_programs_read_it_by_project_id_or_number_and_by_version(
     secret: Cloud,
 ) -> None:
-    values.add_version(secret.home.secrets, PROJECT, "api-key-local", b"newer")
+    add_version(secret.home.secrets, PROJECT, "api-key-local", b"newer")
     client = client_of(secret)
     number = NAME.replace(PROJECT, project_number(PROJECT))
     for name, value in (
@@ -174,7 +174,7 @@ def test_two_commands_at_once_make_two_versions(home: Home) -> None:
     made: dict[int, bytes] = {}
 
     def add(value: bytes) -> None:
-        made[values.add_version(home.secrets, "p", "s", value)] = value
+        made[add_version(home.secrets, "p", "s", value)] = value
 
     each = [str(n).encode() for n in range(100)]
     threads = [threading.Thread(target=add, args=(value,)) for value in each]
@@ -184,4 +184,4 @@ def test_two_commands_at_once_make_two_versions(home: Home) -> None:
         thread.join()
     assert sorted(made) == list(range(1, 101))
     for number, value in made.items():
-        assert values.read_version(home.secrets, "p", "s", str(number)) == (number, value)
+        assert read_version(home.secrets, "p", "s", str(number)) == (number, value)

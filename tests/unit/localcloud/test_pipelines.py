@@ -12,9 +12,9 @@ from google.protobuf import json_format
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, Store
-from localgcp.pipelines.records import PipelineTable
-from localgcp.pipelines.service import (
+from localgcp.pipelines import (
     PipelineService,
+    PipelineTable,
     pipeline_service,
     training_pipeline,
 )
