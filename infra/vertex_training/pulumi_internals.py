@@ -9,9 +9,10 @@ from __future__ import annotations
 import socket
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from types import SimpleNamespace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 import pulumi
 from pulumi.output import UNKNOWN, Unknown
@@ -28,6 +29,10 @@ T = TypeVar("T")
 PROVIDER_MODULE: Final = "pulumi.dynamic.__main__"
 #: Seconds to wait for a connection to the engine.
 CONNECT_TIMEOUT: Final = 2.0
+#: What :func:`names_of_run` gives: by the root of a program, and in a plugin by the engine's
+#: address for one run, with whether that is a preview.
+_OF_PROGRAMS: Final[MutableMapping[pulumi.Resource, dict[str, str]]] = WeakKeyDictionary()
+_IN_PLUGIN: Final[dict[tuple[Any, bool], dict[str, str]]] = {}
 
 
 def config() -> Mapping[str, str]:
@@ -38,6 +43,19 @@ def config() -> Mapping[str, str]:
 def awaited(value: Awaitable[T]) -> T:
     """What a program, which cannot await, gets of ``value``. The SDK's ``invoke`` uses it, too."""
     return _sync_await(value)
+
+
+def names_of_run() -> dict[str, str]:
+    """A dict for names that components of one run share; empty when the run begins.
+
+    A process may serve several runs: of the Automation API one after another or at the same time,
+    and a plugin the preview of an `up` and the `up` itself.
+    """
+    if (root := get_root_resource()) is not None:
+        return _OF_PROGRAMS.setdefault(root, {})
+    register = getattr(pulumi.runtime.settings.get_monitor(), "RegisterResource", None)
+    run = getattr(register, "_target", None), pulumi.runtime.is_dry_run()
+    return _IN_PLUGIN.setdefault(run, {})
 
 
 def is_mocked() -> bool:

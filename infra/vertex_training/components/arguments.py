@@ -27,7 +27,7 @@ from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
 from vertex_training.errors import Path as ProblemPath
-from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited, is_mocked
+from vertex_training.pulumi_internals import UNKNOWN, Unknown, awaited, is_mocked, names_of_run
 from vertex_training.settings import reader
 from vertex_training.settings.model import Settings
 from vertex_training.settings.partial import STAND_INS
@@ -67,8 +67,6 @@ T = TypeVar("T")
 
 #: Of an environment's name, which ends names and is a label.
 _ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
-#: (whether it is a preview, what a program may declare once) -> the component that declares it.
-_CLAIMED: Final[dict[tuple[bool, str], str]] = {}
 #: How arguments are read.
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
@@ -254,13 +252,12 @@ class Arguments:
             for job in jobs
         ]
         claims += [(f"bucket {name}", "give another environment or name") for name in buckets]
-        # A plugin may serve the preview of an `up` and the `up` itself.
-        run = pulumi.runtime.is_dry_run()
+        claimed = names_of_run()
         for what, hint in claims:
-            if other := _CLAIMED.get((run, what)):
+            if other := claimed.get(what):
                 self.problems.append(Problem(f"{other} declares {what}", hint=hint))
         self.check()
-        _CLAIMED.update({(run, what): self.component for what, _ in claims})
+        claimed.update({what: self.component for what, _ in claims})
 
     def _mapping(
         self, model: type[Section], given: Mapping[str, Any], at: ProblemPath, path: ProblemPath

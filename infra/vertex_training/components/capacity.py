@@ -17,7 +17,7 @@ from pulumi import Input, Output
 from vertex_training.components.apis import Apis, enable_api
 from vertex_training.components.arguments import Arguments, set_outputs
 from vertex_training.components.iam import make_grants
-from vertex_training.components.scope import Scope
+from vertex_training.components.scope import Scope, child_options
 from vertex_training.components.sections import ReservationFields
 from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
 from vertex_training.settings.model import Settings
@@ -74,7 +74,7 @@ class Capacity(pulumi.ComponentResource):
             ),
             delete_at_time=_rfc3339(given),
             delete_after_duration=_duration(given),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=self._after, protect=given.protect),
+            opts=child_options(self, self._after, protect=given.protect),
         )
 
 

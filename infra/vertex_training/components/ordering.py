@@ -66,7 +66,7 @@ class Protection(pulumi.ComponentResource):
 
     Waits for all other components, so it goes before them. Has nothing inside. Pulumi looks at the
     protection of a resource when its turn comes. Without this one, a ``destroy`` cancels the jobs
-    and deletes secrets and images, and stops at the protected bucket at the end (docs/adr/0029).
+    and deletes secrets and images, and stops at the protected bucket at the end (docs/adr/0028).
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Protection(pulumi.ComponentResource):
         It is there also where nothing is protected: one that left the program while the state
         protects it could never be deleted.
         """
-        waits = pulumi.ResourceOptions(depends_on=_everything_in(after), protect=protects)
+        waits = pulumi.ResourceOptions(depends_on=_everything_in(after), protect=protects or None)
         opts = pulumi.ResourceOptions.merge(scope.opts, waits)
         super().__init__("vertextraining:protection:Protection", scope.name, None, opts)
         self.register_outputs({})

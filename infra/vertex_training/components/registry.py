@@ -14,7 +14,7 @@ import pulumi_gcp as gcp
 
 from vertex_training.components.iam import make_grants
 from vertex_training.components.identities import account_outputs
-from vertex_training.components.scope import Scope
+from vertex_training.components.scope import Scope, child_options
 from vertex_training.components.storage import Storage
 from vertex_training.images import cleanup
 from vertex_training.images.cleanup import CleanupPolicy
@@ -56,7 +56,7 @@ class Registry(pulumi.ComponentResource):
             kms_key_name=stack.declared.key_for("registry"),
             vulnerability_scanning_config=_scanning(settings),
             labels=names.labels(stack.declared.labels),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=settings.protect),
+            opts=child_options(self, after, protect=settings.protect),
         )
         self.repository_id = repository.repository_id
         self.url = pulumi.Output.concat(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,3 +29,13 @@ class Scope:
 
 #: A stack file's own components, whose names in the state are an interface (docs/state.md).
 TOP: Final = Scope()
+
+
+def child_options(
+    component: pulumi.Resource, after: Sequence[pulumi.Resource], *, protect: bool
+) -> pulumi.ResourceOptions:
+    """Options of a resource in ``component`` that its settings may protect.
+
+    Else it is for the component's options to say: False would beat what a child inherits.
+    """
+    return pulumi.ResourceOptions(parent=component, depends_on=after, protect=protect or None)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.components.scope import Scope
+from vertex_training.components.scope import Scope, child_options
 from vertex_training.settings.model import Settings
 
 
@@ -36,7 +36,7 @@ class Secrets(pulumi.ComponentResource):
                 replication=replication,
                 annotations={"description": secret.description} if secret.description else None,
                 labels=names.labels({**labels[secret.team], **secret.labels}),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=after, protect=secret.protect),
+                opts=child_options(self, after, protect=secret.protect),
             )
             for key, secret in settings.secrets.items()
             if not secret.existing

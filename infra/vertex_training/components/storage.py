@@ -15,7 +15,7 @@ from vertex_training import naming
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import Arguments, set_outputs
 from vertex_training.components.iam import EXTRA_GRANTS, grants_beside
-from vertex_training.components.scope import Scope
+from vertex_training.components.scope import Scope, child_options
 from vertex_training.components.sections import BucketArgs
 from vertex_training.naming import CONTROL, STAGING, Names
 from vertex_training.plan.references import package_object
@@ -91,9 +91,7 @@ class Storage(pulumi.ComponentResource):
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
             labels=self._names.labels({**self._labels[bucket.team], **bucket.labels}),
-            opts=pulumi.ResourceOptions(
-                parent=self, depends_on=self._after, protect=bucket.protect
-            ),
+            opts=child_options(self, self._after, protect=bucket.protect),
         )
 
     def _object(self, key: str, path: str, file: str) -> gcp.storage.BucketObject:

@@ -305,7 +305,6 @@ def test_dependencies_may_be_an_output() -> None:
 def test_two_components_cannot_have_one_job_or_one_bucket(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(declaring, "_CLAIMED", {})
     monkeypatch.setattr(declaring, "is_mocked", lambda: False)
     job = {**PROJECT, "control_bucket": "control", "spec": SPEC}
 

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import contextvars
 import importlib.machinery
 import importlib.util
 import socket
@@ -46,6 +47,20 @@ def test_a_program_gets_what_it_cannot_await_and_the_children_of_a_component():
     assert pulumi_internals.is_mocked()
     assert pulumi_internals.awaited(asyncio.sleep(0, "value")) == "value"
     assert isinstance(pulumi_internals.UNKNOWN, pulumi_internals.Unknown)
+
+
+def test_runs_that_a_plugin_serves_have_names_of_their_own():
+    def names(address, preview):
+        """As the SDK begins each component of a run in a plugin."""
+        pulumi.runtime.settings.reset_options(monitor_address=address, preview=preview)
+        return pulumi_internals.names_of_run()
+
+    def check():
+        names("127.0.0.1:1", True)["job"] = "train"
+        assert names("127.0.0.1:1", True) == {"job": "train"}
+        assert names("127.0.0.1:1", False) == names("127.0.0.1:2", True) == {}
+
+    contextvars.copy_context().run(check)
 
 
 def as_main(monkeypatch, module_name, *arguments):

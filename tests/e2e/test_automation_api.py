@@ -1,0 +1,70 @@
+"""Components in programs that a process runs more than once: the Automation API of Pulumi."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from pulumi import automation
+
+from tests.e2e.inline_programs import REGION, InlinePrograms, running
+from vertex_training import TrainingBuckets, pulumi_internals
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PLACE = {"project": "local-inline", "region": REGION}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
+    with running(tmp_path_factory.mktemp("inline")) as found:
+        yield found
+
+
+def declare() -> None:
+    """Three buckets, whose names end with the stack's."""
+    TrainingBuckets("store", {**PLACE, "buckets": {"data": {}}})
+
+
+def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
+    programs: InlinePrograms,
+) -> None:
+    stack = programs.stack(declare)
+    assert stack.preview().change_summary == stack.preview().change_summary == {"create": 8}
+    assert stack.up().summary.resource_changes == {"create": 8}
+    assert stack.up().summary.resource_changes == {"same": 8}
+    assert stack.destroy().summary.resource_changes == {"delete": 8}
+    assert programs.left("local-inline") == []
+
+
+def test_a_process_updates_two_stacks_one_after_the_other_and_at_the_same_time(
+    programs: InlinePrograms,
+) -> None:
+    stacks = [programs.stack(declare, name) for name in ("one", "two")]
+    assert [made.up().summary.resource_changes for made in stacks] == [{"create": 8}] * 2
+    with ThreadPoolExecutor(2) as pool:
+        again = list(pool.map(lambda each: each.up().summary.resource_changes, stacks))
+        assert again == [{"same": 8}] * 2
+        gone = list(pool.map(lambda each: each.destroy().summary.resource_changes, stacks))
+        assert gone == [{"delete": 8}] * 2
+
+
+def test_one_program_still_declares_a_bucket_once(programs: InlinePrograms) -> None:
+    def twice() -> None:
+        declare()
+        TrainingBuckets("again", PLACE)
+
+    stack = programs.stack(twice, "twice")
+    for _ in range(2):
+        with pytest.raises(automation.CommandError) as refused:
+            stack.preview()
+        assert "'store' declares bucket local-inline-control-twice" in str(refused.value)
+        assert "Traceback" not in str(refused.value)
+
+
+def test_names_of_runs_that_ended_are_not_kept(programs: InlinePrograms) -> None:
+    programs.stack(declare, "kept").preview()
+    gc.collect()
+    assert len(pulumi_internals._OF_PROGRAMS) <= 1
