@@ -218,6 +218,23 @@ def test_an_image_is_past_its_end_only_after_that_day():
     assert list(reported(content, context=after)) == ["image-age"]
 
 
+@pytest.mark.parametrize(
+    ("image", "day", "level"),
+    [
+        ("tf-cpu.2-16.py310", datetime.date(2026, 7, 1), "warning"),
+        ("tf-cpu.2-16.py310", datetime.date(2026, 7, 12), "note"),
+        ("tf-cpu.2-9.py310", datetime.date(2026, 7, 12), "note"),
+        ("ray-cpu.2-42.py310", datetime.date(2027, 4, 1), "warning"),
+    ],
+)
+def test_an_image_past_its_end_is_a_warning_while_a_newer_one_is_served(image, day, level):
+    content = job()
+    name = f"us-docker.pkg.dev/vertex-ai/training/{image}:latest"
+    content["workerPoolSpecs"][0]["containerSpec"]["imageUri"] = name
+    [found] = check(content, context=Context(today=day)).problems
+    assert (found.rule, found.level) == ("image-age", level)
+
+
 def test_a_mistake_in_the_one_pool_without_a_list_has_its_place():
     text = f"""serviceAccount: {ACCOUNT}
 workerPoolSpecs:

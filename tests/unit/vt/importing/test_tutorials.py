@@ -77,7 +77,7 @@ TUTORIALS = {
         "'us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest')\n"
         "job.run(machine_type='n1-standard-4', replica_count=1)\n",
         0,
-        ("the script src/train.py is not here: put it at", "image-age"),
+        ("the script src/train.py is not here: put it at",),
     ),
     "the same on a GPU whose name lacks its maker's": Tutorial(
         "titanic.py",

@@ -139,22 +139,29 @@ def prebuilt_name(job: Job) -> Iterator[Finding]:
 
 @rule("image-age", PREBUILT_PAGE, "warning")
 def image_age(job: Job) -> Iterator[Finding]:
-    """A prebuilt image is still inside its availability, and none of its successors is past it."""
+    """A prebuilt image is still served; a note where no newer one of its framework is either."""
+    rows = catalog.load("training_images.yaml")
+    served = {row["framework"] for row in rows if row["available_until"] >= job.context.date}
     for _, image, path in _images(job):
         if not (PREBUILT.match(image) or LEGACY.match(image)):
             continue
-        short, what = _short(image), ""
-        for row in catalog.load("training_images.yaml"):
+        short, what, framework = _short(image), "", ""
+        for row in rows:
             until = row["available_until"]
             if until >= job.context.date:
                 continue
             if re.fullmatch(row["pattern"], short):
-                what = f"this prebuilt image was to be served until {until}"
+                what, framework = (
+                    f"this prebuilt image was to be served until {until}",
+                    row["framework"],
+                )
                 break
             if _is_older(short, row):
+                framework = row["framework"]
                 what = f"a newer image than this one was to be served until {until}"
         if what:
-            yield Finding(path, what, short, "prefer an image of your own")
+            level = None if framework in served else "note"
+            yield Finding(path, what, short, "prefer an image of your own", level=level)
 
 
 def _is_older(short: str, row: dict[str, Any]) -> bool:
