@@ -42,6 +42,9 @@ MOST_LABELS: Final = 64
 #: How IAM members begin that a stack file may name.
 MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "principalSet://")
 
+#: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
+PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
+
 #: How ids of projects begin that live in the local cloud; no other code may spell it.
 LOCAL_PREFIX: Final = "local-"
 

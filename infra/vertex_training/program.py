@@ -213,7 +213,7 @@ def outputs(
 ) -> dict[str, Any]:
     """The outputs of a stack: what jobs use, and a summary of each job, by the stack file's keys.
 
-    A review compares the limits and the levels of policies with those of the files.
+    A review compares what bounds and guards the stack with that of the files.
     """
     found: dict[str, Any] = {
         "buckets": {
@@ -223,6 +223,8 @@ def outputs(
         "serviceAccounts": environment.service_accounts,
         "limits": limits_by_section(stack.declared),
         "policyLevels": dict(stack.declared.policy_levels),
+        "rules": dict(stack.declared.rules),
+        "drift": stack.declared.drift.model_dump(by_alias=True, exclude_defaults=True),
     }
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
     for key, request in requests.items():

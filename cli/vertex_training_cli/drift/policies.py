@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import ACCOUNT, AGENT
+from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.engine.plan import Plan, Step
-from vertex_training_cli.review.grants import PUBLIC, is_iam
+from vertex_training_cli.review.grants import is_iam
 
 Inputs = Mapping[str, Any]
 
@@ -64,7 +65,9 @@ class Declared:
         """Whether a membership is the stack's to declare."""
         if found.policy in self.projects and found.policy not in self.policies:
             is_agents_own = found.role.endswith(AGENT_ROLE) and "@gcp-sa-" in found.member
-            return (found.member in self.own and not is_agents_own) or found.member in PUBLIC
+            return (
+                found.member in self.own and not is_agents_own
+            ) or found.member in PUBLIC_MEMBERS
         return not (found.role.startswith(LEGACY) and found.member.startswith(CONVENIENCE))
 
 

@@ -20,7 +20,7 @@ from vertex_training_cli.engine.plan import (
     ResourceState,
     Step,
 )
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import redact, redact_config
 
 #: The engine's last words on any failure, a policy's among them, which say nothing about it.
 LAST_WORDS: Final = "preview failed"
@@ -64,7 +64,7 @@ class _PlanBuilder:
 
     def add(self, event: Mapping[str, Any]) -> None:
         if prelude := event.get("preludeEvent"):
-            self.config = {key: redact(text) for key, text in prelude["config"].items()}
+            self.config = {key: redact_config(text) for key, text in prelude["config"].items()}
         elif diagnostic := event.get("diagnosticEvent"):
             self._add_diagnostic(diagnostic)
         elif step := event.get("resourcePreEvent"):

@@ -189,6 +189,14 @@ class Plan:
         return found if isinstance(found, Mapping) else None
 
     @property
+    def is_compared(self) -> bool:
+        """Whether outputs of the deployed stack are known, or that there are none.
+
+        A program that ends with its mistakes registers no stack: nothing is known of what was.
+        """
+        return self.succeeded or any(step.type == STACK for step in self.steps)
+
+    @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """Diagnostics of severity ``error``."""
         return tuple(each for each in self.diagnostics if each.severity == "error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, overload
@@ -58,6 +59,15 @@ def redact(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return _items(value)
     return value
+
+
+def redact_config(text: str) -> str:
+    """A value of the config, redacted: one that is JSON stays JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return redact(text)
+    return redact(text) if isinstance(value, str) else json.dumps(redact(value), sort_keys=True)
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

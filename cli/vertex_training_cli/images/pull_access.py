@@ -22,7 +22,6 @@ SERVICE: Final = "https://artifactregistry.googleapis.com"
 PULLING: Final = frozenset(
     f"roles/artifactregistry.{role}" for role in ("reader", "writer", "repoAdmin", "admin")
 )
-EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
 
 
 def missing(settings: Settings, pin: pins.Pin, root: Path) -> Iterator[str]:
@@ -41,7 +40,7 @@ def missing(settings: Settings, pin: pins.Pin, root: Path) -> Iterator[str]:
         yield f"who may pull it was not looked at: {reason}"
         return
     for grant in wanted:
-        if not members & {grant.member, *EVERYBODY}:
+        if not members & {grant.member, *naming.PUBLIC_MEMBERS}:
             command = external_grants.command(grant)
             who = grant.member.removeprefix("serviceAccount:")
             yield f"its repository does not let {who} pull: {command}"

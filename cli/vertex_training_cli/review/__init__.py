@@ -12,6 +12,7 @@
 ``destroyed``      what is destroyed or loses its protection; objects, by folder
 ``losses``         data that is lost, or no longer kept, though its resource stays
 ``limits``         limits that are raised, levels of policies that are lowered
+``guards``         exceptions of drift, rules and other guards that are lowered
 ``refusals``       what Google refuses half-way, or what has no effect
 ``digest``         the plan's digest, which a deployment is bound to
 ``headline``       the verdict, and twelve questions of an approver with their answers

@@ -242,13 +242,13 @@ def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[s
     from vertex_training.errors import ConfigError
     from vertex_training.settings import stack_files
     from vertex_training.stack import SCHEMA
-    from vertex_training_cli.engine.values import redact
+    from vertex_training_cli.engine.values import redact_config
 
     try:
         whole = stack_files.shown_config(stack_files.read_raw(SCHEMA, root, stack), SCHEMA)
     except (ConfigError, UnknownStackError, OSError):
         return shown  # the preview reports it
-    return {**shown, **redact(whole)}
+    return {**shown, **{key: redact_config(text) for key, text in whole.items()}}
 
 
 def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:

@@ -7,6 +7,7 @@ import json
 
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review.guards import SECTIONS
 from vertex_training_cli.review.limits import limits_of, policy_levels, raised_limits
 
 
@@ -15,9 +16,10 @@ def plan_digest(plan: Plan) -> str:
 
     Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
     resource that changes the step, the inputs before and after, and the protection; protection
-    that changes alone; the limits; the policies and what they found, with the levels; and whether
-    the preview succeeded. It does not cover prices, warnings of the program, durations or places on
-    a machine, and of a secret value only that it is one.
+    that changes alone; the limits, exceptions of drift and levels of rules; the policies and what
+    they found, with the levels; and whether the preview succeeded. It does not cover prices,
+    warnings of the program, durations or places on a machine, and of a secret value only that it
+    is one.
     """
     content = {
         "stack": plan.stack,
@@ -25,6 +27,7 @@ def plan_digest(plan: Plan) -> str:
         "protection": _protection(plan),
         "limits": [limits_of(plan), [_plain(each) for each in raised_limits(plan)]],
         "policies": _policies(plan),
+        "guards": {name: plan.section(name) for name in SECTIONS},
         "succeeded": plan.succeeded,
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
+from vertex_training.naming import PUBLIC_MEMBERS
 from vertex_training.plan.access import Access, Binding, reachable
 from vertex_training.plan.grants import reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
@@ -18,8 +19,6 @@ from vertex_training_cli.engine.values import UNKNOWN
 
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
-#: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
-PUBLIC: Final = ("allUsers", "allAuthenticatedUsers")
 #: Inputs that only say where the resource is.
 LOCATION_INPUTS: Final = ("project", "location", "region")
 
@@ -40,7 +39,7 @@ class IamBinding:
     @property
     def is_public(self) -> bool:
         """Whether the member includes everybody."""
-        return self.member in PUBLIC
+        return self.member in PUBLIC_MEMBERS
 
 
 def short_member(binding: IamBinding | Access) -> str:

@@ -57,6 +57,8 @@ def policy_levels(plan: Plan) -> dict[str, str]:
 
 def lowered_levels(plan: Plan) -> tuple[FieldDifference, ...]:
     """Policies whose level is lower than in the deployed stack, old and new."""
+    if not plan.is_compared:
+        return ()
     before = plan.deployed_output("policyLevels") or {}
     return tuple(
         FieldDifference(name, str(before.get(name, DEFAULT)), level)

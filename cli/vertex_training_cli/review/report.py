@@ -26,6 +26,7 @@ from vertex_training_cli.review import (
     destroyed,
     digest,
     grants,
+    guards,
     jobs,
     limits,
     losses,
@@ -53,6 +54,9 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     destroyed.WITHOUT_DATA,
     limits.RAISED,
     limits.LOWERED,
+    guards.EXCEPTIONS,
+    guards.RULES,
+    guards.LOWERED,
     reachability.OPENED,
     reachability.EGRESS,
 )

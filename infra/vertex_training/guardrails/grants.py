@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from vertex_training.catalog.resource_types import iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
+from vertex_training.naming import PUBLIC_MEMBERS
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
-#: IAM members that include everybody.
-PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
 OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
 
 #: Beginning of a role -> where it can be granted more narrowly than on a project.

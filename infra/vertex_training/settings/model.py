@@ -316,8 +316,14 @@ class AllowedMember(Section):
     """IAM member, like ``user:kim@example.com``."""
     role: Annotated[str, Field(min_length=1)]
     """Its role."""
-    policy: Annotated[str, Field(min_length=1)]
-    """Name of the policy as ``vt drift`` shows it, like ``b/BUCKET``; ``*`` stands for any text."""
+    policy: Annotated[
+        str,
+        form(
+            r"b/.+|projects/[a-z][a-z0-9-]{4,28}[a-z0-9](?:/.+)?",
+            "b/BUCKET or projects/PROJECT/…, with * for any text after b/ or the project",
+        ),
+    ]
+    """Name of the policy as ``vt drift`` shows it; ``b/*`` stands for all buckets."""
     reason: Annotated[str, Field(min_length=10)]
     """Why it is there, for who reads the file."""
 

@@ -1,4 +1,4 @@
-"""Rules of ``members`` and ``roles``: no grant twice, none that opens more than it says. Pure."""
+"""Rules of ``members``, ``roles`` and exceptions of drift: none twice, none to everybody. Pure."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ def problems(settings: Settings) -> Iterator[Problem]:
                     what = f"is an account of the stack that team {team} does not own"
                     yield Problem(what, member, f"share {place[1]}: remove its team", here)
     yield from _roles(settings)
+    for key, allowed in settings.drift.allowed.items():
+        if allowed.member in naming.PUBLIC_MEMBERS:
+            hint = "name the user, group or account: what everybody may do is always reported"
+            path = ("drift", "allowed", key, "member")
+            yield Problem("everybody is no exception of drift", allowed.member, hint, path)
 
 
 def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:

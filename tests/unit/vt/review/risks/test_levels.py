@@ -43,6 +43,13 @@ def test_a_level_is_lowered_against_what_is_deployed(
     assert told in verdict(report.build(planned(now, before, file), source="here"))
 
 
+def test_a_preview_that_failed_before_the_stack_was_read_lowers_no_level() -> None:
+    config = {"vertex-training:policyLevels": json.dumps({"p": "advisory"})}
+    failed = plans.lines(plans.said("error", "wrong"), plans.summary("failed"), config=config)
+    found = dataclasses.replace(events.parse(failed, "dev"), levels={"p": "advisory"})
+    assert verdict(report.build(found, source="here")) == "The preview failed."
+
+
 def test_every_format_names_the_policies_that_are_not_mandatory() -> None:
     found = report.build(planned({"p": "advisory", "q": "mandatory"}), source="here")
     assert "Not mandatory in this stack: `p` `advisory`." in markdown.render(found)

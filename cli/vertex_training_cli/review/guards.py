@@ -1,0 +1,127 @@
+"""Settings that lower a guard and change no right: exceptions of drift, rules, tags, teams.
+
+What was before comes from the outputs of the deployed stack, or from the resource. ``limits`` has
+limits and levels of policies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training.catalog.resource_types import REPOSITORY
+from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.engine.values import as_mapping
+from vertex_training_cli.review.risk import LIMITS, RiskKind
+
+Inputs = Mapping[str, Any]
+#: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
+SECTIONS: Final = ("drift", "rules")
+#: Levels of rules, from the least.
+ORDER: Final = ("note", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LoweredGuard:
+    """A resource that stays, and is guarded less."""
+
+    name: str
+    """The resource's name in the program."""
+    what: str
+    """What is possible from now on."""
+
+
+def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Members that ``vt drift`` reports no longer, and did when the stack was deployed."""
+    if not plan.is_compared:
+        return ()
+    before = _exceptions(plan.deployed_output("drift") or {})
+    return tuple(
+        FieldDifference(path, before.get(path), words)
+        for path, words in _exceptions(plan.section("drift")).items()
+        if before.get(path) != words
+    )
+
+
+def _exceptions(drift: Inputs) -> dict[str, str]:
+    return {
+        f"drift.allowed.{key}": f"{each.get('member')}: {each.get('role')} on {each.get('policy')}"
+        for key, each in as_mapping(drift.get("allowed")).items()
+        if isinstance(each, Mapping)
+    }
+
+
+def lowered_rules(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Rules of job files whose level is lower than in the deployed stack."""
+    before, now = plan.deployed_output("rules") or {}, plan.section("rules")
+    if before == now or not plan.is_compared:
+        return ()
+    from vertex_training.customjob import rules  # loads every rule
+
+    levels = {rule.id: rule.level for rule in rules.ALL}
+    found = [
+        FieldDifference(name, *(str(each.get(name, levels.get(name))) for each in (before, now)))
+        for name in sorted({*before, *now})
+    ]
+    return tuple(each for each in found if _rank(each.new) < _rank(each.old))
+
+
+def _rank(level: str | None) -> int:
+    return ORDER.index(level) if level in ORDER else len(ORDER)
+
+
+def lowered_guards(plan: Plan) -> tuple[LoweredGuard, ...]:
+    """Resources that stay and are guarded less, in words."""
+    teams = plan.section("teams")
+    steps = (step for step in plan.changed if step.old and step.new and step.op != "replace")
+    return tuple(sorted(LoweredGuard(s.name, what) for s in steps for what in _lowered(s, teams)))
+
+
+def _lowered(step: Step, teams: Inputs) -> Iterator[str]:
+    old, new = (state.inputs if state else {} for state in (step.old, step.new))
+    if step.type == REPOSITORY:
+        yield from sorted(set(_weaknesses(new)) - set(_weaknesses(old)))
+    before, after = (as_mapping(each.get("labels")).get("team") for each in (old, new))
+    if before in teams and before != after:
+        whom = f"team {after}" if after else "every team"
+        yield f"accounts of {whom} may name it, not of {before} alone"
+
+
+def _weaknesses(repository: Inputs) -> Iterator[str]:
+    if as_mapping(repository.get("dockerConfig")).get("immutableTags") is not True:
+        yield "tags of images can be moved"
+    scanning = as_mapping(repository.get("vulnerabilityScanningConfig"))
+    if scanning.get("enablementConfig") == "DISABLED":
+        yield "images are not scanned"
+
+
+EXCEPTIONS: Final = RiskKind(
+    drift_exceptions,
+    lambda each, quote: quote(each.new),
+    key="driftExceptions",
+    headline="drift is not reported",
+    question=LIMITS,
+    answer="drift is not reported: {}",
+    line=lambda each, quote: f"drift is not reported: {quote(each.new)} ({quote(each.path)})",
+    danger="opens",
+)
+RULES: Final = RiskKind(
+    lowered_rules,
+    lambda each, quote: f"{quote(each.path)} {quote(each.old)} → {quote(each.new)}",
+    key="loweredRules",
+    headline="rules lowered",
+    question=LIMITS,
+    answer="rule {}",
+    danger="opens",
+)
+LOWERED: Final = RiskKind(
+    lowered_guards,
+    lambda each, quote: f"{quote(each.name)} ({each.what})",
+    key="loweredGuards",
+    headline="guards lowered",
+    question=LIMITS,
+    line=lambda each, quote: f"{quote(each.name)}: {each.what}",
+    danger="opens",
+)

@@ -1,0 +1,137 @@
+"""Settings of a stack file that lower a guard: in the headline, in an answer and in the digest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.unit.vt.review import plans
+from vertex_training_cli.engine import events
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review import digest, json_report, report
+from vertex_training_cli.review.headline import answers, verdict
+
+AUDIT = {
+    "member": "group:audit@example.com",
+    "role": "roles/storage.objectViewer",
+    "policy": "b/*",
+    "reason": "the auditors read every bucket",
+}
+SHOWN = "group:audit@example.com: roles/storage.objectViewer on b/*"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+
+
+def planned(
+    drift: dict[str, Any] | None = None,
+    rules: dict[str, str] | None = None,
+    *more: plans.Event,
+    deployed: dict[str, Any] | None = None,
+) -> Plan:
+    stack = plans.step(
+        "same", "pulumi:pulumi:Stack", "vertex-training-dev", {}, {}, outputs=deployed or {}
+    )
+    config = {
+        "vertex-training:drift": json.dumps(drift or {}),
+        "vertex-training:rules": json.dumps(rules or {}),
+        "vertex-training:teams": json.dumps({"vision": {}}),
+    }
+    return events.parse(plans.lines(stack, *more, config=config), "dev")
+
+
+def headline(plan: Plan) -> str:
+    return verdict(report.build(plan, source="here"))
+
+
+def test_an_exception_of_drift_is_in_the_headline_and_among_the_answers() -> None:
+    found = report.build(planned({"allowed": {"audit": AUDIT}}), source="here")
+    assert f"drift is not reported: {SHOWN}" in verdict(found)
+    [told] = [
+        answer.text
+        for answer in answers(found, lambda text, _=0: text)
+        if answer.question == "which limits are raised"
+    ]
+    assert told == f"drift is not reported: {SHOWN}"
+    [entry] = json.loads(json_report.render(found))["driftExceptions"]
+    assert entry == {"path": "drift.allowed.audit", "old": None, "new": SHOWN}
+
+
+def test_an_exception_that_is_deployed_is_told_once() -> None:
+    drift = {"allowed": {"audit": AUDIT}}
+    assert headline(planned(drift, deployed={"drift": drift})) == "Nothing changes."
+
+
+def test_an_exception_that_grows_is_told_with_what_it_was() -> None:
+    grown = {"allowed": {"audit": AUDIT | {"policy": "projects/acme-ml-dev"}}}
+    found = report.build(
+        planned(grown, deployed={"drift": {"allowed": {"audit": AUDIT}}}), source="here"
+    )
+    [entry] = json.loads(json_report.render(found))["driftExceptions"]
+    assert entry["old"] == SHOWN
+    assert entry["new"].endswith("on projects/acme-ml-dev")
+
+
+def test_every_exception_is_in_the_digest_also_one_whose_name_is_like_a_secrets() -> None:
+    names = ("audit", "api-key")
+    plans_ = [planned({"allowed": {name: AUDIT}}) for name in names] + [planned()]
+    assert len({digest.plan_digest(plan) for plan in plans_}) == 3
+    assert [SHOWN in headline(plan) for plan in plans_] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "told"),
+    [
+        ({"scarce-accelerator": "note"}, {}, "rules lowered: scarce-accelerator warning → note"),
+        ({}, {"scarce-accelerator": "error"}, "rules lowered: scarce-accelerator error → warning"),
+        ({"scarce-accelerator": "error"}, {"scarce-accelerator": "warning"}, "Nothing changes."),
+        ({"scarce-accelerator": "note"}, {"scarce-accelerator": "note"}, "Nothing changes."),
+    ],
+)
+def test_a_rule_that_is_lowered_is_in_the_headline_and_in_the_digest(
+    now: dict[str, str], before: dict[str, str], told: str
+) -> None:
+    plan = planned(None, now, deployed={"rules": before})
+    assert told in headline(plan)
+    assert digest.plan_digest(plan) != digest.plan_digest(planned(None, {"x": "error"}))
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new", "told"),
+    [
+        (
+            "dockerConfig",
+            {"immutableTags": True},
+            {"immutableTags": False},
+            "tags of images can be moved",
+        ),
+        (
+            "vulnerabilityScanningConfig",
+            {"enablementConfig": "INHERITED"},
+            {"enablementConfig": "DISABLED"},
+            "images are not scanned",
+        ),
+        (
+            "labels",
+            {"team": "vision"},
+            {},
+            "accounts of every team may name it, not of vision alone",
+        ),
+    ],
+)
+def test_a_guard_on_a_resource_that_goes_is_in_the_headline(
+    key: str, old: dict[str, Any], new: dict[str, Any], told: str
+) -> None:
+    step = plans.step("update", REPOSITORY, "registry-docker", {key: old}, {key: new})
+    assert f"guards lowered: registry-docker ({told})" in headline(planned(None, None, step))
+    back = plans.step("update", REPOSITORY, "registry-docker", {key: new}, {key: old})
+    assert "guards lowered" not in headline(planned(None, None, back))
+
+
+def test_a_preview_that_failed_before_the_state_was_read_compares_no_exceptions() -> None:
+    lines = plans.lines(
+        plans.said("error", "wrong"),
+        plans.summary("failed"),
+        config={"vertex-training:drift": json.dumps({"allowed": {"audit": AUDIT}})},
+    )
+    assert headline(events.parse(lines, "dev")) == "The preview failed."
