@@ -12,33 +12,12 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.completion import get_completion_inspect_parameters
 
-from vertex_training_cli.catalogue.command import catalogue
 from vertex_training_cli.check import quick
-from vertex_training_cli.check.command import check
-from vertex_training_cli.data.command import data
-from vertex_training_cli.deploy.command import approval, deploy
-from vertex_training_cli.destroy.command import DESTROY_CONTEXT, destroy
-from vertex_training_cli.diff.command import diff
-from vertex_training_cli.drift.command import drift
-from vertex_training_cli.github.command import github
-from vertex_training_cli.help import completion, examples
-from vertex_training_cli.iam.command import iam
-from vertex_training_cli.images.command import images, promote
-from vertex_training_cli.importing.command import import_
-from vertex_training_cli.init.command import init
-from vertex_training_cli.init.upgrading import upgrade
-from vertex_training_cli.jobs.command import jobs
-from vertex_training_cli.local.commands import local
-from vertex_training_cli.local.fault_commands import fault
-from vertex_training_cli.local.secret_commands import secret
-from vertex_training_cli.new.command import new
-from vertex_training_cli.new.rerun import rerun
+from vertex_training_cli.help import completion
+from vertex_training_cli.help.verbs import VerbGroup
 from vertex_training_cli.proxies import exempt_loopback
-from vertex_training_cli.render.command import render
-from vertex_training_cli.review.command import review
-from vertex_training_cli.setup import setup
-from vertex_training_cli.up.command import UP_CONTEXT, up
 from vertex_training_cli.user import set_user_variables
 
 
@@ -56,6 +35,7 @@ class CommandLine(typer.Typer):
 
 app = CommandLine(
     name="vt",
+    cls=VerbGroup,
     help="Train on Vertex AI: the local cloud, and what helps to write and review jobs.",
     no_args_is_help=True,
     add_completion=False,
@@ -63,34 +43,8 @@ app = CommandLine(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(setup)
-app.command()(check)
-app.command()(render)
-app.command("import")(import_)
-app.add_typer(new, name="new")
-app.command()(init)
-app.command()(upgrade)
-app.command()(catalogue)
-app.command()(review)
-local.add_typer(fault, name="fault")
-local.add_typer(secret, name="secret")
-app.command(context_settings=UP_CONTEXT)(up)
-app.command(context_settings=DESTROY_CONTEXT)(destroy)
-jobs.command()(rerun)
-app.add_typer(jobs, name="jobs")
-app.add_typer(images, name="images")
-app.command()(promote)
-app.add_typer(data, name="data")
-app.command()(approval)
-app.command()(deploy)
-app.command()(diff)
-app.command()(drift)
-app.command()(iam)
-app.add_typer(github, name="github")
-app.add_typer(local, name="local")
-examples.add_examples(app)
 if completion.is_asked_for():
-    completion.prepare(app)
+    get_completion_inspect_parameters()  # on its way it makes the shells known
 
 
 def _show_version(wanted: bool) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
+from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import command, sources
 
 DIGEST: Final = "f" * 64
@@ -67,9 +67,6 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
     monkeypatch.setattr(sources, "review", lambda *_: DIGEST)
     monkeypatch.setattr(sources, "deployment", lambda *_: {})
     monkeypatch.setattr(command.os, "execve", lambda *_: print("deployed"))
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(command.approval)
-    app.command()(command.deploy)
     file = tmp_path / "approval.json"
     done = CliRunner().invoke(app, ["approval", "-s", "dev", DIGEST, "-o", str(file)])
     assert done.exit_code == 0, done.output

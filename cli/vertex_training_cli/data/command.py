@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from vertex_training_cli.data.files import LocalFile
     from vertex_training_cli.data.places import Place
 
-data = typer.Typer(
-    help="Folders of data, to and from a bucket of the stack.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 #: Exit code where a question cannot be asked.
 REFUSED: Final = 2
 #: Exit code after Ctrl-C.
@@ -92,7 +86,6 @@ def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place
         raise typer.Exit(INTERRUPTED) from None
 
 
-@data.command()
 def push(
     bucket: BucketArgument,
     folder: Annotated[Path, typer.Argument(help="A folder, or one file.")],
@@ -132,7 +125,6 @@ def push(
         _report("sent", sent, compared, f", deleted {len(gone)}" if gone else "")
 
 
-@data.command()
 def pull(
     bucket: BucketArgument,
     folder: Annotated[Path, typer.Argument(help="A folder; it is made.")],
@@ -170,7 +162,6 @@ def pull(
             _tell_kept(compared.of("changed"))
 
 
-@data.command("ls")
 def ls(
     bucket: BucketArgument,
     stack: Stack = None,

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from vertex_training_cli.engine.pulumi_cli import PulumiCli
     from vertex_training_cli.engine.stacks import StackRef
 
-DESTROY_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 #: Exit code: something refuses to go, so nothing was deleted.
 REFUSED: Final = 3
 #: Exit code: the stack's name was not given.

@@ -22,11 +22,6 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training_cli.github.repository import Repository
 
-github = typer.Typer(
-    help="For workflows: comments, approvals and issues, through GitHub's command gh.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
 Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
 
@@ -38,7 +33,6 @@ class DoctorFormat(enum.StrEnum):
     JSON = enum.auto()
 
 
-@github.command()
 def comment(stack: Stack) -> None:
     """Write the stack's one comment on the pull request whose preview has run.
 
@@ -66,7 +60,6 @@ def comment(stack: Stack) -> None:
             raise typer.Exit(1)
 
 
-@github.command()
 def approval(
     stack: Stack,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
@@ -79,7 +72,6 @@ def approval(
         _log(f"approved: {record.as_json()}")
 
 
-@github.command()
 def drift(stack: Stack, report: Report) -> None:
     """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
     from vertex_training_cli.drift.findings import DriftOutcome
@@ -90,7 +82,6 @@ def drift(stack: Stack, report: Report) -> None:
         _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
 
 
-@github.command()
 def doctor(
     repository: Annotated[
         str, typer.Option("--repository", "-R", help="OWNER/NAME; GITHUB_REPOSITORY if absent.")

@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_type_hints
+from typing import Any, Final, get_type_hints
 
-if TYPE_CHECKING:
-    import typer
+import typer
+from typer.models import ParameterInfo
+
+from vertex_training.errors import ConfigError
+from vertex_training.located_yaml import document
+from vertex_training_cli.engine.paths import root_of
 
 #: A shell sets it; its value names the shell and what it asks for.
 VARIABLE: Final = "_VT_COMPLETE"
@@ -27,22 +31,8 @@ def is_asked_for() -> bool:
     return VARIABLE in os.environ
 
 
-def prepare(app: typer.Typer) -> None:
-    """Let ``app`` answer the shell: its formats, and names for parameters that have some."""
-    from typer.completion import get_completion_inspect_parameters
-
-    get_completion_inspect_parameters()  # on its way it makes the shells known
-    for command in app.registered_commands:
-        if command.callback:
-            _give_names(command.callback)
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            prepare(group.typer_instance)
-
-
-def _give_names(callback: Callable[..., Any]) -> None:
-    from typer.models import ParameterInfo
-
+def give_names(callback: Callable[..., Any]) -> None:
+    """Let the parameters of a command that are names be completed."""
     hints = get_type_hints(callback, include_extras=True)
     callback.__annotations__ = hints  # else they are evaluated anew, without what is set here
     for name, hint in hints.items():
@@ -64,8 +54,6 @@ def _complete_stack(incomplete: str) -> list[str]:
 
 
 def _completer(section: str) -> Callable[..., list[str]]:
-    import typer
-
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         found = keys(Path.cwd(), _stack_of(ctx), section)
         return [name for name in found if name.startswith(incomplete)]
@@ -85,8 +73,6 @@ def _stack_of(context: typer.Context) -> str:
 
 def stacks(start: Path) -> list[str]:
     """Stacks of the project around ``start``."""
-    from vertex_training_cli.engine.paths import root_of
-
     root = root_of(start)
     files = sorted(root.glob("Pulumi.*.yaml")) if root else []
     return [file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files]
@@ -94,10 +80,6 @@ def stacks(start: Path) -> list[str]:
 
 def keys(start: Path, stack: str, section: str) -> list[str]:
     """Keys of a section of a stack file; none where it cannot be read."""
-    from vertex_training.errors import ConfigError
-    from vertex_training.located_yaml import document
-    from vertex_training_cli.engine.paths import root_of
-
     root = root_of(start)
     if root is None or "/" in stack:
         return []

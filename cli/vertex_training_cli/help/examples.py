@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    import typer
+from typing import Final
 
 #: Command -> lines for a shell, the most usual first.
 EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
@@ -136,19 +133,7 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
 }
 
 
-def add_examples(app: typer.Typer, path: str = "") -> None:
-    """Give ``app`` and all its commands their examples."""
-    app.info.epilog = _epilog(path)
-    for command in app.registered_commands:
-        name = command.name or getattr(command.callback, "__name__", "").replace("_", "-")
-        command.epilog = _epilog(f"{path} {name}".strip())
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            inner = f"{path} {group.name}".strip()
-            group.epilog = _epilog(inner)
-            add_examples(group.typer_instance, inner)
-
-
-def _epilog(path: str) -> str | None:
+def epilog(path: str) -> str | None:
+    """The examples of a command, as the end of its help."""
     lines = EXAMPLES.get(path)
     return "\n".join(("Examples:", "", "```", *lines, "```")) if lines else None

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
     from vertex_training_cli.engine.stacks import StackRef
 
-images = typer.Typer(
-    help="Images of a stack: build, pin, list, check.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 #: Exit code after Ctrl-C.
 INTERRUPTED: Final = 130
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smh])\Z")
@@ -98,7 +92,6 @@ TargetOf = Annotated[
 ]
 
 
-@images.command()
 def build(
     names: Names = None,
     stack: Stack = None,
@@ -140,7 +133,6 @@ def build(
         print_line(f"vt: {count} {'build' if count == 1 else 'builds'}")
 
 
-@images.command("list")
 def list_(stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the images of a stack file, and whether they are behind their contexts. No network."""
     with _plain_errors():
@@ -151,7 +143,6 @@ def list_(stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
         listing.show(_settings(ref), ref.root, as_json=format_ is Format.JSON)
 
 
-@images.command()
 def check(names: Names = None, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
     """Look at the pinned images in their registries, and at what could take them away.
 

@@ -17,12 +17,6 @@ from vertex_training_cli.status import print_line
 if TYPE_CHECKING:
     from vertex_training_cli.jobs.service import Jobs
 
-jobs = typer.Typer(
-    help="Jobs and tuning jobs of a stack, in Vertex AI or in the local cloud.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 #: Exit code when the deadline passed, as of timeout(1).
 TIME_IS_UP: Final = 124
 #: Exit code where a question cannot be asked.
@@ -89,7 +83,6 @@ def _matching(pattern: re.Pattern[str], value: str, option: str, example: str) -
     return match
 
 
-@jobs.command("list")
 def list_(
     stack: Stack = None,
     all_stacks: Annotated[
@@ -115,7 +108,6 @@ def list_(
         show.table_of(chosen, limit, as_json=format_ is Format.JSON, log=print_status)
 
 
-@jobs.command("show")
 def show_(job: JobArgument, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
     """Show one job, or a tuning job with its trials; as JSON the whole message, as REST has it."""
     from vertex_training_cli.jobs import show
@@ -124,7 +116,6 @@ def show_(job: JobArgument, stack: Stack = None, format_: FormatOption = Format.
         show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
 
 
-@jobs.command()
 def logs(
     job: JobArgument,
     stack: Stack = None,
@@ -154,7 +145,6 @@ def logs(
         )  # fmt: skip
 
 
-@jobs.command()
 def artifacts(
     job: JobArgument,
     folder: Annotated[
@@ -181,7 +171,6 @@ def artifacts(
         data.pull(where, folder, stack, replace=replace)
 
 
-@jobs.command()
 def wait(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: Stack = None,
@@ -209,7 +198,6 @@ def wait(
         raise typer.Exit(TIME_IS_UP)
 
 
-@jobs.command()
 def cancel(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: Stack = None,

@@ -10,15 +10,6 @@ import typer
 
 from vertex_training_cli.status import print_line
 
-local = typer.Typer(
-    help=(
-        "Google Cloud on this machine: rehearse a stack with no account and no network.\n\n"
-        "Files lie in VT_LOCAL_HOME (default: .vt-local in the checkout)."
-    ),
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 _INTERRUPTED: Final = 130
 
 
@@ -61,7 +52,6 @@ def plain_errors() -> Iterator[int]:
         os.umask(umask)
 
 
-@local.command()
 def up(
     stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
     wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
@@ -85,7 +75,6 @@ def up(
         raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
-@local.command()
 def start() -> None:
     """Start the local cloud; does nothing if it runs."""
     from localgcp import lifecycle
@@ -96,7 +85,6 @@ def start() -> None:
         report(f"running (process {info.pid})")
 
 
-@local.command()
 def stop() -> None:
     """Stop the local cloud and keep its files. A job that runs fails; waiting jobs go on later."""
     from localgcp import lifecycle
@@ -106,7 +94,6 @@ def stop() -> None:
         report("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
 
 
-@local.command()
 def down(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove its files too: stacks, buckets, jobs, logs.")
@@ -120,7 +107,6 @@ def down(
         shutdown.down(Home.find(), clean=clean, report=report)
 
 
-@local.command()
 def status() -> None:
     """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
     from localgcp.home import Home
@@ -130,7 +116,6 @@ def status() -> None:
         raise typer.Exit(0 if local_status.show(Home.find()) else 1)
 
 
-@local.command()
 def shell(
     command: Annotated[
         str | None, typer.Option("--command", "-c", help="Run this instead of a shell.")
@@ -147,7 +132,6 @@ def shell(
         local_shell.enter(Home.find(), command, report, umask)
 
 
-@local.command()
 def logs(
     job: Annotated[
         str | None,

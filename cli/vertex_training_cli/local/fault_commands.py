@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from vertex_training_cli.local.commands import plain_errors, report
-
-fault = typer.Typer(
-    help="Let something go wrong on purpose: lost answers, refusals, stock-outs, preemptions.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-_ADD: Final = """Add a fault; prints its id.
-
-SERVICE is jobs (Vertex AI) or storage (Cloud Storage). KIND, on both:
-
-error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half an
-answer), hold (until `vt local fault release`).
-
-On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
-stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the last
-two take --replica, and happen once a job has run for --seconds.
-"""
 
 _Replica = Annotated[
     str, typer.Option(help="Of kill (default: workerpool0-0) and preempt (default: all).")
 ]
 
 
-@fault.command(help=_ADD)
 def add(
     service: Annotated[str, typer.Argument(metavar="SERVICE")],
     kind: Annotated[str, typer.Argument(metavar="KIND")],
@@ -59,7 +40,17 @@ def add(
     probability: Annotated[float, typer.Option(help="Chance that it happens to a call.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same choices.")] = 0,
 ) -> None:
-    """See `_ADD`."""
+    """Add a fault; prints its id.
+
+    SERVICE is jobs (Vertex AI) or storage (Cloud Storage). KIND, on both:
+
+    error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
+    an answer), hold (until `vt local fault release`).
+
+    On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
+    stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the
+    last two take --replica, and happen once a job has run for --seconds.
+    """
     from localgcp.faults.model import Fault
     from localgcp.faults.table import inject
     from localgcp.home import Home
@@ -73,7 +64,6 @@ def add(
         print(inject(Home.find(), wanted))
 
 
-@fault.command(name="list")
 def show(
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
@@ -99,7 +89,6 @@ def show(
     console().print(table("ID", "FAULT", "HAPPENED", "HOLDS NOW", rows=rows))
 
 
-@fault.command()
 def clear(
     fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
 ) -> None:
@@ -111,7 +100,6 @@ def clear(
         report(f"{clear_faults(Home.find(), fault_id)} cleared")
 
 
-@fault.command()
 def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Let the calls go on that a fault holds. It holds no further ones."""
     from localgcp.faults.table import FaultTable
@@ -122,7 +110,6 @@ def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
             report(f"released {call}")
 
 
-@fault.command()
 def wait(
     fault_id: Annotated[int, typer.Argument(metavar="ID")],
     timeout: Annotated[float, typer.Option(help="Seconds.")] = 60.0,

@@ -8,19 +8,7 @@ import typer
 
 from vertex_training_cli.local.commands import plain_errors, report
 
-secret = typer.Typer(
-    help="Values of secrets in the local cloud.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-@secret.callback()
-def _group() -> None:
-    """Keeps ``set`` a command of its own."""
-
-
-@secret.command(name="set")
 def set_value(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As in `secrets` of the stack file.")],
     stack: Annotated[str, typer.Option("--stack", "-s", help="Stack of the secret.")] = "local",

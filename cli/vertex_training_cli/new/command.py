@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from vertex_training_cli.importing.proposal import Proposal
     from vertex_training_cli.new.template import Choices
 
-new = typer.Typer(
-    help="New jobs from a template, shown as a diff first.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -48,12 +42,6 @@ Spot = Annotated[bool, typer.Option("--spot", help="On Spot machines, which may 
 Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
 
 
-@new.callback()
-def group() -> None:
-    """Keep `job` a command of its own, though it is the only one."""
-
-
-@new.command()
 def job(
     name: Name,
     command: Command = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 PolicyLevels = Annotated[
     Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
 ]
-UP_CONTEXT: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def print_status(text: str) -> None:

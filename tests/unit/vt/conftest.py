@@ -1,12 +1,9 @@
 """A small project in a folder of its own, and the command line in this process."""
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from vertex_training_cli.catalogue.command import catalogue
-from vertex_training_cli.check.command import check
-from vertex_training_cli.render.command import render
+from vertex_training_cli.cli import app
 
 JOB = """\
 serviceAccount: ${serviceAccounts.trainer}
@@ -47,10 +44,6 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def vt():
-    app = typer.Typer(pretty_exceptions_enable=False)
-    for command in (check, render, catalogue):
-        app.command()(command)
-
     def run(*arguments, **options):
         return CliRunner().invoke(app, [str(a) for a in arguments], **options)
 

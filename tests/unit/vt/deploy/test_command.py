@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
+from vertex_training_cli.cli import app
 from vertex_training_cli.deploy import command, sources
 from vertex_training_cli.engine import stacks
 
@@ -34,9 +34,6 @@ def repo(project, monkeypatch):
 
 @pytest.fixture
 def vt():
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(command.approval)
-    app.command()(command.deploy)
     return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
 
 

@@ -3,19 +3,16 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from vertex_training_cli.diff.command import diff
+from vertex_training_cli.cli import app
 
 RENAMED = (("acme-ml-dev", "acme-ml-prod"), ("210987654321", "109876543210"))
 
 
 @pytest.fixture
 def vt():
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(diff)
-    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+    return lambda *words: CliRunner().invoke(app, ["diff", *map(str, words)])
 
 
 @pytest.fixture

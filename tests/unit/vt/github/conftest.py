@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit.vt.review.plans import create, lines
+from vertex_training_cli.cli import app
 from vertex_training_cli.deploy.approval import make_approval, parse_approval
 from vertex_training_cli.engine import events, plan_file
-from vertex_training_cli.github.command import github
 from vertex_training_cli.review.digest import plan_digest
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -96,7 +96,7 @@ class GitHub:
         return [each["body"] for each in self.state["comments"]]
 
     def vt(self, *words, expect=0):
-        done = CliRunner().invoke(github, [str(word) for word in words])
+        done = CliRunner().invoke(app, ["github", *map(str, words)])
         assert done.exit_code == expect, done.stderr
         return done.stderr
 

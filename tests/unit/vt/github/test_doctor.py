@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.github.command import github
 from vertex_training_cli.github.doctor import State, as_text, examine
 from vertex_training_cli.init import manifest
 
@@ -139,7 +138,7 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
 
     def run(answers: Answers, *words: str) -> Result:
         file.write_text(json.dumps(answers))
-        return CliRunner().invoke(github, ["doctor", "-R", "acme/training", *words])
+        return CliRunner().invoke(app, ["github", "doctor", "-R", "acme/training", *words])
 
     return run
 
@@ -265,12 +264,12 @@ def test_as_json_it_has_the_same_settings(doctor: Doctor) -> None:
 def test_a_wrong_repository_is_wrong_usage(
     doctor: Doctor, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert CliRunner().invoke(github, ["doctor", "-R", name]).exit_code == 2
+    assert CliRunner().invoke(app, ["github", "doctor", "-R", name]).exit_code == 2
 
 
 def test_without_gh_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = CliRunner().invoke(github, ["doctor", "-R", "acme/training"])
+    done = CliRunner().invoke(app, ["github", "doctor", "-R", "acme/training"])
     assert done.exit_code == 1
     assert "https://cli.github.com" in done.stderr
     assert done.stdout == ""

@@ -19,7 +19,7 @@ def leaves(command, path=()):
         yield " ".join(path), command
 
 
-COMMANDS = dict(leaves(get_command(app)))
+COMMANDS = {name: verb.load() for name, verb in leaves(get_command(app))}
 #: Those that pass options on to another program.
 PASSING = {n for n, c in COMMANDS.items() if c.context_settings.get("ignore_unknown_options")}
 

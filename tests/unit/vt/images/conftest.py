@@ -3,12 +3,11 @@
 import os
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from tests.unit.vt.images import stand_in
 from vertex_training.naming import local_project_number
-from vertex_training_cli.images.command import images, promote
+from vertex_training_cli.cli import app
 
 STACK = """\
 # What this stack is.
@@ -62,10 +61,6 @@ def root(tmp_path, monkeypatch):
 
 @pytest.fixture
 def vt():
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.add_typer(images, name="images")
-    app.command()(promote)
-
     def run(*arguments):
         return CliRunner().invoke(app, [str(argument) for argument in arguments])
 

@@ -2,10 +2,11 @@
 
 import json
 
-import typer
+from typer.testing import CliRunner
 
 from tests.unit.vt.images import stand_in
 from tests.unit.vt.images.conftest import write_stack
+from vertex_training_cli.cli import app
 
 PATH = "local-one/training-one/train"
 TAG = "context-" + "1" * 32
@@ -123,13 +124,7 @@ def test_a_project_of_google_never_meets_the_local_registry(root, registry, monk
 
 
 def whole_check(*arguments):
-    from typer.testing import CliRunner
-
-    from vertex_training_cli.check.command import check as command
-
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(command)
-    return CliRunner().invoke(app, [*arguments, "--format", "json"])
+    return CliRunner().invoke(app, ["check", *arguments, "--format", "json"])
 
 
 def test_a_check_of_a_stack_asks_registries_only_where_that_is_wanted(vt, root, registry):

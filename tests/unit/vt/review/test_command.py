@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from tests.unit.vt.review import plans
+from vertex_training_cli.cli import app
 from vertex_training_cli.engine import events
 from vertex_training_cli.review import digest
 from vertex_training_cli.review.command import review
@@ -60,9 +60,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    app.command()(review)
-    return CliRunner().invoke(app, ["--stack", "dev", *arguments])
+    return CliRunner().invoke(app, ["review", "--stack", "dev", *arguments])
 
 
 def test_markdown_goes_to_standard_output(project: Project) -> None:
