@@ -16,6 +16,7 @@
 ``orphaned_plugins``    ends plugins of a ``pulumi`` that was killed
 ``tools``               installs the two programs that come first on ``PATH``
 ``pulumi_shim``         ``pulumi`` of the local shell
+``root_directory``      files below one folder; no link leads out of it
 ``errors``              exceptions of the services, in one tree
 ``rpc_code``            codes of ``google.rpc.Code``
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``

@@ -10,6 +10,7 @@ inside the local cloud; each is caught in this package. ::
     │   │   └── OperationError        a long-running operation failed
     │   ├── RefusedError              the stand-in itself refuses the call
     │   └── NameTooLongError          no automatic name of legal length exists
+    ├── UnsafePathError               a path leads through a link, or out of its folder
     ├── RefusedRequestError           a request of storage does not pass to the emulator
     ├── NoPrivateNetworkError         this system gives a process no network of its own
     ├── UnlistableBucketError         the storage emulator cannot list a bucket
@@ -80,6 +81,13 @@ class RefusedError(PluginError):
 
 class NameTooLongError(PluginError):
     """No name of legal length can be made from the resource's name."""
+
+
+class UnsafePathError(StandInError, OSError):
+    """A path that leads through a link or out of its folder, or to what is no file.
+
+    As an OSError: ``strerror`` says what is wrong, ``filename`` is the part of the path.
+    """
 
 
 class RefusedRequestError(StandInError):

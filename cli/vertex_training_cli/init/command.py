@@ -89,8 +89,8 @@ def _create(directory: Path, given: dict[str, Any]) -> None:
     from vertex_training_cli.init import changes, offering, staging
 
     root = directory.absolute()
-    if root.is_dir() and staging.resume(root):
-        print_line("An earlier `vt init` or `vt upgrade` was interrupted; it is complete now.")
+    if staging.resume(root, write=True):
+        print_line(staging.COMPLETED)
         return
     _ensure_new(root)
     answers = _answers(root, given)
@@ -186,7 +186,8 @@ def _add_environment(
     from vertex_training_cli.init import changes, manifest, offering, staging
 
     root, release = offering.root_of(directory), offering.release()
-    staging.resume(root)
+    if staging.resume(root, write=write):
+        print_line(staging.COMPLETED)
     old = manifest.read(root)
     offering.ensure_release(old, release)
     answers = old.answers.with_environment(_environment(name, given, old.answers), before)

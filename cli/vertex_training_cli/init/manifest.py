@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
 
+from localgcp.root_directory import RootDirectory, path_problem
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init.answers import Answers
@@ -118,12 +119,12 @@ def read(root: Path) -> Manifest:
         CommandError: there is none, or it is not what was written.
     """
     try:
-        content = (root / NAME).read_bytes()
-    except FileNotFoundError:
-        what = f"{root} has no {NAME}: `vt init` did not make it"
-        raise CommandError(f"{what}.", "`vt init DIR` makes a new repository") from None
+        content = RootDirectory(root).read(NAME)
     except OSError as error:
         raise CommandError(f"{NAME}: {error.strerror}.") from None
+    if content is None:
+        what = f"{root} has no {NAME}: `vt init` did not make it"
+        raise CommandError(f"{what}.", "`vt init DIR` makes a new repository")
     if len(content) > _MOST_BYTES:
         raise CommandError(f"{NAME} has {len(content):,} bytes.", _HINT)
     try:
@@ -142,8 +143,7 @@ def read(root: Path) -> Manifest:
 def _ensure_whole(document: _Document) -> None:
     """Refuse texts that a merge of branches changed, and paths that lead out of the repository."""
     for path, entry in document.files.items():
-        parts = PurePosixPath(path).parts
-        if not parts or path.startswith("/") or ".." in parts or parts[0] == ".git":
+        if path_problem(path, refuse_git=True):
             raise CommandError(f"{NAME}: {path!r} is no file of this repository.", _HINT)
         if entry.text is not None and digest(entry.text.encode()) != entry.sha256:
             raise CommandError(f"{NAME}: the text of {path} has another digest.", _HINT)

@@ -56,7 +56,7 @@ def root_of(directory: Path) -> Path:
     """
     start = directory.absolute()
     for folder in (start, *start.parents):
-        if (folder / manifest.NAME).is_file() or (folder / staging.PENDING).is_dir():
+        if (folder / manifest.NAME).is_file() or staging.is_pending(folder):
             return folder
     what = f"no {manifest.NAME} in {start} or above: `vt init` did not make this"
     raise CommandError(f"{what}.", "`vt init DIR` makes a new repository")

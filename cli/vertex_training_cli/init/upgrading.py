@@ -37,8 +37,8 @@ def upgrade(directory: Directory = None, write: Write = False) -> None:
 
     with plain_errors("vt upgrade"):
         root, new = root_of(directory or Path()), release()
-        if staging.resume(root):
-            print_line("An earlier `vt init` or `vt upgrade` was interrupted; it is complete now.")
+        if staging.resume(root, write=write):
+            print_line(staging.COMPLETED)
         old = manifest.read(root)
         _ensure_not_older(old, new)
         proposal = changes.update(root, old, old.answers, new)

@@ -148,17 +148,17 @@ def test_a_kill_at_any_write_is_completed_or_undone_by_the_next_run(
     """Each rename of a file counts as a moment; a kill leaves what was there at that moment."""
     whole = files(made(tmp_path / "whole", "--name", "acme"))
     root, renames = tmp_path / "x", iter(range(1, 1000))
-    real = Path.replace
+    real = os.replace
 
-    def replace(self: Path, target: Path) -> Path:
+    def replace(source: str, target: str, **folders: int) -> None:
         if next(renames) == at:
             raise KeyboardInterrupt
-        return real(self, target)
+        real(source, target, **folders)
 
-    monkeypatch.setattr(Path, "replace", replace)
-    CliRunner().invoke(app, ["init", str(root), *GIVEN, "--name", "acme"])
-    monkeypatch.undo()
-    if (root / manifest.NAME).exists() and not (root / staging.PENDING).exists():
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "replace", replace)
+        CliRunner().invoke(app, ["init", str(root), *GIVEN, "--name", "acme"])
+    if (root / manifest.NAME).exists() and not staging.is_pending(root):
         assert files(root) == whole  # it was over before that moment
         return
     assert not (root / manifest.NAME).exists()
@@ -172,13 +172,14 @@ def test_a_kill_before_all_was_prepared_leaves_no_file(
     def rename(self: Path, target: Path) -> Path:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "rename", rename)
     root = tmp_path / "x"
-    CliRunner().invoke(app, ["init", str(root), *GIVEN])
-    monkeypatch.undo()
-    assert {name.partition("/")[0] for name in files(root)} == {staging.PENDING}
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "rename", rename)
+        CliRunner().invoke(app, ["init", str(root), *GIVEN])
+    assert not root.exists()
+    assert not staging.is_pending(root)
     made(root)
-    assert staging.PENDING not in os.listdir(root)
+    assert not staging.journal(root).exists()
 
 
 def test_an_edit_after_a_kill_is_not_overwritten(
@@ -188,12 +189,12 @@ def test_an_edit_after_a_kill_is_not_overwritten(
     old = manifest.read(root)
     added = another("staging", old.answers)
     proposal = changes.update(root, old, old.answers.with_environment(added), old.release)
-    monkeypatch.setattr(staging, "_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        proposal.write()
-    monkeypatch.undo()
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "replace", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            proposal.write()
     (root / "Makefile").write_text("mine\n")
-    said = vt("upgrade", str(root), code=2)
+    said = vt("upgrade", str(root), "--write", code=2)
     assert "Makefile was edited after a command that wrote it was interrupted" in said
     assert (root / "Makefile").read_text() == "mine\n"
 
