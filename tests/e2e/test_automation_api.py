@@ -35,6 +35,9 @@ def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
     assert stack.preview().change_summary == stack.preview().change_summary == {"create": 8}
     assert stack.up().summary.resource_changes == {"create": 8}
     assert stack.up().summary.resource_changes == {"same": 8}
+    # Neither the program nor a stack file gives the provider a project.
+    assert stack.refresh().summary.resource_changes == {"same": 8}
+    assert stack.up(refresh=True).summary.resource_changes == {"same": 8}
     assert stack.destroy().summary.resource_changes == {"delete": 8}
     assert programs.left("local-inline") == []
 

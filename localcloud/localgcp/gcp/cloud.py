@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import CloudError, RefusedError
+from localgcp.gcp.codec import plain
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
 from localgcp.inventory.store import Store, project_number
@@ -54,12 +56,22 @@ class Cloud:
             )
         return Store(Path(home) / "cloud.sqlite")
 
+    def in_project_of(self, id_: str, state: Mapping[str, Any]) -> Cloud:
+        """The same, with the resource's own project: its provider may have another one, or none."""
+        project = plain(state.get("project"))
+        if not project and self.environment.get(HOME_VARIABLE):
+            found = self.store.get(self.type.token, id_)
+            project = found.project if found else None
+        if not project:
+            return self
+        return replace(self, settings=replace(self.settings, project=str(project)))
+
     def guard(self, project: str) -> None:
         """Refuse to touch a project that is not local. Raises RefusedError."""
         if not project:
             raise RefusedError(
                 f"{self.type.token}: project: required field is not set. "
-                "Hint: pulumi config set gcp:project"
+                "Hint: pulumi config set gcp:project PROJECT, then pulumi up"
             )
         if not is_local(project):
             raise RefusedError(

@@ -137,10 +137,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Read(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
-            found = call.kind.read(call.cloud, request.id)
+            before = decode(request.properties)
+            found = call.kind.read(call.cloud.in_project_of(request.id, before), request.id)
             if found is None:
                 return provider_pb2.ReadResponse()
-            before = decode(request.properties)
             outputs = {**found.outputs, "id": found.id}
             if before:  # a refresh; otherwise an import
                 outputs = {k: wire.known_asset(v, before.get(k)) for k, v in outputs.items()}
@@ -168,7 +168,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 later = {k: v for k, v in later.items() if k not in plan.LABEL_OUTPUTS}
                 outputs = plan.updated(call.type, news, olds, self._settings, later, planning=True)
             else:
-                outputs = call.kind.update(call.cloud, request.id, news, olds)
+                cloud = call.cloud.in_project_of(request.id, olds)
+                outputs = call.kind.update(cloud, request.id, news, olds)
             outputs["id"] = request.id
             return provider_pb2.UpdateResponse(
                 properties=encode(wire.with_meta(call.type, outputs))
@@ -178,7 +179,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Delete(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
-            call.kind.delete(call.cloud, request.id, decode(request.properties))
+            olds = decode(request.properties)
+            call.kind.delete(call.cloud.in_project_of(request.id, olds), request.id, olds)
             return empty_pb2.Empty()
 
         return self._guarded(request, context, run)

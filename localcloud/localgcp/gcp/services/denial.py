@@ -99,10 +99,6 @@ class Tag(ResourceType):
         found = cloud.store.get(self.parent, parent)
         return found.project if found else cloud.settings.project
 
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        found = cloud.store.get(cloud.type.token, id_)
-        return found.project if found else cloud.settings.project
-
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"{self.collection}/{new_number()}"
 
@@ -139,10 +135,6 @@ class TagBinding(ResourceType):
         parent = text(dict(values), "parent")
         found = re.search(r"/projects/([^/]+)", parent)
         return found[1] if found else cloud.settings.project
-
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        found = cloud.store.get(cloud.type.token, id_)
-        return found.project if found else cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         parent = quote(text(dict(inputs), "parent"), safe="")

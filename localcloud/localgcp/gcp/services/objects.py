@@ -59,12 +59,6 @@ class BucketObject(ResourceType):
         bucket = cloud.store.get(BUCKET, text(dict(values), "bucket"))
         return bucket.project if bucket else cloud.settings.project
 
-    def owner(self, cloud: Cloud, id_: str) -> str:
-        if cloud.settings.project:
-            return cloud.settings.project
-        made = cloud.store.get(cloud.type.token, id_)
-        return made.project if made else ""
-
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         if cloud.store.get(BUCKET, text(inputs, "bucket")) is None:
             raise CloudError(doing, 404, "The specified bucket does not exist.", "notFound")

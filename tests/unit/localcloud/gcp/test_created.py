@@ -41,8 +41,8 @@ def test_each_type_is_created_as_observed_refreshed_unchanged_and_deleted(
     plugin = plugin_for("local-p1", VT_LOCAL_HOME=str(tmp_path))
     _enable(plugin)
     made: list[tuple[Any, str, dict[str, Any]]] = []
-    for row in _ordered():
-        inputs = _moved(row["inputs"], made)
+    for row in ordered_rows():
+        inputs = moved(row["inputs"], made)
         id_, outputs = plugin.create(row["type"], inputs, row["name"])
         made.append((row, id_, outputs))
         _compare(row, id_, plain(outputs), made)
@@ -66,16 +66,16 @@ def _enable(plugin: Plugin) -> None:
     plugin.create(token, {"service": "compute.googleapis.com", "project": "local-host1"}, "host")
 
 
-def _ordered() -> list[dict[str, Any]]:
+def ordered_rows() -> list[dict[str, Any]]:
     """APIs, then the rest as the probe made them, but what refers to others at the end."""
     late = ("IAMMember", "IamMember", "AlertPolicy")
     return sorted(ROWS, key=lambda r: (not r["name"].startswith("api-"), r["type"].endswith(late)))
 
 
 def _compare(row: Any, id_: str, outputs: dict[str, Any], made: list[Any]) -> None:
-    expected = plain(_moved(row["outputs"], made))
+    expected = plain(moved(row["outputs"], made))
     if row["name"] not in NUMBERED:
-        assert id_ == _moved(row["id"], made)
+        assert id_ == moved(row["id"], made)
     outputs = {**outputs, "id": id_}
     assert set(outputs) - {"__meta"} == set(expected) - {"__meta"}, row["name"]
     for name in set(expected) - NEW - {"id", "__meta"}:
@@ -87,7 +87,7 @@ def _compare(row: Any, id_: str, outputs: dict[str, Any], made: list[Any]) -> No
         assert outputs[name] == expected[name], (row["name"], name)
 
 
-def _moved(value: Any, made: list[Any]) -> Any:
+def moved(value: Any, made: list[Any]) -> Any:
     """A value observed in p1, host1 and svc1, as it is in local projects."""
     text = _local(json.dumps(plain(value)))
     for row, real, _ in made:

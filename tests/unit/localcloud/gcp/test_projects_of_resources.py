@@ -1,0 +1,109 @@
+"""A resource is found in its own project, whatever project its provider has, or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from localgcp.gcp.codec import decode, encode, plain
+from localgcp.gcp.services import RESOURCE_TYPES
+from tests.unit.localcloud.gcp.harness import Plugin, observed
+from tests.unit.localcloud.gcp.test_created import moved
+from tests.unit.localcloud.gcp.test_storage import emulator, home
+
+__all__ = ["emulator", "home"]
+
+PARENT = "cloudresourcemanager.googleapis.com%2Fprojects%2Flocal-p1"
+REPOSITORY = "projects/local-p1/locations/us-central1/repositories/training"
+DENIED = {
+    "deniedPermissions": ["iam.googleapis.com/roles.update"],
+    "deniedPrincipals": ["principal://iam.googleapis.com/projects/-/serviceAccounts/a@b.com"],
+}
+#: What was not observed. ``@NAME`` is the id of another.
+MORE: list[tuple[str, str, dict[str, Any]]] = [
+    (
+        "role",
+        "gcp:projects/iAMCustomRole:IAMCustomRole",
+        {"roleId": "runner", "title": "r", "permissions": ["storage.objects.get"]},
+    ),
+    (
+        "deny",
+        "gcp:iam/denyPolicy:DenyPolicy",
+        {"name": "no-roles", "parent": PARENT, "rules": [{"denyRule": DENIED}]},
+    ),
+    ("tag-key", "gcp:tags/tagKey:TagKey", {"parent": "projects/local-p1", "shortName": "k"}),
+    ("tag-value", "gcp:tags/tagValue:TagValue", {"parent": "@tag-key", "shortName": "v"}),
+    (
+        "bound",
+        "gcp:tags/tagBinding:TagBinding",
+        {
+            "parent": "//cloudresourcemanager.googleapis.com/projects/local-p1",
+            "tagValue": "@tag-value",
+        },
+    ),
+    (
+        "pulls",
+        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+        {
+            "repository": REPOSITORY,
+            "role": "roles/artifactregistry.reader",
+            "member": "group:g@a.b",
+        },
+    ),
+]
+
+
+def rows() -> list[dict[str, Any]]:
+    """One resource of each type, after those that it needs."""
+    more = [{"name": name, "type": token, "inputs": inputs} for name, token, inputs in MORE]
+    first = ("Service", "Bucket", "Repository", "Account", "TagKey", "TagValue")
+    last = ("IAMMember", "IamMember", "AlertPolicy", "TagBinding")
+    of_types: dict[str, dict[str, Any]] = {}
+    for row in [*observed(), *more]:
+        of_types.setdefault(row["name"], row)
+    return sorted(
+        of_types.values(), key=lambda r: (not r["type"].endswith(first), r["type"].endswith(last))
+    )
+
+
+@pytest.fixture
+def made(
+    plugin_for: Any, emulator: Any, home: Any
+) -> list[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+    """Type, id, inputs and outputs of a resource of each type, in project ``local-p1``."""
+    env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
+    plugin: Plugin = plugin_for("local-p1", **env)
+    plugin.enable(
+        *("billingbudgets", "cloudresourcemanager", "iam", "monitoring", "logging", "storage")
+    )
+    api = {"service": "compute.googleapis.com", "project": "local-host1"}
+    plugin.create("gcp:projects/service:Service", api, "host")
+    found: list[Any] = []
+    known: list[Any] = []
+    ids: dict[str, str] = {}
+    for row in rows():
+        inputs = moved(row["inputs"], known)
+        inputs = {key: ids.get(str(value), value) for key, value in inputs.items()}
+        id_, outputs = plugin.create(row["type"], inputs, row["name"])
+        known.append((row, id_, outputs))
+        ids[f"@{row['name']}"] = id_
+        found.append((row["type"], id_, inputs, outputs))
+    return found
+
+
+@pytest.mark.parametrize("project", ["", "local-other", "acme-ml"])
+def test_each_type_is_refreshed_imported_updated_and_deleted_by_any_provider(
+    made: list[Any], plugin_for: Any, emulator: Any, home: Any, project: str
+) -> None:
+    env = {"VT_LOCAL_HOME": str(home), "STORAGE_EMULATOR_HOST": emulator.url}
+    plugin = plugin_for(project, **env)
+    assert {token for token, *_ in made} == set(RESOURCE_TYPES)
+    for token, id_, inputs, outputs in made:
+        read = plugin.read(token, id_, properties=outputs, inputs=inputs)
+        assert read.id == id_, token
+        assert plain(decode(read.inputs)) == plain(decode(encode(inputs))), token
+        assert plugin.read(token, id_).id == id_, token
+        plugin.update(token, id_, inputs, outputs)
+    for token, id_, _, outputs in reversed(made):
+        plugin.delete(token, id_, outputs)
