@@ -6,6 +6,7 @@
 ``extra``                 a team's own resources, ``extra.py`` of its repository
 ``stack``                 a stack: settings, plans, references and packages, built once
 ``engine``                what a program asks of the Pulumi engine: its config, a plain end
+``plugin_callers``        guards plugins of the engine from other users of the machine
 ``pulumi_internals``      internals of the Pulumi SDK, where it has no public way
 ``naming``                names and labels of everything, with their limits
 ``errors``                problems as values, and the tree of exceptions

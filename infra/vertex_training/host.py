@@ -35,6 +35,7 @@ from vertex_training.components.ordering import inside
 from vertex_training.components.storage import TrainingBuckets
 from vertex_training.components.training import Training, TrainingJob
 from vertex_training.engine import HOSTED
+from vertex_training.plugin_callers import guard_servers
 from vertex_training.training_environment import TrainingEnvironment
 
 NAME: Final = "vertex-training"
@@ -113,4 +114,5 @@ def main() -> None:
             f"{os.path.basename(sys.argv[0])} is a plugin, which pulumi starts: "
             'pulumi package add "$(command -v pulumi-resource-vertex-training)"'
         )
+    guard_servers()
     pulumi.provider.main(Host(), sys.argv[1:])

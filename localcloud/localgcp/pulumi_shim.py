@@ -8,7 +8,10 @@ local backend does not have yet is made first. Everything else passes through un
 
 A config value that was encrypted with the cloud key cannot be read here; the engine says so.
 
-Standard library only, and few imports: this runs at each ``pulumi`` command.
+Commands that load a program run in a network of their own where the system has one
+(``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host``.
+
+Standard library, and few imports: this runs at each ``pulumi`` command.
 """
 
 import os
@@ -22,6 +25,8 @@ _VALUE_FLAGS = frozenset(
     {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
     | {"--memprofilerate", "--otel-traces"}
 )
+#: An address of this machine in a variable: the local cloud's, or a proxy.
+_LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
 _ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
 
 
@@ -190,6 +195,20 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
     return [*args[:at], "--config-file", target, *args[at:]]
 
 
+def enter_network(args: list[str]) -> None:
+    """For a command that loads a program: leave the machine's network, where the system can."""
+    request = Request(args)
+    if request.command not in COMMANDS or request.asks_help:
+        return
+    if os.environ.get("VT_LOCAL_NETWORK") == "host" or not sys.platform.startswith("linux"):
+        return
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from localgcp.access import engine_network
+
+    found = (_LOOPBACK.match(value) for value in os.environ.values())
+    engine_network.enter({int(each[1]) for each in found if each and int(each[1]) < 1 << 16})
+
+
 def main() -> int:
     """Becomes the real pulumi; 127 if there is none."""
     home = os.environ.get("VT_LOCAL_HOME")
@@ -201,6 +220,7 @@ def main() -> int:
         return 127
     if home:
         args = with_local_stack_file(args, pulumi, home)
+        enter_network(args)
     os.execv(pulumi, [pulumi, *args])
 
 

@@ -51,6 +51,7 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 
 from language_children import Children, output
 from language_environment import Environment, OptionError, plugins_of
+from vertex_training.plugin_callers import guard_servers
 
 #: Shown by ``pulumi about``, so that this host is not taken for the official one.
 VERSION: Final = "0.1.0-standin"
@@ -277,6 +278,7 @@ def main() -> None:
     executor = options.use_executor or shutil.which("pulumi-language-python-exec")
     if not executor or not Path(executor).is_file():
         sys.exit("pulumi-language-python-exec is missing beside this host. Run `make setup`.")
+    guard_servers()
     engine = rest[-1] if rest and not rest[-1].startswith("-") else ""
     serve(LanguageHost(engine, executor, options.tracing))
 

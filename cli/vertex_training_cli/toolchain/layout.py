@@ -124,6 +124,12 @@ class Layout:
         return source_root / "vertex_training_cli" / "toolchain"
 
     @property
+    def plugin_callers(self) -> Path:
+        """The program that starts a plugin of the engine with a guard at its port."""
+        source_root = self.root if self.environment else self.root / "infra"
+        return source_root / "vertex_training" / "plugin_callers.py"
+
+    @property
     def releases(self) -> Path:
         """SHA-256 of official archives, as sha256sum prints them."""
         return self.package / "releases.sha256"

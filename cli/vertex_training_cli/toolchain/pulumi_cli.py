@@ -121,7 +121,8 @@ def link_from_path(layout: Layout) -> Pulumi:
         if missing:
             rejected.append(f"{command} has no official {missing[0]} beside it")
             continue
-        _link_all(real, layout)
+        for name in ("pulumi", *PLUGINS):
+            link(real / name, layout.bin / name)
         return Pulumi("path", shown, f"{command}, official", "official")
     raise SourceUnavailableError("; ".join(rejected) or "no pulumi on PATH")
 
@@ -145,7 +146,7 @@ def is_official_plugin(file: Path) -> bool:
 
 
 def install_official(layout: Layout) -> Pulumi:
-    """Link the official release of the pinned version.
+    """Install the official release of the pinned version.
 
     It is downloaded and compared with releases.sha256. If that has no line for it, the SDK's own
     installer downloads it, but not for deployments: nothing there compares a hash.
@@ -175,7 +176,9 @@ def install_official(layout: Layout) -> Pulumi:
             publish(target, download)
         except SubprocessError as error:
             raise SourceUnavailableError(f"download of {version}: {error}") from error
-    _link_all(target / "bin", layout)
+    for name in ("pulumi", *PLUGINS):
+        place(target / "bin" / name, layout.bin / name)
+    _guard_dynamic_provider(target / "bin", layout)
     return Pulumi("official", version, "official release", "official")
 
 
@@ -247,7 +250,10 @@ def install_build(layout: Layout) -> Pulumi:
             raise SourceUnavailableError(f"go build of {ENGINE_VERSION}: {error}") from error
     for name in build.FILES:
         place(target / "bin" / name, layout.bin / name)
-    _install_language_host(layout)
+    program = shlex.quote(str(layout.offline_engine / "language_host.py"))
+    host = (layout.offline_engine / "pulumi-language-python").read_text()
+    _write_script("pulumi-language-python", host.replace("@LANGUAGE_HOST@", program), layout)
+    _guard_dynamic_provider(target / "bin", layout)
     return Pulumi(
         "build",
         ENGINE_VERSION,
@@ -256,19 +262,19 @@ def install_build(layout: Layout) -> Pulumi:
     )
 
 
-def _install_language_host(layout: Layout) -> None:
-    name = "pulumi-language-python"
-    text = (layout.offline_engine / name).read_text()
-    program = shlex.quote(str(layout.offline_engine / "language_host.py"))
+def _guard_dynamic_provider(official: Path, layout: Layout) -> None:
+    """Install Pulumi's own script so that it starts the provider with a guard at its port."""
+    name = "pulumi-resource-pulumi-python"
+    guard = shlex.quote(str(layout.plugin_callers))
+    text = (official / name).read_text().replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic")
+    _write_script(name, text, layout)
+
+
+def _write_script(name: str, text: str, layout: Layout) -> None:
     beside = layout.bin / f".{name}.new"
-    beside.write_text(text.replace("@LANGUAGE_HOST@", program))
+    beside.write_text(text)
     beside.chmod(0o755)
     os.replace(beside, layout.bin / name)
-
-
-def _link_all(folder: Path, layout: Layout) -> None:
-    for name in ("pulumi", *PLUGINS):
-        link(folder / name, layout.bin / name)
 
 
 #: Value of VT_PULUMI_SOURCE -> what installs from there; in the order of preference.

@@ -18,6 +18,7 @@ from pulumi_policy.proxy import (  # pyright: ignore[reportMissingImports]
 )
 
 from vertex_training.guardrails.policy import UNKNOWN, Policy, Resource, load
+from vertex_training.plugin_callers import guard_servers
 
 #: Name of the pack, as reports show it.
 NAME: Final = "training-guardrails"
@@ -33,6 +34,7 @@ SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
 
 def serve() -> None:
     """Serve all policies until the engine ends. They are mandatory unless its options differ."""
+    guard_servers()
     PolicyPack(
         NAME,
         enforcement_level=EnforcementLevel.MANDATORY,

@@ -9,6 +9,7 @@
 ``grpc_server``       for gRPC servers: the same
 ``gate``              accepts connections of a gRPC server, and passes on those that get in
 ``network``           a network of its own for a server that checks nothing
+``engine_network``    the same for ``pulumi`` and what it starts, which reaches the local cloud
 ``network_launcher``  the program that becomes such a server
 ====================  ==================================================================
 

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from vertex_training_cli.toolchain import installed, layout, policy_env, pulumi_cli, releases
+from vertex_training_cli.toolchain import (
+    build,
+    installed,
+    layout,
+    policy_env,
+    pulumi_cli,
+    releases,
+)
 from vertex_training_cli.toolchain.console import SetupError
 from vertex_training_cli.toolchain.installed import install_pulumi, installed_pulumi
 from vertex_training_cli.toolchain.layout import PLUGINS, Layout
@@ -157,9 +164,13 @@ def test_an_unknown_source_is_refused(environment: Layout) -> None:
 
 
 def test_the_language_host_is_started_from_where_the_package_is(environment: Layout) -> None:
+    official = environment.toolchain / build.cache_name(environment) / "bin"
+    official.mkdir(parents=True)
+    for name in build.FILES:
+        (official / name).touch(0o755)
     launcher = environment.offline_engine / "pulumi-language-python"
     launcher.write_text('exec "$bin/python" -u @LANGUAGE_HOST@ "$@"\n')
-    pulumi_cli._install_language_host(environment)
+    pulumi_cli.install_build(environment)
     host = environment.bin / "pulumi-language-python"
     assert str(environment.offline_engine / "language_host.py") in host.read_text()
     assert host.stat().st_mode & 0o111

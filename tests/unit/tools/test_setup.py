@@ -214,12 +214,23 @@ class TestSources:
 
 
 class TestInstalling:
-    def test_a_downloaded_release_is_kept_and_linked(self, checkout: Layout) -> None:
+    def test_a_downloaded_release_is_kept_and_placed(self, checkout: Layout) -> None:
         release = installation(checkout.toolchain / "official-3.259.0" / "bin")
         found = pulumi_cli.install_official(checkout)
         assert (found.source, found.language_host) == ("official", "official")
         for name in ("pulumi", *PLUGINS):
-            assert (checkout.bin / name).resolve() == release / name
+            assert not (checkout.bin / name).is_symlink()
+        assert (checkout.bin / "pulumi").samefile(release / "pulumi")
+
+    def test_the_dynamic_provider_starts_with_a_guard_at_its_port(self, checkout: Layout) -> None:
+        release = installation(checkout.toolchain / "official-3.259.0" / "bin")
+        script = release / "pulumi-resource-pulumi-python"
+        script.write_text('"$venv/bin/python" -u -m pulumi.dynamic $@\n')
+        pulumi_cli.install_official(checkout)
+        guard = checkout.root / "infra/vertex_training/plugin_callers.py"
+        placed = checkout.bin / "pulumi-resource-pulumi-python"
+        assert placed.read_text() == f'"$venv/bin/python" -u {guard} pulumi.dynamic $@\n'
+        assert script.read_text() == '"$venv/bin/python" -u -m pulumi.dynamic $@\n'
 
     def test_a_build_lies_in_the_environment_itself_beside_the_stand_in(
         self, checkout: Layout

@@ -1,0 +1,125 @@
+"""A network of its own for ``pulumi``, its plugins and its program, with ports of ours in it.
+
+The engine listens on loopback TCP and answers whoever connects, and a call to it runs code. In a
+network of its own (Linux) only its own processes connect. A second process stays outside and passes
+their connections on to the same ports of this machine.
+
+Standard library only, and few imports: this runs at each ``pulumi`` command.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final
+
+from localgcp.access.network_launcher import enter_network
+
+_LOOPBACK: Final = "127.0.0.1"
+_BLOCK: Final = 1 << 16
+_POLL_SECONDS: Final = 0.2
+#: A connection that ends with a reset.
+_RESET: Final = struct.pack("ii", 1, 0)
+
+
+def enter(ports: Collection[int]) -> bool:
+    """Move this process into a network of its own, in which ``ports`` lead to those of the machine.
+
+    They do while this process lives, and whatever it becomes. Returns False, with nothing changed,
+    if this system gives no such network.
+    """
+    if not _is_possible():
+        return False
+    ours, theirs = socket.socketpair()
+    process = os.getpid()
+    if (child := os.fork()) == 0:
+        # Another generation: what this process becomes is not its parent.
+        if os.fork() == 0:
+            ours.close()
+            _pass_on(theirs, process)
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs.close()
+    enter_network()
+    with ours:
+        listeners = [socket.create_server((_LOOPBACK, port)) for port in ports]
+        socket.send_fds(ours, [b"l"], [each.fileno() for each in listeners])
+        for each in listeners:
+            each.close()
+    return True
+
+
+def _is_possible() -> bool:
+    """Whether a process gets such a network: seen of one, since none that failed gets out again."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with suppress(OSError, AttributeError):
+            enter_network()
+            code = 0
+        os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _pass_on(control: socket.socket, process: int) -> None:
+    """Serve the listeners that come by ``control`` until ``process`` and all connections ended."""
+    os.setsid()  # Ctrl-C is for the engine, which still has to save its state
+    os.chdir("/")
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    _, files, _, _ = socket.recv_fds(control, 1, 64)
+    open_ones: list[socket.socket] = []
+    for file in files:
+        listener = socket.socket(fileno=file)
+        threading.Thread(target=_accept, args=(listener, open_ones), daemon=True).start()
+    while files and (_is_alive(process) or open_ones):
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_alive(process: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return True
+    return False
+
+
+def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
+    port = listener.getsockname()[1]
+    while True:
+        with suppress(ConnectionError):  # over before it was accepted
+            inner, _ = listener.accept()
+            open_ones.append(inner)
+            threading.Thread(target=_connect, args=(inner, port, open_ones), daemon=True).start()
+
+
+def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
+    """Copy both ways between a connection of the network and one to the machine's ``port``."""
+    try:
+        with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
+            for each in (inner, outer):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            back = threading.Thread(target=_copy, args=(outer, inner), daemon=True)
+            back.start()
+            _copy(inner, outer)
+            back.join()
+    finally:
+        open_ones.remove(inner)
+
+
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    """Copy to the end of ``source``, and end ``sink`` in the same manner."""
+    try:
+        while data := source.recv(_BLOCK):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:  # reset by one side: the other one ends so, too
+        for each in (source, sink):
+            with suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                each.shutdown(socket.SHUT_RD)
