@@ -179,6 +179,20 @@ def project_of_account(email: str) -> str:
     return email.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
 
 
+def ci_account_id(role: str, stack: str) -> str:
+    """Id of the account that bootstrap makes for a role of CI."""
+    return f"ci-{role}-{stack}"
+
+
+def deployer(project: str, stack: str) -> str:
+    """The IAM member that bootstrap makes for deployments of a stack.
+
+    >>> deployer("acme-ml", "dev")
+    'serviceAccount:ci-deploy-dev@acme-ml.iam.gserviceaccount.com'
+    """
+    return f"serviceAccount:{ci_account_id('deploy', stack)}@{project}.iam.gserviceaccount.com"
+
+
 def is_own_label(key: str) -> bool:
     """Whether the program sets this label itself, on resources or on jobs."""
     return key in OWN_LABELS or key.startswith(JOB_LABEL_PREFIX)

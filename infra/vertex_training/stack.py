@@ -188,7 +188,7 @@ class Stack:
         return [*self.located(found), *self.image_warnings()]
 
     def deployment_warnings(self) -> list[Problem]:
-        """What CI's account may not deploy, and a person must."""
+        """What a deployment would be refused."""
         return self.located(deployers.warnings(self.settings))
 
     def image_warnings(self) -> list[Problem]:

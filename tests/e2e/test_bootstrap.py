@@ -73,7 +73,7 @@ def test_its_outputs_are_what_the_next_steps_ask_for(bootstrap):
     )
     assert told["previewAccount"].startswith("ci-preview-local@")
     assert told["planAccount"].startswith("ci-plan-local@")
-    assert told["submitter"] == f"serviceAccount:{told['deployAccount']}"
+    assert told["deployer"] == f"serviceAccount:{told['deployAccount']}"
 
 
 def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):

@@ -66,6 +66,32 @@ def test_submitters_of_the_stack_act_as_no_account_of_a_team() -> None:
     assert not [each for each in access() if each[0] == "group:ml-engineers@example.com"]
 
 
+CI = "serviceAccount:ci-deploy-dev@acme-ml-dev.iam.gserviceaccount.com"
+
+
+def test_who_deploys_may_act_as_every_account_also_of_a_team_or_with_submitters_of_its_own() -> (
+    None
+):
+    accounts = ACCOUNTS | {"shared-job": {}, "solo-job": {"team": "vision", "submitters": []}}
+    resources = registered("dev", **(STACK | {"deployers": [CI], "serviceAccounts": accounts}))
+    acting = {
+        inputs["serviceAccountId"].rpartition("/")[2].partition("@")[0]
+        for _, inputs in resources.values()
+        if inputs.get("member") == CI and inputs["role"] == "roles/iam.serviceAccountUser"
+    }
+    assert acting == {f"{key}-dev" for key in accounts}
+
+
+def test_who_deploys_is_a_submitter_of_nobody_else() -> None:
+    """A person of a team gains nothing by the account that deploys."""
+    assert access(deployers=[CI]) == access()
+
+
+def test_a_member_of_both_lists_is_granted_once_and_keeps_its_grant_when_it_changes_lists() -> None:
+    both = registered("dev", **(STACK | {"deployers": [CI], "submitters": [CI]}))
+    assert registered("dev", **(STACK | {"deployers": [CI], "submitters": []})) == both
+
+
 def test_a_team_without_submitters_has_none_and_not_those_of_the_stack() -> None:
     found = access(teams=TEAMS | {"speech": {}})
     assert "speech-data-dev" not in {target for _, _, target in found}

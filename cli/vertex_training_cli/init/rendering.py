@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import jinja2
 
-from vertex_training.naming import LOCAL_PREFIX
+from vertex_training.naming import LOCAL_PREFIX, deployer
 from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.toolchain.layout import ENGINE_VERSION
 
@@ -106,6 +106,11 @@ class _Environment:
     def variable(self) -> str:
         """The end of the names of GitHub's variables."""
         return self.name.upper()
+
+    @property
+    def deployer(self) -> str:
+        """The IAM member that deploys it."""
+        return deployer(self.project, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,8 +286,6 @@ class SharedVpcArgs(TypedDict):
     """Whether the stack makes what the host project needs. If not, the preview lists it."""
     enable_host: NotRequired[Input[bool]]
     """Whether the stack also turns the project into a host; it mostly is one."""
-    deployers: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that run ``pulumi up`` and need the host's subnet for the attachment."""
 
 
 class LocalSsdsArgs(TypedDict):
@@ -482,6 +480,9 @@ class EnvironmentFields(TypedDict):
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
     of their own."""
+    deployers: NotRequired[Input[Sequence[Input[str]]]]
+    """IAM members that run ``pulumi up``, like CI's account: they may act as every account of the
+    stack, also those of teams, and use a host's subnet."""
     teams: NotRequired[Input[Mapping[str, Input[TeamArgs]]]]
     """Teams apart from one another, by name."""
     builders: NotRequired[Input[Sequence[Input[str]]]]

@@ -15,6 +15,7 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from vertex_training import naming
 from vertex_training.foundation.federation import Federation, Role
 from vertex_training.foundation.settings import Settings
 from vertex_training.foundation.state import State
@@ -54,7 +55,7 @@ class Identity(pulumi.ComponentResource):
         self.account = gcp.serviceaccount.Account(
             f"{name}-account",
             project=settings.project,
-            account_id=f"ci-{name}-{settings.stack}",
+            account_id=naming.ci_account_id(name, settings.stack),
             display_name=f"CI: {name} ({settings.stack})",
             description=description,
             opts=self._child,

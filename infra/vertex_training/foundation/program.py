@@ -76,7 +76,7 @@ def deploy(settings: Settings) -> None:
     pulumi.export("workloadIdentityProvider", f"{github.pool}/providers/github")
     pulumi.export("planAccount", plan.email)
     pulumi.export("deployAccount", changes.email)
-    pulumi.export("submitter", pulumi.Output.concat("serviceAccount:", changes.email))
+    pulumi.export("deployer", pulumi.Output.concat("serviceAccount:", changes.email))
 
 
 def create_preview_identity(

@@ -132,7 +132,7 @@ ALLOWED: Final[tuple[AllowedGrant, ...]] = (
     AllowedGrant(
         ON_SUBNET, NETWORK_USER,
         "uses this subnet of the host project: the service agent for the machines of jobs, "
-        "submitters to send jobs there, deployers to attach it",
+        "submitters and deployers to send jobs there, deployers to attach it",
         GUIDES + "general/vpc-psc-i-setup",
     ),
     AllowedGrant(

@@ -134,8 +134,7 @@ def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     project = found.attachment.split("/")[1]
     yield GrantRequest("attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
     if found.host:
-        deployers = [] if settings.network.attachment.existing else found.host.deployers
-        yield from _users(found, agent, [*settings.all_submitters, *deployers])
+        yield from _users(found, agent, settings.all_submitters)
     targets = {config["targetProject"] for config in found.dns_peering}
     for target in sorted({settings.project, *targets} if targets else ()):
         key = f"looks-up-{target}"

@@ -132,8 +132,9 @@ def account_grants(
     if account.calls_vertex:
         yield requests.on_project("vertex", grants.CALL_VERTEX, member)
     place = "serviceAccounts", key
-    for submitter in dict.fromkeys(settings.submitters_of(key)):
-        yield requests.on(place, f"submitter-{submitter}", grants.ACT_AS, submitter)
+    for member in settings.members_acting_as(key):
+        # One name for both lists: whoever moves from one to the other keeps the grant.
+        yield requests.on(place, f"submitter-{member}", grants.ACT_AS, member)
     if place in owned_by_others(settings):
         # general/custom-service-account: "in a different project" the agent needs this role, and
         # that project lifts iam.disableCrossProjectServiceAccountUsage.

@@ -354,6 +354,9 @@ class Settings(Section):
     submitters: list[str] = []
     """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
     of their own."""
+    deployers: list[str] = []
+    """IAM members that run ``pulumi up``, like CI's account: they may act as every account of the
+    stack, also those of teams, and use a host's subnet."""
     teams: dict[Key, Team] = {}
     """Teams apart from one another, by name."""
     builders: list[str] = []
@@ -428,11 +431,16 @@ class Settings(Section):
         team = self.teams.get(given.team or "")
         return team.submitters if team else self.submitters
 
+    def members_acting_as(self, account: str) -> list[str]:
+        """IAM members that may act as the account with this key: who submits, and who deploys."""
+        return list(dict.fromkeys((*self.submitters_of(account), *self.deployers)))
+
     @property
     def all_submitters(self) -> list[str]:
-        """IAM members that may submit jobs as any account."""
+        """IAM members that may submit jobs as any account, those that deploy among them."""
         found = [self.submitters_of(key) for key in self.service_accounts] or [self.submitters]
-        return list(dict.fromkeys(member for members in found for member in members))
+        members = (member for members in (*found, self.deployers) for member in members)
+        return list(dict.fromkeys(members))
 
     def labels_of(self, team: str | None) -> dict[str, str]:
         """Labels of what ``team`` owns, by the stack and by the team; the stack's without one."""

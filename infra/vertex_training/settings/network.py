@@ -178,5 +178,3 @@ class SharedVpc(Section):
     """Whether the stack makes what the host project needs. If not, the preview lists it."""
     enable_host: bool = False
     """Whether the stack also turns the project into a host; it mostly is one."""
-    deployers: list[str] = []
-    """IAM members that run ``pulumi up`` and need the host's subnet for the attachment."""

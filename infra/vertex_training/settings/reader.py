@@ -185,6 +185,8 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
     path = schema.full_path(found)
     if error["type"] == "extra_forbidden":
         hint = did_you_mean(str(found[-1]), _keys_at(schema, found[:-1]))
+        if found[-1] in schema.fields:
+            hint = f"did you mean '{schema.namespace}:{found[-1]}'?"
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
         return Problem("missing", hint=schema.missing_hint(path, stack), path=path)

@@ -14,7 +14,7 @@
 ``reservations``     the section ``reservations``
 ``job_rules``        ``jobDefaults`` and ``rules``: references and rules that are there
 ``limits``           the section ``limits``, for the stack as a whole
-``deployers``          what CI's account may not deploy, and a person must
+``deployers``          what a deployment is refused: accounts, names and roles
 ``advice``           warnings: valid, but a surprise to the stack's owner
 ===================  =================================================================
 """

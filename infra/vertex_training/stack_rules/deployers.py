@@ -1,4 +1,5 @@
-"""What CI's account may not deploy, and a person must: names and roles beyond its conditions. Pure.
+"""What a deployment is refused: jobs as accounts that nobody who deploys may act as, and names and
+roles beyond the conditions of CI's account, which a person must deploy. Pure.
 
 ``bootstrap`` gives the account ``deploy`` conditions on names and on roles
 (infra/vertex_training/foundation/conditions.py). What is beyond them is refused with 403, half-way.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from vertex_training import naming
 from vertex_training.errors import Path, Problem
 from vertex_training.plan import grants, stack_grants
 from vertex_training.settings import renames
@@ -18,11 +20,25 @@ HINT = "somebody with the right deploys it, once (docs/environments.md), or give
 
 
 def warnings(settings: Settings) -> list[Problem]:
-    """Everything that CI would be refused; nothing of a local stack, which has no CI."""
+    """Everything that a deployment would be refused; nothing of a local stack, which has no CI."""
     if settings.is_local:
         return []
-    found = [*_names(settings), *_roles(settings)]
-    return [dataclasses.replace(each, hint=HINT, level="warning") for each in found]
+    beyond_ci = [*_names(settings), *_roles(settings)]
+    found = [*_acting(settings), *(dataclasses.replace(each, hint=HINT) for each in beyond_ci)]
+    return [dataclasses.replace(each, level="warning") for each in found]
+
+
+def _acting(settings: Settings) -> Iterator[Problem]:
+    """Accounts of jobs, where nobody is named who deploys: acting as them may be refused.
+
+    No error: roles on the project, which the stack file does not have, may allow it.
+    """
+    if settings.deployers or not settings.submitted or not settings.service_accounts:
+        return
+    accounts = ", ".join(sorted(settings.service_accounts))
+    what = f"nobody is named who deploys; submitting a job as one of {accounts} may be refused"
+    member = naming.deployer(settings.project, settings.stack)
+    yield Problem(what, hint=f"deployers: [{member}], as bootstrap makes it", path=("deployers",))
 
 
 def _names(settings: Settings) -> Iterator[Problem]:

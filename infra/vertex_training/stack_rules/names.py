@@ -22,6 +22,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
     yield from _labels(settings)
     lists: dict[Path, list[str]] = {
         ("submitters",): settings.submitters,
+        ("deployers",): settings.deployers,
         ("builders",): settings.builders,
     }
     lists |= {("teams", key, "submitters"): team.submitters for key, team in settings.teams.items()}

@@ -76,12 +76,6 @@ def _host(settings: Settings) -> Iterator[Problem]:
         yield Problem(what, host.host_project_number, hint, ("sharedVpc", "hostProjectNumber"))
     if not host.manage_host:
         yield from _host_of_others(settings)
-    for index, member in enumerate(host.deployers):
-        if not member.startswith(naming.MEMBER_KINDS):
-            path = ("sharedVpc", "deployers", index)
-            yield Problem(
-                "not an IAM member", member, f"write {', '.join(naming.MEMBER_KINDS[:3])}", path
-            )
 
 
 def _host_of_others(settings: Settings) -> Iterator[Problem]:

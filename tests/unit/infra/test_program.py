@@ -10,6 +10,7 @@ from tests.fixture_project import PROJECT, ROOT
 from tests.unit.infra.recorder import Recorder, grants, registered, settings
 from vertex_training import program
 from vertex_training.errors import ConfigError
+from vertex_training.naming import deployer
 from vertex_training.plan import grants as grants_table
 from vertex_training.stack import with_packages
 
@@ -27,10 +28,13 @@ def test_an_account_gets_exactly_the_rights_it_asks_for():
             "projects/acme-ml-dev/secrets/wandb-api-key-dev",
         ),
         (trainer, "roles/logging.logWriter", "acme-ml-dev"),
-        (
-            "group:ml-engineers@example.com",
-            "roles/iam.serviceAccountUser",
-            "projects/acme-ml-dev/serviceAccounts/trainer-dev@acme-ml-dev.iam.gserviceaccount.com",
+        *(
+            (
+                member,
+                "roles/iam.serviceAccountUser",
+                "projects/acme-ml-dev/serviceAccounts/trainer-dev@acme-ml-dev.iam.gserviceaccount.com",
+            )
+            for member in ("group:ml-engineers@example.com", deployer("acme-ml-dev", "dev"))
         ),
     }
 

@@ -23,6 +23,7 @@ config:
   vertex-training:projectNumber: 210987654321
   vertex-training:labels: {{team: ml}}
   vertex-training:buckets: {{data: {{}}, artifacts: {{}}}}
+  vertex-training:deployers: ["serviceAccount:ci-deploy-dev@acme-ml-dev.iam.gserviceaccount.com"]
   vertex-training:serviceAccounts:
     trainer: {{reads: [data], writes: [artifacts]}}
   vertex-training:images:

@@ -69,9 +69,9 @@ def test_the_agent_may_connect_to_an_attachment_of_the_own_project():
 
 
 def test_in_a_shared_vpc_agent_submitters_and_deployers_use_the_subnet_only():
-    host = HOST | {"deployers": ["serviceAccount:ci@acme-ci.iam.gserviceaccount.com"]}
+    deployers = ["serviceAccount:ci@acme-ci.iam.gserviceaccount.com"]
     subnet = "projects/acme-net-prod/regions/us-central1/subnetworks/training-prod"
-    assert rights(network=PSC, sharedVpc=host) == {
+    assert rights(network=PSC, sharedVpc=HOST, deployers=deployers) == {
         ("networkAdmin", "projects/acme-ml-prod", AGENT, True),
         ("networkUser", subnet, AGENT, True),
         ("networkUser", subnet, "group:ml@example.com", True),

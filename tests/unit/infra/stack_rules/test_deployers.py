@@ -2,9 +2,13 @@
 
 from tests.unit.infra.stacks import stack
 from vertex_training.naming import local_project_number
+from vertex_training.settings.model import Job
 from vertex_training.stack_rules import deployers
 
 GROUP = ["group:analysts@example.com"]
+
+
+CI = "serviceAccount:ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com"
 
 
 def told(**changes):
@@ -13,6 +17,18 @@ def told(**changes):
         each.level == "warning" and "with the right deploys it" in each.hint for each in found
     )
     return [".".join(map(str, each.path)) for each in found]
+
+
+def test_jobs_of_a_stack_that_names_nobody_who_deploys_are_told_with_the_accounts():
+    accounts = {"serviceAccounts": {"trainer": {}, "vision-job": {}}}
+    job = {"titanic": Job(file="jobs/titanic.yaml")}
+    [found] = deployers.warnings(stack(**accounts).model_copy(update={"jobs": job}))
+    assert (found.path, found.level) == (("deployers",), "warning")
+    assert "trainer, vision-job" in found.what
+    assert "[serviceAccount:ci-deploy-prod@acme-ml-prod.iam.gserviceaccount.com]" in found.hint
+    named = stack(**accounts, deployers=[CI]).model_copy(update={"jobs": job})
+    assert deployers.warnings(named) == []
+    assert told(**accounts) == []  # nothing is submitted
 
 
 def test_a_name_that_no_condition_of_ci_fits_is_told():

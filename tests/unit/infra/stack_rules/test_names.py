@@ -34,9 +34,10 @@ def test_people_groups_accounts_and_principals_of_a_pool_may_submit(member):
 
 @pytest.mark.parametrize("member", ["allUsers", "domain:example.com", "ada@example.com", ""])
 def test_other_members_may_not_submit(member):
-    [(path, text)] = refused(submitters=[member])
-    assert path == "submitters[0]"
-    assert "not an IAM member" in text
+    for who in ("submitters", "deployers"):
+        [(path, text)] = refused(**{who: [member]})
+        assert path == f"{who}[0]"
+        assert "not an IAM member" in text
 
 
 @pytest.mark.parametrize("member", ["allUsers", "ada@example.com"])

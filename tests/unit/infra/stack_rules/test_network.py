@@ -159,7 +159,7 @@ def test_a_shared_vpc_without_a_network_is_told():
     assert "says nothing without a network" in told
 
 
-def test_members_that_deploy_are_members():
-    [(where, told)] = refused(network=PSC, sharedVpc=HOST | {"deployers": ["ci@example.com"]})
-    assert where == "sharedVpc.deployers[0]"
-    assert "not an IAM member (got ci@example.com)" in told
+def test_who_deploys_is_no_longer_a_list_of_the_host_and_the_hint_says_where_it_stands():
+    [(where, told)] = refused(network=PSC, sharedVpc=HOST | {"deployers": ["user:a@example.com"]})
+    assert where == "sharedVpc.deployers"
+    assert "unknown key. Hint: did you mean 'vertex-training:deployers'?" in told

@@ -12,5 +12,5 @@ def test_limits_of_the_whole_stack_are_told_beside_those_of_a_job(project, vt):
     stack.write_text(stack.read_text().replace(", strategies: [SPOT]", ""))
     done = vt("check", "--stack", "dev")
     assert done.exit_code == 1
-    assert "Pulumi.dev.yaml:13:28" in done.stdout
+    assert "Pulumi.dev.yaml:14:28" in done.stdout
     assert "all jobs together may cost" in done.stdout
