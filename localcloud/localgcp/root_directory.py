@@ -73,23 +73,49 @@ class RootDirectory:
 
     def files(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """The regular files of a folder, by their paths in it. Links are left out."""
-        folders = [""]
-        while folders:
-            inside = folders.pop()
+        for path, found in self.entries(below):
+            if stat.S_ISREG(found.st_mode):
+                yield path, found
+
+    def entries(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+        """All below a folder but folders, by their paths in it: files, links, pipes."""
+        for inside, folder in self._folders(below):
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        found = entry.stat(follow_symlinks=False)
+                        if not stat.S_ISDIR(found.st_mode):
+                            yield f"{inside}/{entry.name}" if inside else entry.name, found
+
+    def set_rights(self, *, of_folders: int, of_files: int) -> None:
+        """Give all folders and regular files these rights; what is not ours keeps its own."""
+        for _, folder in self._folders():
+            with suppress(PermissionError):
+                os.fchmod(folder, of_folders)
+            for name in os.listdir(folder):
+                with suppress(OSError):  # a link, or gone
+                    opened = os.open(name, _READ, dir_fd=folder)
+                    try:
+                        if stat.S_ISREG(os.fstat(opened).st_mode):
+                            os.fchmod(opened, of_files)
+                    finally:
+                        os.close(opened)
+
+    def _folders(self, below: str = "") -> Iterator[tuple[str, int]]:
+        """A folder and those in it, opened, by their paths in it."""
+        paths = [""]
+        while paths:
+            inside = paths.pop()
             try:
                 opened = self._open_folder("/".join(filter(None, (below, inside))))
             except OSError:  # removed since it was listed, or no folder any more
                 continue
             try:
+                yield inside, opened
                 with os.scandir(opened) as entries:
-                    for entry in entries:
-                        path = f"{inside}/{entry.name}" if inside else entry.name
-                        with suppress(FileNotFoundError):
-                            found = entry.stat(follow_symlinks=False)
-                            if stat.S_ISREG(found.st_mode):
-                                yield path, found
-                            elif stat.S_ISDIR(found.st_mode) and len(path) < _MOST_BYTES:
-                                folders.append(path)
+                    names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+                found = (f"{inside}/{name}" if inside else name for name in names)
+                paths += [path for path in found if len(path) < _MOST_BYTES]
             finally:
                 os.close(opened)
 

@@ -57,6 +57,13 @@ if what == "trial":
     with open(os.environ["CLOUD_ML_HP_METRIC_FILE"], "w") as file:
         print(json.dumps({{"score": sys.argv[-1], "global_step": 1}}), file=file)
     sys.exit(0)
+if what == "links":
+    os.symlink(sys.argv[2], "/gcs/data-of-tests/leak.txt")
+    os.symlink(os.path.dirname(sys.argv[2]), "/gcs/data-of-tests/d")
+    print("visible:", os.path.exists(sys.argv[2]), flush=True)
+    while not os.path.exists("/gcs/data-of-tests/go.txt"):
+        time.sleep(0.1)
+    sys.exit(0)
 def end(*_):
     open("/gcs/data-of-tests/ended.txt", "w").write("in peace")
     sys.exit(0)
@@ -249,6 +256,21 @@ def test_a_trial_in_a_container_reports_as_another_user(cloud: Cloud):
     measured = [trial.final_measurement.metrics[0].value for trial in done.trials]
     assert measured == [0.5, 2]
     assert containers(cloud.home) == []
+
+
+def test_a_link_that_a_container_makes_leads_the_runner_nowhere(cloud: Cloud, tmp_path: Path):
+    (tmp_path / "secret").write_text("canary of the host")
+    name = cloud.submit("links", str(tmp_path / "secret"))
+    cloud.wait_for_line(name, "visible: False")
+    bucket = cloud.storage.bucket("data-of-tests")
+    for path in ("d/authorized_keys", "go.txt"):  # brought to the job in this order
+        bucket.blob(path).upload_from_string("of the attacker")
+    assert cloud.wait(name, "FAILED", "SUCCEEDED") == "SUCCEEDED"
+    assert not bucket.blob("leak.txt").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+    assert "leak.txt is a link: not uploaded" in cloud.log(name)
+    for path in ("d/authorized_keys", "go.txt"):
+        bucket.blob(path).delete()
 
 
 def test_an_image_that_is_not_there_fails_the_job_with_the_image_named(cloud: Cloud):

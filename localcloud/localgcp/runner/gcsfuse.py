@@ -4,10 +4,14 @@ Objects are copied in before the job starts, and later those that others write. 
 writes are uploaded through the emulator's API when they have stopped changing, and at the end; so
 they get generations and checksums, and the account's rights apply. Of two writers the last one
 wins. This is Cloud Storage FUSE without the kernel.
+
+The job makes what it likes in the folder, the runner has the rights of the user: no link is
+followed.
 """
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import shutil
 import stat
@@ -15,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from localgcp.errors import UnsafePathError
+from localgcp.root_directory import RootDirectory
 from localgcp.vertex.admission import Access
 
 #: Modification time in nanoseconds, size in bytes, inode: the emulator replaces files as a whole.
@@ -33,13 +39,16 @@ class Mount:
         report: Callable[[str], None],
     ) -> None:
         self.folder = folder
-        self.objects = objects
+        # A container may replace the folder itself: that of all buckets is opened by its path.
+        self._files = RootDirectory(folder.parent)
+        self._objects = RootDirectory(objects)
         self.bucket = objects.name
         self.access = access
         self.url = url
         self.report = report
         self._synced: dict[str, Stamp] = {}
         self._seen: dict[str, Stamp] = {}
+        self._links: set[str] = set()
         self._known: dict[str, Stamp] = {}
         """Objects as they were when they last equalled the folder's files."""
         self.refused: set[str] = set()
@@ -62,7 +71,7 @@ class Mount:
 
         While the job runs, objects that others wrote or deleted follow.
         """
-        current = _scan(self.folder)
+        current = self._scan()
         for name, stamp in current.items():
             if stamp != self._synced.get(name) and (final or stamp == self._seen.get(name)):
                 self._write(name, stamp)
@@ -76,31 +85,34 @@ class Mount:
         """Take over what others wrote or deleted, where the job has not changed it itself."""
         if not self.access.may_read(self.bucket):
             return
-        objects = _scan(self.objects)
+        objects = {name: _stamp(found) for name, found in self._objects.files()}
         for name, stamp in objects.items():
             if stamp != self._known.get(name) and self._is_unchanged(name):
                 self._copy(name, stamp)
         for name in set(self._known) - set(objects):
             if self._is_unchanged(name):
-                (self.folder / name).unlink(missing_ok=True)
+                self._files.remove(self._path(name))
                 self._synced.pop(name, None)
             del self._known[name]
 
     def _is_unchanged(self, name: str) -> bool:
-        return _stamp(self.folder / name) == self._synced.get(name)
+        found = self._files.status(self._path(name))
+        return (_stamp(found) if found else None) == self._synced.get(name)
+
+    def _path(self, name: str) -> str:
+        return f"{self.folder.name}/{name}"
 
     def _copy(self, name: str, stamp: Stamp) -> None:
-        target = self.folder / name
         partial = self.folder.parent.with_name("incoming")  # the job must not see half a file
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self.objects / name, partial)
-            partial.replace(target)
-        except (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError):
-            return  # deleted since it was listed, or the job has a folder by the name of a file
+            with self._objects.open(name) as source, partial.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            self._files.take_in(partial, self._path(name))
+        except (FileNotFoundError, UnsafePathError):
+            return  # deleted since it was listed, or the job has something else in its place
         self._known[name] = stamp
-        if copied := _stamp(target):
-            self._synced[name] = copied
+        if copied := self._files.status(self._path(name)):
+            self._synced[name] = _stamp(copied)
 
     def _write(self, name: str, stamp: Stamp) -> None:
         known = name in self._synced
@@ -108,13 +120,16 @@ class Mount:
         if not allowed(self.bucket):
             self._refuse(name, "storage.objects.create")
             return
+        blob, kind = self._client().bucket(self.bucket).blob(name), mimetypes.guess_type(name)[0]
         try:
-            self._client().bucket(self.bucket).blob(name).upload_from_filename(self.folder / name)
-        except FileNotFoundError:  # as above; the next round sees it as removed
+            with self._files.open(self._path(name)) as file:
+                size = os.fstat(file.fileno()).st_size
+                blob.upload_from_file(file, size=size, content_type=kind)
+        except (FileNotFoundError, UnsafePathError):  # as above; the next round sees it as removed
             return
         self._synced[name] = stamp
-        if made := _stamp(self.objects / name):
-            self._known[name] = made
+        if made := self._objects.status(name):
+            self._known[name] = _stamp(made)
 
     def _remove(self, name: str) -> None:
         from google.api_core.exceptions import NotFound
@@ -129,6 +144,18 @@ class Mount:
         except NotFound:
             self.report(f"/gcs/{self.bucket}/{name} was already gone from the bucket.")
 
+    def _scan(self) -> dict[str, Stamp]:
+        """Files of the job by their names; a link is reported once."""
+        found: dict[str, Stamp] = {}
+        for name, state in self._files.entries(self.folder.name):
+            if stat.S_ISREG(state.st_mode):
+                found[name] = _stamp(state)
+            elif stat.S_ISLNK(state.st_mode) and name not in self._links:
+                self._links.add(name)
+                what = f"/gcs/{self.bucket}/{name} is a link: not uploaded."
+                self.report(f"{what} On the service it becomes an object without content.")
+        return found
+
     def _refuse(self, name: str, permission: str) -> None:
         if name not in self.refused:
             self.refused.add(name)
@@ -138,25 +165,8 @@ class Mount:
         return storage_client(self.url)
 
 
-def _scan(folder: Path) -> dict[str, Stamp]:
-    """Files below a folder, by their paths in it."""
-    found: dict[str, Stamp] = {}
-    for above, _, names in os.walk(folder):
-        for name in names:
-            path = Path(above, name)
-            if stamp := _stamp(path):
-                found[path.relative_to(folder).as_posix()] = stamp
-    return found
-
-
-def _stamp(path: Path) -> Stamp | None:
-    """None if there is no such file, perhaps since it was listed."""
-    try:
-        state = path.stat()
-    except OSError:  # also a symbolic link that leads nowhere
-        return None
-    regular = stat.S_ISREG(state.st_mode)
-    return (state.st_mtime_ns, state.st_size, state.st_ino) if regular else None
+def _stamp(found: os.stat_result) -> Stamp:
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def storage_client(url: str) -> Any:

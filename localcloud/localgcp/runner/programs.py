@@ -15,6 +15,7 @@ from localgcp.containers.engines import MOUNT, Engine
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
 from localgcp.home import PRIVATE_UMASK
+from localgcp.root_directory import RootDirectory
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
 
@@ -131,7 +132,7 @@ class ContainerProgram:
         if not argv:
             text = f"the image {self.task['imageUri']} has neither ENTRYPOINT nor CMD."
             raise ImageError(f"{text} Give containerSpec.command.")
-        _open_to_container(self.folders.gcs)
+        open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
         env = {**machine, **user, **service}
         line = self.engine.run(self.name, self.reference, argv, env, self.folders.gcs)
@@ -158,11 +159,9 @@ class ContainerProgram:
             raise ImageError(text) from None
 
 
-def _open_to_container(folder: Path) -> None:
+def open_to_container(folder: Path) -> None:
     """Let any user of a container read and write below; the folder lies in a closed one."""
-    for path in (folder, *folder.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(0o777 if path.is_dir() else 0o666)
+    RootDirectory(folder).set_rights(of_folders=0o777, of_files=0o666)
 
 
 def _terminate_first(child: processes.ChildProcess) -> bool:

@@ -43,7 +43,8 @@ def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
     for entry in sorted(gcs.iterdir()):
         if entry.name in buckets or entry.name.startswith("."):
             continue
-        below = entry.rglob("*") if entry.is_dir() else [entry]
+        folder = entry.is_dir() and not entry.is_symlink()
+        below = entry.rglob("*") if folder else [entry]
         found += [f"/gcs/{x.relative_to(gcs)}" for x in below if x.is_symlink() or x.is_file()]
     return sorted(found)
 
@@ -75,8 +76,9 @@ def _some(paths: list[str]) -> str:
 def _scan(root: Path) -> dict[str, tuple[int, int]] | None:
     """Files below ``root`` by path, with time of change and size; None if there are too many."""
     found: dict[str, tuple[int, int]] = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
+    for folder, folders, names in os.walk(root):
+        # A link to a folder is no folder here.
+        for name in (*names, *(x for x in folders if os.path.islink(os.path.join(folder, x)))):
             path = os.path.join(folder, name)
             try:
                 stat = os.lstat(path)

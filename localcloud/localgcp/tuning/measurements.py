@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from localgcp.root_directory import RootDirectory
 from localgcp.tuning.records import Measurement
 
 #: Bytes read from the end of the file. The package keeps the last 100 reports, about 20 kB.
@@ -128,18 +128,15 @@ def _tail(file: Path) -> tuple[bytes, float] | None:
 
     A job may put anything in its place.
     """
+    folder = file.parent
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        opened = RootDirectory(folder.parent).open(f"{folder.name}/{file.name}")
     except OSError:
         return None
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return None
-        data = os.pread(descriptor, _MOST_BYTES, max(0, found.st_size - _MOST_BYTES))
-        return data, found.st_mtime
-    finally:
-        os.close(descriptor)
+    with opened:
+        found = os.fstat(opened.fileno())
+        opened.seek(max(0, found.st_size - _MOST_BYTES))
+        return opened.read(_MOST_BYTES), found.st_mtime
 
 
 _NO_METRICS: Final = frozenset({"timestamp", "trial", "global_step", "checkpoint_path"})
