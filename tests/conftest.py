@@ -17,11 +17,15 @@ from typing import Any
 import hypothesis
 import pytest
 
+from localgcp.gcp.services.accounts import IDENTITY
+from localgcp.inventory.store import SERVICE, Store
 from tests import fixture_project
 from vertex_training_cli.proxies import exempt_loopback
 from vertex_training_cli.user import set_user_variables
 
 ROOT = Path(__file__).parents[1]
+#: Types of what Google keeps when its resource is deleted: APIs, and the agents of services.
+STAYING = (SERVICE, IDENTITY)
 
 # A slow or busy machine draws as good examples as a fast one.
 hypothesis.settings.register_profile(
@@ -84,6 +88,11 @@ class Checkout:
     def shell(self, command: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
         """Run a command in ``vt local shell``."""
         return self.run("vt", "local", "shell", "-c", command, expect=expect)
+
+    def left(self, project: str) -> dict[str, str]:
+        """What is in a project of the local cloud: id -> type, without what always stays there."""
+        found = Store(self.home / "cloud.sqlite").list(project=project)
+        return {each.id: each.type for each in found if each.type not in STAYING}
 
     def preview(self, stack: str) -> dict[str, Any]:
         """What ``pulumi preview --json`` says of a stack."""

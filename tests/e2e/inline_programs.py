@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from pulumi import automation
 
-from localgcp.inventory.store import Store
 from tests.conftest import ROOT, Checkout
 
 REGION = "us-central1"
@@ -50,11 +49,6 @@ class InlinePrograms:
         folder = self.checkout.path / project
         folder.mkdir(exist_ok=True)
         return folder
-
-    def left(self, project: str) -> list[str]:
-        """Ids of what is in a project of the local cloud, but APIs and their agents: they stay."""
-        store = Store(self.checkout.home / "cloud.sqlite")
-        return [each.id for each in store.list(project=project) if "Service" not in each.type]
 
 
 @contextmanager

@@ -107,7 +107,7 @@ class SmallStack:
 
     def left(self) -> dict[str, str]:
         """Ids of this project's resources that are still there: id -> type."""
-        return {each.id: each.type for each in self.store.list(project=self.project)}
+        return self.checkout.left(self.project)
 
     def jobs(self) -> list[JobRecord]:
         """Jobs ever accepted in this project, oldest first."""

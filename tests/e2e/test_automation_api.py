@@ -39,7 +39,7 @@ def test_a_process_previews_and_updates_one_stack_as_often_as_it_will(
     assert stack.refresh().summary.resource_changes == {"same": 8}
     assert stack.up(refresh=True).summary.resource_changes == {"same": 8}
     assert stack.destroy().summary.resource_changes == {"delete": 8}
-    assert programs.left("local-inline") == []
+    assert programs.checkout.left("local-inline") == {}
 
 
 def test_a_process_updates_two_stacks_one_after_the_other_and_at_the_same_time(

@@ -185,8 +185,8 @@ def test_a_destroy_of_protected_components_deletes_nothing_of_them(
 ) -> None:
     program.retain = False
     stack.up()
-    before, kept = set(inside(stack)), programs.left(PROJECT)
+    before, kept = set(inside(stack)), programs.checkout.left(PROJECT)
     with pytest.raises(automation.CommandError, match="because it is protected"):
         stack.destroy()
     assert set(inside(stack)) == before
-    assert programs.left(PROJECT) == kept != []
+    assert programs.checkout.left(PROJECT) == kept != {}

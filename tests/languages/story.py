@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.inventory.store import Store
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.conftest import ROOT, Checkout
 
@@ -79,11 +78,6 @@ class Program:
             time.sleep(0.1)
         raise AssertionError(f"the job is still {job.state}")
 
-    def left(self, project: str = "local-training") -> list[str]:
-        """Ids of what is in a project of the local cloud, but APIs: they stay on."""
-        store = Store(self.checkout.home / "cloud.sqlite")
-        return [each.id for each in store.list(project=project) if "Service" not in each.type]
-
 
 @contextmanager
 def running(source: Path, file: str, target: Path) -> Iterator[Program]:
@@ -123,4 +117,4 @@ def comes_up(program: Program) -> None:
 def goes_down(program: Program) -> None:
     """Nothing of it is left, and nothing of the program's own."""
     assert "- 22 deleted" in program.pulumi("destroy -y")
-    assert program.left() == []
+    assert program.checkout.left("local-training") == {}

@@ -42,4 +42,4 @@ def test_a_mistake_in_a_job_file_has_its_line(program):
 
 def test_two_environments_go_down(program):
     program.pulumi("destroy -y")
-    assert [*program.left(), *program.left("local-nlp")] == []
+    assert [program.checkout.left(each) for each in ("local-training", "local-nlp")] == [{}, {}]

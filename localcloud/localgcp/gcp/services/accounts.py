@@ -43,8 +43,9 @@ class ServiceIdentity(ResourceType):
         email = f"service-{project_number(project)}@{domain}.iam.gserviceaccount.com"
         return {"project": project, "email": email, "member": f"serviceAccount:{email}"}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        """Nothing: the cloud keeps a service agent (and its grants) once it was made."""
+    def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
+        """The cloud keeps a service agent, and its grants, once it was made."""
+        return True
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class ResourceType(Traits):
                 f"cannot destroy {self.title or cloud.type.token} {id_} without setting "
                 "deletion_policy = DELETE and running `pulumi up`"
             )
-        if policy == "ABANDON":
+        if policy == "ABANDON" or self.outlives_deletion(before):
             return
         self.unmake(cloud, id_, before)
         cloud.store.delete(cloud.type.token, id_)
@@ -149,6 +149,11 @@ class ResourceType(Traits):
         """The project a resource id belongs to."""
         match = re.match(r"projects/([^/]+)/", normal_project(id_, cloud.settings.project))
         return match.group(1) if match else cloud.settings.project
+
+    def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
+        """Whether it stays in the cloud when its resource is deleted."""
+        del olds
+        return False
 
     def exists(self, id_: str) -> str:
         """Text of the 409."""

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Final
 from localgcp.errors import CloudError
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, text
-from localgcp.gcp.codec import plain
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import resource_paths
 
@@ -32,8 +31,8 @@ class SoftDeletedType(ResourceType):
         kind = "CryptoKey" if "/cryptoKeys/" in id_ else "KeyRing"
         return f"{kind} {id_} already exists."
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
-        cloud.guard(self.project(cloud, plain(olds)))
+    def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
+        return True
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from localgcp.gcp.services.base import ResourceType
 class ProjectService(ResourceType):
     """Turning an API on is idempotent in the cloud: a second resource for it is no conflict.
 
-    Removing the resource turns it off even with ``disableOnDestroy: false``: nothing but the stack
-    lives in a local project, and ``pulumi destroy`` is to leave nothing behind.
+    It stays on when the resource goes, as others may need it, unless ``disableOnDestroy`` is set.
     """
 
     rules: ClassVar = {"service": rules.api_name}
@@ -32,6 +31,9 @@ class ProjectService(ResourceType):
 
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given if "/" in given else f"{cloud.settings.project}/{given}"
+
+    def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
+        return not olds.get("disableOnDestroy")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
         return {"project": project}

@@ -84,6 +84,24 @@ def test_nothing_is_created_before_its_api_is_on(local: Plugin) -> None:
     assert "\n" not in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "stays"),
+    [({}, True), ({"disableOnDestroy": False}, True), ({"disableOnDestroy": True}, False)],
+)
+def test_an_api_goes_with_its_resource_only_where_that_asks_for_it(
+    local: Plugin, store: Store, asked: dict[str, bool], stays: bool
+) -> None:
+    id_, made = local.create(SERVICE, {"service": "iam.googleapis.com", **asked})
+    local.delete(SERVICE, id_, made)
+    assert store.service_enabled("local-p1", "iam.googleapis.com") == stays
+
+
+def test_a_service_agent_stays_when_its_resource_goes(local: Plugin, store: Store) -> None:
+    id_, made = local.create(IDENTITY, {"service": "aiplatform.googleapis.com"})
+    local.delete(IDENTITY, id_, made)
+    assert [each.id for each in store.list(IDENTITY)] == [id_]
+
+
 def test_a_project_that_is_not_local_is_refused_in_one_line(plugin_for: Any) -> None:
     abroad = plugin_for("acme-ml-dev", VT_LOCAL_HOME="/nonexistent")
     calls = [

@@ -1,0 +1,48 @@
+"""Two stacks in one project, as docs/environments.md has two regions: one goes, the other stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from localgcp.vertex.records import JobState
+from tests.conftest import running_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+class Neighbour(SmallStack):
+    """A stack of a project that another stack is in."""
+
+    @property
+    def project(self) -> str:
+        return "local-shared"
+
+
+@pytest.fixture(scope="module")
+def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SmallStack, SmallStack]]:
+    with running_checkout(tmp_path_factory.mktemp("neighbours")) as copy:
+        found = Neighbour(copy, "one"), Neighbour(copy, "two")
+        for stack, jobs in zip(found, ({"busy": job_file()}, {}), strict=True):
+            stack.write(jobs, secrets={"key": {}}, submitters=["group:ml@example.com"])
+            stack.up()
+        yield found
+
+
+def test_a_destroyed_stack_leaves_the_other_as_it_was(
+    stacks: tuple[SmallStack, SmallStack],
+) -> None:
+    one, two = stacks
+    two.pulumi("destroy -y --skip-preview")
+    done = one.checkout.run("vt", "drift", "--stack", one.name)
+    assert f"**{one.name}** is as declared." in done.stdout
+    one.pulumi("up -y --refresh --expect-no-changes")
+    assert one.states() == [JobState.RUNNING]
+
+
+def test_a_stack_comes_back_beside_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
+    _, two = stacks
+    two.up()
+    two.is_settled()
