@@ -44,7 +44,7 @@ preview: setup ## STACK=S: the same against the stack's own state; what `make de
 	@./tools/report $(REPORT) $(STACK) $(POLICIES) $(if $(REFRESH),--refresh)
 
 comment: setup ## STACK=S: put the report of a preview on its pull request (in the workflow report)
-	@$(BIN)/vt github comment --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
+	@$(BIN)/vt github comment --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) -o .build/kept/approval.json
 
 approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
 	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK) -o $(REPORT).approval.json -- "$$DIGEST"; \

@@ -86,6 +86,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.cloud, self.hub = folder / "cloud", folder / "hub.json"
         kinds = ("comments", "issues", "pulls", "calls", "artifacts", "open_pulls", "commits")
+        kinds = (*kinds, "runs")
         self.hub.write_text(json.dumps({kind: [] for kind in kinds}))
         self.event = folder / "event.json"
         seed = copy_checkout(folder / "seed").path
@@ -150,6 +151,20 @@ class World:
         event = {"workflow_run": run, "repository": {"default_branch": "main"}}
         self.event.write_text(json.dumps(event))
 
+    def keep(self) -> None:
+        """The workflow that reported keeps what its command wrote, as an artifact of its run."""
+        file = self.hub.with_name("kept.zip")
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.write(self.runner.path / ".build" / "kept" / "approval.json", "approval.json")
+        about = {"expired": False, "size_in_bytes": file.stat().st_size, "file": str(file)}
+        about |= {"id": 6, "name": "approval-local-7", "workflow_run": {"id": 4}}
+        own = {"full_name": "acme/training"}
+        run = {"path": ".github/workflows/report.yml", "event": "workflow_run", "id": 4}
+        run |= {"head_branch": "main", "repository": own, "head_repository": own}
+        state = self.github
+        state |= {"artifacts": [*state["artifacts"], about], "runs": [run]}
+        self.hub.write_text(json.dumps(state))
+
     def merge(self, branch: str) -> dict[str, str]:
         """Squash a branch into main, as the button does; the variables of the run that follows."""
         self.author.git("checkout", "-q", "main")
@@ -198,6 +213,7 @@ def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):
     for _ in range(2):
         # Rendered in another clone, which has main checked out.
         world.runner.make("comment", PULUMI_BACKEND_URL=f"file://{world.cloud}/pulumi")
+    world.keep()
     [comment] = world.github["comments"]
     assert "storage-data" in comment["body"]
     assert "storage-artifacts" not in comment["body"].partition("<!-- unchanged")[0]

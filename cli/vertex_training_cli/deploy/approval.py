@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,8 +15,6 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 #: Object ids of git: SHA-1 or SHA-256, in full.
 ObjectId = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
 StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
-
-_MARKER: Final = re.compile(r"<!-- vt:approval (\{.*?\}) -->")
 
 
 class Approval(BaseModel):
@@ -39,12 +36,8 @@ class Approval(BaseModel):
     """Where it may be deployed to."""
 
     def as_json(self) -> str:
-        """The record on one line, for ``parse_approval``. It ends no comment of HTML."""
-        return self.model_dump_json().replace("<", "\\u003c").replace(">", "\\u003e")
-
-    def as_marker(self) -> str:
-        """The record as a comment of HTML, which Markdown does not show."""
-        return f"<!-- vt:approval {self.as_json()} -->"
+        """The record on one line, for ``parse_approval``."""
+        return self.model_dump_json()
 
 
 def parse_approval(text: str) -> Approval:
@@ -76,13 +69,3 @@ def _validated(read: Callable[[], Approval]) -> Approval:
 def _field_error(path: tuple[int | str, ...], message: str) -> str:
     where = ".".join(str(part) for part in path)
     return f"{where}: {message}" if where else message
-
-
-def find_marked_approval(line: str) -> Approval | None:
-    """The record that a line of Markdown hides, or None if it hides none.
-
-    Raises:
-        ApprovalParseError: the line hides something like a record that is none.
-    """
-    found = _MARKER.fullmatch(line.strip())
-    return parse_approval(found[1]) if found else None

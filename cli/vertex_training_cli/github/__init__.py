@@ -5,6 +5,7 @@
 ``preview_run``      the run of a preview, by what GitHub says of it
 ``artifact``         what that run uploaded, read without trust
 ``preview_comment``  the comment on a pull request, rendered of it
+``kept_approval``    what merging approves, kept by the run that wrote the comment
 ``repository``       comments, approvals and issues of a repository
 ``sticky``           texts that are found again and written anew
 ``doctor``           the repository's settings against ``docs/bootstrap.md``

@@ -33,18 +33,25 @@ class DoctorFormat(enum.StrEnum):
     JSON = enum.auto()
 
 
-def comment(stack: Stack) -> None:
+def comment(
+    stack: Stack,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Write what merging approves to this file.")
+    ],
+) -> None:
     """Write the stack's one comment on the pull request whose preview has run.
 
     For a workflow on `workflow_run`. The preview's artifact is data: it is checked, and the report
-    is rendered here. Merging approves it if it is the plan of what GitHub would merge.
+    is rendered here. Merging approves it if it is the plan of what GitHub would merge; the workflow
+    keeps that as the artifact `kept`, an output of the step.
 
     Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
     was refused, which the comment says then.
     """
-    from vertex_training_cli.github import preview_comment
+    from vertex_training_cli.github import kept_approval, preview_comment
     from vertex_training_cli.github.preview_run import PreviewRun
 
+    output.unlink(missing_ok=True)
     with _plain_errors():
         event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
         run = PreviewRun.of_event(event, _repository().name)
@@ -53,7 +60,14 @@ def comment(stack: Stack) -> None:
             _log("there is no open pull request of this commit any more.")
             return
         found = preview_comment.make(run, pull, stack, os.environ)
-        _log(_repository().write_comment(pull["number"], stack, found.text, found.approval))
+        source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
+        answer = _repository().write_comment(pull["number"], stack, found.text, source)
+        _log(answer["html_url"])
+        kept = kept_approval.KeptApproval.of(answer, found.approval)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(kept.model_dump_json() + "\n", encoding="utf-8")
+        _append("GITHUB_OUTPUT", f"kept={kept_approval.name_of(stack, pull['number'])}\n")
+        _append("GITHUB_STEP_SUMMARY", answer["body"])
         if found.reason:
             _log(found.reason)
         if found.is_refused:
@@ -143,6 +157,13 @@ def _variable(name: str) -> str:
     raise CommandError(f"{name} is not set.", "this is for workflows of GitHub Actions.")
 
 
+def _append(variable: str, text: str) -> None:
+    """Add to the file that a variable of the runner names, if it does."""
+    if name := os.environ.get(variable):
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
 def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
@@ -160,7 +181,7 @@ def _plain_errors() -> Iterator[None]:
         yield
         return
     except ApprovalParseError as reason:
-        _log(f"the comment's record is damaged: {reason}")
+        _log(f"the report's record is damaged: {reason}")
     except CommandError as reason:
         _log(str(reason))
     except OSError as error:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.deploy.approval import Approval, find_marked_approval
+from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.drift.report import title
-from vertex_training_cli.github import gh, sticky
+from vertex_training_cli.github import gh, kept_approval, sticky
 
 #: Kinds of texts, which their markers name.
 REPORT: Final = "report"
@@ -25,40 +25,33 @@ class Repository:
 
     name: str
 
-    def write_comment(self, number: int, stack: str, report: str, approval: Approval | None) -> str:
-        """Write the one comment for ``stack`` on a pull request; its address.
-
-        Without ``approval`` (the preview failed) an earlier one goes away: nothing is approved.
-        """
-        marked = approval.as_marker() if approval else ""
-        text = {"body": sticky.body(REPORT, stack, report, record=marked)}
+    def write_comment(self, number: int, stack: str, *texts: str) -> dict[str, Any]:
+        """Write the one comment for ``stack`` on a pull request, and return what GitHub answers."""
+        text = {"body": sticky.body(REPORT, stack, *texts)}
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
         if found := sticky.find_own(comments, REPORT, stack):
             path = f"repos/{self.name}/issues/comments/{found['id']}"
-            return gh.write("PATCH", path, text)["html_url"]
-        return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)["html_url"]
+            return gh.write("PATCH", path, text)
+        return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
 
     def read_approval(self, commit: str, stack: str) -> Approval:
         """What was approved by merging the pull request that ``commit`` came from.
 
         Raises:
-            CommandError: it came from none, or its comment approves nothing.
-            ApprovalParseError: the record in the comment is damaged.
+            CommandError: it came from none, or no report on it approves anything.
+            ApprovalParseError: the record that a report kept is damaged.
         """
         pulls = gh.read(f"repos/{self.name}/commits/{commit}/pulls?per_page=100")
         merged = [pull for pull in pulls if pull.get("merged_at") and _is_of(pull, commit)]
         if not merged:
             raise CommandError(f"{commit[:12]} did not come from a merged pull request.", BY_HAND)
         number = merged[0]["number"]
-        comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
-        found = sticky.find_own(comments, REPORT, stack)
-        # The line below our marker, and no other: what follows may quote what anybody wrote.
-        lines = found["body"].splitlines() if found else []
-        record = find_marked_approval(lines[1]) if len(lines) > 1 else None
-        if record is None:
+        kept = kept_approval.find(self.name, stack, number)
+        if kept is None or kept.approval is None:
             what = f"pull request {number} has no preview of {stack} that succeeded."
             raise CommandError(what, BY_HAND)
-        return record
+        kept_approval.ensure_unchanged(self.name, number, kept)
+        return kept.approval
 
     def update_drift_issue(self, stack: str, outcome: DriftOutcome, report: str, run: str) -> str:
         """Open, renew, reopen or close the one issue on drift of ``stack``; what was done.

@@ -23,16 +23,14 @@ def marker(kind: str, stack: str) -> str:
     return f"<!-- vt:{kind} {stack} -->"
 
 
-def body(kind: str, stack: str, *texts: str, record: str = "") -> str:
+def body(kind: str, stack: str, *texts: str) -> str:
     """The text as it is stored, with what looks like a secret redacted.
-
-    ``record``, on the line below the marker, stays as it is: a program reads it.
 
     Raises:
         CommandError: GitHub would refuse it.
     """
-    head = [marker(kind, stack), *([record] if record else [])]
-    whole = "\n".join([*head, *(redact(text.rstrip("\n")) for text in texts if text)]) + "\n"
+    parts = [marker(kind, stack), *(redact(text.rstrip("\n")) for text in texts if text)]
+    whole = "\n".join(parts) + "\n"
     if len(whole) > MAX_BODY:
         raise CommandError(f"the text has {len(whole)} characters, and GitHub takes {MAX_BODY}.")
     return whole

@@ -1,4 +1,4 @@
-"""The record of an approval: what is one, and how it travels in a comment."""
+"""The record of an approval: what is one, and how it travels."""
 
 import json
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from vertex_training.errors import ApprovalParseError
 from vertex_training_cli.deploy.approval import (
     Approval,
-    find_marked_approval,
     make_approval,
     parse_approval,
 )
@@ -27,11 +26,10 @@ hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
     tree=hexadecimal,
     report=st.text("0123456789abcdef", min_size=64, max_size=64),
 )
-def test_a_record_survives_its_way_through_a_comment(commit, tree, report):
+def test_a_record_survives_its_way(commit, tree, report):
     target = Target(backend="gs://acme-state/--> <!-- {}")
     record = Approval(stack="dev", commit=commit, tree=tree, report=report, target=target)
     assert parse_approval(record.as_json()) == record
-    assert find_marked_approval(record.as_marker()) == record
 
 
 def test_a_record_is_one_line():
@@ -72,21 +70,3 @@ def test_no_field_may_be_missing(key):
 def test_other_texts_are_no_records(text):
     with pytest.raises(ApprovalParseError):
         parse_approval(text)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "approved",
-        f"see {make_approval(FIELDS).as_marker()}",
-        f"{make_approval(FIELDS).as_marker()} ok",
-    ],
-)
-def test_a_line_approves_nothing_unless_the_record_is_all_of_it(line):
-    assert find_marked_approval(line) is None
-
-
-def test_a_damaged_record_in_a_comment_is_an_error_and_not_nothing():
-    with pytest.raises(ApprovalParseError):
-        find_marked_approval('<!-- vt:approval {"stack": "dev"} -->')

@@ -46,6 +46,7 @@ class GitHub:
     def __init__(self, file):
         self.file = file
         kinds = ("comments", "issues", "pulls", "calls", "artifacts", "open_pulls", "commits")
+        kinds = (*kinds, "runs")
         file.write_text(json.dumps({kind: [] for kind in kinds}))
         self.add("commits", sha=MERGE, tree={"sha": TREE}, parents=[{"sha": "b"}, {"sha": HEAD}])
         self.open_pull()
@@ -90,7 +91,34 @@ class GitHub:
     def told(self, *words, expect=0, **changed):
         """The comment after a preview; ``changed`` as for ``previewed``."""
         self.previewed(**changed)
-        return self.vt("comment", "-s", "dev", *words, expect=expect)
+        return self.tell(*words, expect=expect)
+
+    def tell(self, *words, expect=0):
+        """The job that comments; its workflow keeps what it wrote as an artifact of its run."""
+        kept, outputs = self.file.with_name("kept.json"), self.file.with_name("outputs")
+        outputs.unlink(missing_ok=True)
+        said = self.vt("comment", "-s", "dev", "-o", kept, *words, expect=expect)
+        if outputs.exists():
+            name = outputs.read_text().strip().removeprefix("kept=")
+            self.keep(name, kept.read_text())
+        return said
+
+    def keep(self, name, content, **run):
+        """A run has kept ``content``: one that reports, but for ``run``."""
+        number = 1 + len(self.state["artifacts"])
+        file = self.file.with_name(f"{number}.zip")
+        file.write_bytes(archive_of({"approval.json": content}))
+        about = {"name": name, "expired": False, "size_in_bytes": 1, "file": str(file)}
+        self.add("artifacts", id=number, workflow_run={"id": 1000 + number}, **about)
+        own = {"full_name": "acme/training"}
+        self.add("runs", **{
+            "id": 1000 + number, "path": ".github/workflows/report.yml", "event": "workflow_run",
+            "head_branch": "main", "repository": own, "head_repository": own, **run,
+        })  # fmt: skip
+
+    def kept(self):
+        """What the newest report kept."""
+        return json.loads(self.file.with_name("kept.json").read_text())
 
     def comments(self):
         return [each["body"] for each in self.state["comments"]]
@@ -123,6 +151,8 @@ def hub(tmp_path, monkeypatch):
         "GITHUB_REPOSITORY": "acme/training",
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
         "GITHUB_SHA": "d" * 40,
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         "GITHUB_SERVER_URL": "https://github.example",
         "GITHUB_RUN_ID": "42",
         "PULUMI_BACKEND_URL": "gs://acme-state",

@@ -22,10 +22,11 @@ def main(words):
     state = json.loads(file.read_text())
     if "--paginate" in words:
         path, _, query = words[-1].removeprefix(f"{REPO}/").partition("?")
-        if (found := document(state, path)) is not None:
+        asked = dict(pair.split("=") for pair in query.split("&") if pair)
+        if (found := document(state, path, asked)) is not None:
             print(json.dumps(found))
             return
-        entries = listed(state, path, dict(pair.split("=") for pair in query.split("&")))
+        entries = listed(state, path, asked)
         for start in range(0, len(entries) or 1, PAGE):
             print(json.dumps(entries[start : start + PAGE]))
         return
@@ -42,8 +43,13 @@ def main(words):
     print(json.dumps(entry))
 
 
-def document(state, path):
+def document(state, path, query):
     """What is one object, not a list."""
+    if path == "actions/artifacts":
+        named = [each for each in state["artifacts"] if each["name"] == query["name"]]
+        return {"total_count": len(named), "artifacts": named}
+    if found := re.fullmatch(r"actions/runs/(\d+)", path):
+        return next(each for each in state["runs"] if each["id"] == int(found[1]))
     if found := re.fullmatch(r"actions/runs/(\d+)/artifacts", path):
         own = [each for each in state["artifacts"] if each["workflow_run"]["id"] == int(found[1])]
         return {"total_count": len(own), "artifacts": own}
@@ -90,6 +96,7 @@ def written(state, method, path, body):
         entry.update(body)
     else:
         sys.exit(f"gh: Not Found (HTTP 404): {method} {path}")
+    entry["updated_at"] = f"written {len(state['calls'])}"
     entry["html_url"] = f"https://github.example/{path}"
     return entry
 

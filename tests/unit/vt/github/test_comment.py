@@ -7,8 +7,6 @@ import pytest
 from tests.unit.vt.github.conftest import MERGE, TREE, approval_of, digest_of, plan_text
 from vertex_training_cli.deploy.approval import parse_approval
 
-BOT = {"login": "github-actions[bot]"}
-
 
 @pytest.fixture
 def merged(hub):
@@ -71,7 +69,7 @@ def test_a_preview_that_failed_takes_the_approval_away(hub, merged, tmp_path):
 def test_a_preview_without_an_artifact_takes_the_approval_away(hub, merged, tmp_path):
     hub.told(approval=True)
     hub.uploaded(b"", id=999)
-    assert "run 999 has no artifact report-dev" in hub.vt("comment", "-s", "dev", expect=1)
+    assert "run 999 has no artifact report-dev" in hub.tell(expect=1)
     assert "This preview has no report" in hub.comments()[0]
     hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
 
@@ -88,17 +86,6 @@ def test_a_pull_request_to_another_branch_is_not_told(hub):
     assert "no open pull request" in hub.told(approval=True)
 
 
-def test_a_comment_of_somebody_else_approves_nothing(hub, record, merged, tmp_path):
-    body = f"<!-- vt:report dev -->\n{record.as_marker()}\n"
-    hub.add("comments", id=1, issue=7, user={"login": "mallory"}, body=body)
-    hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
-
-
-def test_a_record_inside_of_a_report_approves_nothing(hub, record, merged, tmp_path):
-    hub.told(plan=plan_text(record.as_marker()))
-    hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
-
-
 def test_an_approval_for_one_stack_is_none_for_another(hub, merged, tmp_path):
     hub.told(approval=True)
     hub.vt("approval", "-s", "prod", "-o", tmp_path / "x", expect=1)
@@ -110,28 +97,33 @@ def test_a_commit_pushed_without_a_pull_request_is_not_approved(hub, tmp_path):
 
 
 def test_a_damaged_record_is_no_approval(hub, merged, tmp_path):
-    body = '<!-- vt:report dev -->\n<!-- vt:approval {"stack": "dev"} -->\n'
-    hub.add("comments", id=1, issue=7, user=BOT, body=body)
+    hub.keep("approval-dev-7", '{"stack": "dev"}')
     assert "damaged" in hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
+
+
+def test_the_runs_summary_has_what_the_comment_says(hub, tmp_path):
+    hub.told(approval=True)
+    assert (tmp_path / "summary.md").read_text() == hub.comments()[0]
+    assert "https://github.example/acme/training/actions/runs/42" in hub.comments()[0]
 
 
 @pytest.mark.parametrize("name", ["GITHUB_EVENT_PATH", "GITHUB_REPOSITORY"])
 def test_outside_of_a_workflow_it_says_so(hub, monkeypatch, name):
     hub.previewed()
     monkeypatch.delenv(name)
-    assert f"{name} is not set" in hub.vt("comment", "-s", "dev", expect=1)
+    assert f"{name} is not set" in hub.tell(expect=1)
 
 
 @pytest.mark.parametrize("event", ["{}", '{"pull_request": {"number": 7}}', '{"workflow_run": 1}'])
 def test_an_event_of_another_kind_has_no_place_for_a_comment(hub, tmp_path, event):
     (tmp_path / "event.json").write_text(event)
-    assert "does not run after a preview" in hub.vt("comment", "-s", "dev", expect=1)
+    assert "does not run after a preview" in hub.tell(expect=1)
 
 
 def test_a_refusal_of_github_is_one_line(hub, monkeypatch):
     hub.previewed()
     monkeypatch.delenv("GH_TOKEN")
-    said = hub.vt("comment", "-s", "dev", expect=1)
+    said = hub.tell(expect=1)
     assert "GH_TOKEN" in said
     assert said.count("\n") == 1
 
@@ -139,10 +131,4 @@ def test_a_refusal_of_github_is_one_line(hub, monkeypatch):
 def test_without_gh_it_says_what_is_missing(hub, monkeypatch, tmp_path):
     hub.previewed()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "gh is not on PATH" in hub.vt("comment", "-s", "dev", expect=1)
-
-
-def test_a_comment_of_which_only_the_marker_is_left_approves_nothing(hub, merged, tmp_path):
-    hub.add("comments", id=1, issue=7, user=BOT, body="<!-- vt:report dev -->")
-    said = hub.vt("approval", "-s", "dev", "-o", tmp_path / "x", expect=1)
-    assert "has no preview of dev" in said
+    assert "gh is not on PATH" in hub.tell(expect=1)
