@@ -6,7 +6,7 @@ BIN := .venv/bin
 REPORT = .build/reports/$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
 # LEVELS=FILE gives policies other levels than the stack file.
 POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(LEVELS))
-# How many processes share the tests; with a real engine, the tests of a file run one at a time.
+# How many processes share the tests (auto: two more than processors).
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest
 
@@ -71,7 +71,7 @@ drift: setup ## STACK=S: where the cloud differs from what is declared: .build/r
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
 	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
 
-test: setup ## run all tests: unit and security, then golden, policy, browser, containers, clients, languages, end to end
+test: setup ## run all tests, a folder of tests/ each tier: those with an engine first, then unit and security
 	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
 
 quick: setup ## unit and golden tests that a change can break, at most 90 s (BASE=REV, else the main branch)

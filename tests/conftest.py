@@ -51,6 +51,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto``: half of its time a test waits, for processes, connections and polls."""
+    return (os.cpu_count() or 1) + 2
+
+
 @dataclass(frozen=True)
 class Checkout:
     """A copy of this checkout and the home of its local cloud."""

@@ -26,12 +26,13 @@ PLUGIN = "pulumi-resource-vertex-training"
 NUMBER = "971240389164"
 
 
-def needs(host: str, *programs: str) -> pytest.MarkDecorator:
-    """Skips where a language host or another program is missing, and says how to get it."""
+def skip_without(host: str, *programs: str) -> None:
+    """Skip where a language host or another program is missing, and say how to get it."""
     path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     missing = [name for name in (host, *programs) if not shutil.which(name, path=path)]
     how = "make languages" if host in missing else "apt-get install nodejs npm"
-    return pytest.mark.skipif(bool(missing), reason=f"{', '.join(missing)} is missing: {how}")
+    if missing:
+        pytest.skip(f"{', '.join(missing)} is missing: {how}")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import pytest
 
 from tests.languages import story
 
-pytestmark = [pytest.mark.timeout(600), story.needs("pulumi-language-yaml")]
+pytestmark = pytest.mark.timeout(600)
 
 PROGRAM = Path(__file__).with_name("everything")
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
+    story.skip_without("pulumi-language-yaml")
     target = tmp_path_factory.mktemp("everything")
     with story.running(PROGRAM, "Pulumi.yaml", target) as found:
         found.pulumi(f'package add "$(command -v {story.PLUGIN})"')

@@ -4,11 +4,12 @@ import pytest
 
 from tests.languages import story
 
-pytestmark = [pytest.mark.timeout(900), story.needs("pulumi-language-nodejs", "node", "npm")]
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
+    story.skip_without("pulumi-language-nodejs", "node", "npm")
     target = tmp_path_factory.mktemp("typescript")
     with story.running(story.EXAMPLES / "typescript", "index.ts", target) as found:
         found.npm_install()

@@ -4,11 +4,12 @@ import pytest
 
 from tests.languages import story
 
-pytestmark = [pytest.mark.timeout(600), story.needs("pulumi-language-yaml")]
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
+    story.skip_without("pulumi-language-yaml")
     with story.running(
         story.EXAMPLES / "yaml", "Pulumi.yaml", tmp_path_factory.mktemp("yaml")
     ) as found:

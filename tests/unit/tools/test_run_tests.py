@@ -1,4 +1,4 @@
-"""`make test`: every tier runs, whatever became of another, but for an interrupt."""
+"""`make test`: one session, what it needs beside it, and its exit code."""
 
 from __future__ import annotations
 
@@ -11,50 +11,44 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 SHELLS = [found for name in ("dash", "bash") if (found := shutil.which(name))]
-#: Stands for pytest, which ends with 2 when it is interrupted, and when it cannot collect.
+#: Stands for pytest, and for the Python that runs what installs; all of that fails here.
 STAND_IN = """#!/bin/sh
-echo "bytecode is ${PYTHONDONTWRITEBYTECODE:-written}"
 case "$1" in
-*"$BAD"*) [ -z "$INTERRUPT" ] || kill -INT "$PPID"; exit 2 ;;
+tools/*) sleep 0.1; echo "$1" >>installed; exit 1 ;;
 esac
+echo "bytecode is ${PYTHONDONTWRITEBYTECODE:-written}"
+[ -z "$INTERRUPT" ] || kill -INT "$PPID"
+until [ -e "$VT_TESTS_READY" ]; do sleep 0.01; done
+cat installed
+dirname "$VT_TESTS_READY"
+exit "$CODE"
 """
 
 
-@pytest.fixture
-def pytest_command(tmp_path: Path) -> str:
-    file = tmp_path / "stand-in"
-    file.write_text(STAND_IN)
-    file.chmod(0o755)
-    for tier in ("chaos", "policy"):
-        (tmp_path / "tests" / tier).mkdir(parents=True)
-    return str(file)
-
-
-def run(shell: str, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(shell: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = folder / "stand-in"
+    command.write_text(STAND_IN)
+    command.chmod(0o755)
     return subprocess.run(
-        [shell, str(ROOT / "tools" / "run-tests"), command, "2"],
-        cwd=Path(command).parent, env=os.environ | variables, capture_output=True, text=True,
-        check=False,
+        [shell, str(ROOT / "tools" / "run-tests"), str(command), "2"],
+        cwd=folder, env=os.environ | {"INTERRUPT": "", "CODE": "0"} | variables,
+        capture_output=True, text=True, check=False, timeout=30,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_tier_that_fails_does_not_keep_the_others_from_running(
-    shell: str, pytest_command: str
+@pytest.mark.parametrize("code", [0, 1])
+def test_tests_run_while_what_they_need_is_installed_or_not_and_their_exit_code_is_kept(
+    shell: str, code: int, tmp_path: Path
 ) -> None:
-    done = run(shell, pytest_command, BAD="chaos", INTERRUPT="")
-    assert done.returncode == 1
-    assert done.stdout.endswith("passed: unit policy end-to-end\nFAILED: chaos\n")
+    done = run(shell, tmp_path, CODE=str(code), PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == code
+    *told, folder = done.stdout.splitlines()
+    needs = [f"tools/{name}.py" for name in ("browser", "containers", "languages")]
+    assert told == ["bytecode is written", *needs]
+    assert not Path(folder).exists()
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_an_interrupt_ends_all_of_it(shell: str, pytest_command: str) -> None:
-    done = run(shell, pytest_command, BAD="chaos", INTERRUPT="yes")
-    assert done.returncode == 130
-    assert done.stdout.count("==") == 2  # the tier that was interrupted, and the one before it
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_what_tests_import_is_compiled_once(shell: str, pytest_command: str) -> None:
-    done = run(shell, pytest_command, BAD="none of them", INTERRUPT="", PYTHONDONTWRITEBYTECODE="1")
-    assert done.stdout.count("bytecode is written\n") == done.stdout.count("== ") == 4
+def test_an_interrupt_ends_it(shell: str, tmp_path: Path) -> None:
+    assert run(shell, tmp_path, INTERRUPT="yes").returncode == 130

@@ -1,0 +1,64 @@
+"""The session of ``make test``: the order of files, and what it tells of each tier."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fixture_project import ROOT
+
+#: Each test notes that it has run.
+TEST = """\
+import os, pathlib
+def test_first(): pathlib.Path("order").open("a").write("{name} ")
+def test_second(): {second}
+"""
+FILES = {
+    "tests/unit/test_short.py": "raise AssertionError",
+    "tests/containers/test_image.py": "assert os.path.exists('ready')",
+    "tests/e2e/test_a.py": "pass",
+    "tests/e2e/test_long.py": "import time; time.sleep(0.5); os.system('(sleep 1; >ready) &')",
+}
+
+
+def run(folder: Path, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "tools.tiers", *options, "tests"],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), "VT_TESTS_READY": "ready"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "pytest.ini").touch()
+    for file, second in FILES.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(TEST.format(name=Path(file).stem, second=second))
+    (tmp_path / "tests/teams").mkdir()
+    (tmp_path / "tests/teams/test_broken.py").write_text("import nothing_of_this_name")
+    return tmp_path
+
+
+def test_all_tiers_run_after_failures_the_longest_files_first(tree: Path) -> None:
+    options = ("-n", "1", "--dist", "loadfile", "--no-loadscope-reorder")
+    told = run(tree, *options, "--continue-on-collection-errors")
+    assert re.findall(r"^(\w+) +\d+ s  (.*)", told, re.MULTILINE) == [
+        ("containers", "2 passed"),
+        ("e2e", "4 passed"),
+        ("teams", "1 failed"),
+        ("unit", "1 failed, 1 passed"),
+    ]
+    assert "passed: containers e2e\nFAILED: teams unit\n" in told
+    run(tree, *options, "--continue-on-collection-errors")
+    order = (tree / "order").read_text().split()
+    # Before anything is known, by tier; then by what each took.
+    assert order[:4] == ["test_a", "test_long", "test_image", "test_short"]
+    assert order[4] == "test_long"
