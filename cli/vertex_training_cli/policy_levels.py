@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vertex_training import stack as stacks
-from vertex_training.errors import CommandError, ConfigError
+from vertex_training.errors import CommandError, ConfigError, Problem, nearest
 from vertex_training.settings import stack_files
 from vertex_training_cli.engine.plan import Diagnostic, Plan
 
@@ -81,12 +81,34 @@ def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
     found = levels_of(config)
     checked = plan.policies | {violation.policy for violation in plan.violations}
     # A policy that is disabled is not among those that checked the plan.
-    unknown = [n for n, level in found.items() if level != "disabled" and n not in checked]
+    unknown = {n for n, level in found.items() if level != "disabled" and n not in checked}
     warnings = [
         Diagnostic("warning", f"levels of policies: no policy is called {name}")
-        for name in (unknown if checked else ())
+        for name in sorted(unknown if checked else ())
     ]
-    return dataclasses.replace(plan, levels=found, diagnostics=(*plan.diagnostics, *warnings))
+    known = {name: level for name, level in found.items() if not checked or name not in unknown}
+    return dataclasses.replace(plan, levels=known, diagnostics=(*plan.diagnostics, *warnings))
+
+
+def problems(levels: Mapping[str, str]) -> list[Problem]:
+    """Warnings of levels for policies that are not there, where one of ours was probably meant.
+
+    Others are of policies of the repository's own, which only a preview has.
+    """
+    from vertex_training.guardrails import policy
+
+    known = [each.id for each in policy.load()]
+    return [
+        Problem(
+            "no policy is called that",
+            name,
+            f"did you mean '{meant}'?",
+            ("policyLevels", name),
+            level="warning",
+        )
+        for name in levels
+        if name not in known and (meant := nearest(name, known, 0.8))
+    ]
 
 
 def _of_stack(root: Path, stack: str) -> Mapping[str, str]:

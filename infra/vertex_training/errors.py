@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -252,6 +253,10 @@ def abbreviate(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
+#: A name with a number in it: ``g2-standard-12``, ``a3-highgpu-8g``.
+_NUMBER: Final = re.compile(r"(.*?\D)(\d{1,9})(\D*)")
+
+
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """The known word that ``word`` was most likely meant to be, or None.
 
@@ -263,6 +268,11 @@ def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     if len(word) > MAX_WORD:
         return None
     folded = {choice.lower(): choice for choice in sorted(known)}
+    if counted := _NUMBER.fullmatch(word.lower()):
+        others = [other for name in folded if (other := _NUMBER.fullmatch(name))]
+        same = [other for other in others if other.group(1, 3) == counted.group(1, 3)]
+        if same:
+            return folded[min(same, key=lambda other: abs(int(other[2]) - int(counted[2])))[0]]
     near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=likeness)
     near = near or [name for name in folded if len(word) > 2 and name.startswith(word.lower())]
     return folded[near[0]] if near else None

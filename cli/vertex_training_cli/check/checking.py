@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.request import job_file
+from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import (
     CheckUnavailableError,
     CommandError,
@@ -111,7 +112,9 @@ def check_in_stack(
     """
     loaded = stack_or_reports(root, stack_name)
     if isinstance(loaded, list):
-        return [*loaded, *map(check_without_stack, files)]
+        if files:
+            return [*loaded, *map(check_without_stack, files)]
+        return [*loaded, *_jobs_without_stack(root, stack_name)]
     try:
         results = loaded.check_jobs(shown_from(root))
     except OSError as failed:
@@ -121,10 +124,47 @@ def check_in_stack(
         files = list(dict.fromkeys(from_here(root / job.file) for job in jobs))
     found = [_one_of(file, loaded, results) for file in files]
     looked_up = _in_registries(loaded) if ask_registries else []
-    warnings = [*loaded.image_warnings(), *loaded.deployment_warnings()]
+    from vertex_training_cli import policy_levels
+
+    requests = {key: result.request for key, result in results.items() if result.request}
+    levels = loaded.located(policy_levels.problems(loaded.settings.policy_levels))
+    warnings = [*loaded.warnings(requests), *loaded.deployment_warnings(), *levels]
     if of_stack := [*loaded.exceeded_limits(results), *warnings, *looked_up]:
         found = [*_of_config(root, stack_name, of_stack), *found]
     return found
+
+
+def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
+    """What is wrong with the stack's job files by themselves, while the stack's file is wrong.
+
+    None where the stack's file cannot be read, or has wrong values for what they leave out.
+    """
+    from vertex_training.plan.facts import file_defaults
+    from vertex_training.settings import partial, stack_files
+    from vertex_training.stack import SCHEMA
+
+    try:
+        read_so_far = partial.read(SCHEMA, stack_files.read_raw(SCHEMA, root, stack_name))
+    except ConfigError:
+        return []
+    settings = read_so_far.settings
+    if settings is None or {path[0] for path in read_so_far.removed} & {"jobDefaults", "rules"}:
+        return []
+    defaults = file_defaults(settings)
+    context = Context(defaults=defaults, levels=settings.rules)
+    found: dict[str, FileReport] = {}
+    for key, each in settings.submitted.items():
+        file = root / each.file
+        if file.is_file():
+            data, shown = read(str(file)), from_here(file)
+            known = placeholders.table(data) | placeholders.table(
+                "".join(defaults.fields.values()).encode()
+            )
+            result = job_file.check_job_file(
+                data, shown, placeholders.submission(key), known, context
+            )
+            found[shown] = report(shown, data, result)
+    return list(found.values())
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:

@@ -23,7 +23,7 @@ class IamFormat(enum.StrEnum):
 def iam(
     stacks: Annotated[
         list[str] | None,
-        typer.Argument(help="Environments; dev and prod if absent.", metavar="STACK..."),
+        typer.Argument(help="Environments; all that bootstrap/ has if absent.", metavar="STACK..."),
     ] = None,
     format_: Annotated[
         IamFormat, typer.Option("--format", "-f", metavar="FORMAT", help="table, json or markdown.")
@@ -33,11 +33,16 @@ def iam(
 
     Nothing is asked of the cloud. Exit codes: 0 done, 1 a file has mistakes, 2 wrong usage.
     """
+    from vertex_training.settings import project_files
+    from vertex_training_cli.engine.paths import root_of
     from vertex_training_cli.iam import tables
-    from vertex_training_cli.iam.recording import record
+    from vertex_training_cli.iam.recording import environments, record
 
+    here = Path.cwd()
+    root = here if project_files.names(here) else root_of(here) or here
     try:
-        found = [record(Path.cwd(), name) for name in stacks or ["dev", "prod"]]
+        names = stacks or environments(root)
+        found = [record(root, name) for name in names]
     except ConfigError as error:
         print_line(error.report())
         raise typer.Exit(1) from None
@@ -47,6 +52,13 @@ def iam(
     except UnknownStackError as error:
         print_line(f"vt iam: {error}")
         raise typer.Exit(2) from None
+    if not names:
+        print_line("vt iam: bootstrap/ has no environment here. Hint: vt iam STACK")
+        raise typer.Exit(2)
+    for name in names:
+        if name not in project_files.names(root / "bootstrap"):
+            what = f"bootstrap has no {name}: its grants are those of the stack alone"
+            print_line(f"vt iam: {what}")
     show = {
         IamFormat.TABLE: tables.as_table,
         IamFormat.JSON: tables.as_json,

@@ -25,6 +25,7 @@ from vertex_training.extra.faults import problem_of
 from vertex_training.extra.loading import load
 from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
+from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
 from vertex_training_cli.review.grants import IamBinding
 
@@ -77,9 +78,23 @@ def record(root: Path, name: str) -> EnvironmentIam:
     return EnvironmentIam(name, tuple(sorted(grants)), roles, tuple(denials))
 
 
-def _bootstrap(root: Path, name: str) -> list[dict[str, Any]]:
-    """Resources of the other program, which is a project of its own."""
+def environments(root: Path) -> list[str]:
+    """The stacks in Google Cloud that have a file in ``bootstrap/`` as well.
+
+    Raises:
+        ConfigError: a file there cannot be read.
+    """
     folder = root / "bootstrap"
+    both = (name for name in project_files.names(folder) if name in project_files.names(root))
+    projects = {name: stack_files.read_raw(config.SCHEMA, folder, name) for name in both}
+    return [name for name, raw in projects.items() if not is_local(str(raw.get("project", "")))]
+
+
+def _bootstrap(root: Path, name: str) -> list[dict[str, Any]]:
+    """Resources of the other program, which is a project of its own; none without a file there."""
+    folder = root / "bootstrap"
+    if name not in project_files.names(folder):
+        return []
     settings = config.parse(stack_files.read_raw(config.SCHEMA, folder, name))
     return _run(_World(folder, name, settings.project), lambda: foundation.deploy(settings))
 

@@ -12,6 +12,7 @@
 ``regions.yaml``          regions that run training jobs
 ``regional_prices.yaml``  list prices of other regions than theirs
 ``zones.yaml``            zones of those regions
+``roles.yaml``            predefined roles of IAM, to tell misspelled ones
 ``resource_types.yaml``   what each resource type is called, holds, and needs of permissions
 ``sources.yaml``          where the rows of machines, accelerators and regions come from
 ``bandwidth.yaml``        network bandwidth of machines, for reduction servers

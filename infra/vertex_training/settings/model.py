@@ -9,6 +9,8 @@ import pydantic
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
+from vertex_training.catalog import machines
+from vertex_training.errors import nearest
 from vertex_training.naming import Names, is_local
 from vertex_training.settings.includes import IncludePath
 from vertex_training.settings.limits import JobDefaults, Limits, Team
@@ -23,6 +25,7 @@ from vertex_training.settings.section import (
     form,
 )
 
+DIGITS: Final = "0123456789"
 #: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
 BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
 #: A folder below the checkout that has a name of its own, which is not hidden.
@@ -404,6 +407,15 @@ class Settings(Section):
     @classmethod
     def _none_if_empty(cls, given: Any) -> Any:
         return given or None  # a key with no value in a stack file has the default, an empty object
+
+    @pydantic.field_validator("region")
+    @classmethod
+    def _check_region(cls, region: str) -> str:
+        # One that only the number sets apart may be new; others are judged by their words.
+        known = {name.rstrip(DIGITS): name for name in sorted(machines.regions())}
+        if region.rstrip(DIGITS) not in known and (near := nearest(region, known.values(), 0.9)):
+            raise ValueError(f"is no region: did you mean '{near}'?")
+        return region
 
     @property
     def names(self) -> Names:

@@ -26,7 +26,9 @@ STAND_INS: Final = {
     "stack": "placeholder",
 }
 #: Sections that rules judge by all of their keys and by each other.
-JOINED: Final = ("network", "sharedVpc", "reservations")
+JOINED: Final = ("network", "sharedVpc")
+#: Sections that rules compare with the project and the region.
+REGIONAL: Final = (*JOINED, "reservations", "encryption")
 #: Key of an account -> section that its entries name.
 NAMED_BY: Final = {"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"}
 
@@ -51,8 +53,10 @@ class PartialSettings:
                 return True
             if section in JOINED and top in JOINED:
                 return True
-            if section in STAND_INS and (top in JOINED or top in STAND_INS):
+            if section in STAND_INS and (top in REGIONAL or top in STAND_INS):
                 return True
+            if section == "reservations" and problem.path[:2] == path[:2]:
+                return True  # an entry is judged by all of its keys
             names = next((part for part in problem.path if part in NAMED_BY), "")
             if NAMED_BY.get(str(names)) == section and path[1:2] in ((), (problem.value,)):
                 return True

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from vertex_training.errors import ConfigError, Location, Path, Problem, did_you_mean
+from vertex_training.errors import ConfigError, Location, Path, Problem, did_you_mean, nearest
 from vertex_training.naming import KEY_RULE
 from vertex_training.settings.section import Section
 
@@ -27,7 +27,25 @@ PROVIDER_KEYS: Final = ("project", "region")
 #: Namespaces that may stand in a stack file beside the project's own: who reads their keys.
 OTHER_NAMESPACES: Final = (PROVIDER, "pulumi")
 #: Keys of the provider that change who acts. They would hold for resources and not for jobs.
-IDENTITY_KEYS: Final = ("accessToken", "credentials", "impersonateServiceAccount")
+IDENTITY_KEYS: Final = (
+    *("accessToken", "credentials", "externalCredentials"),
+    *("impersonateServiceAccount", "impersonateServiceAccountDelegates"),
+)
+#: Other keys of the provider, of ``pulumi-gcp`` 9.35.0. Further ones end in ``CustomEndpoint``.
+OTHER_PROVIDER_KEYS: Final = (
+    *("addPulumiAttributionLabel", "batching", "billingProject", "defaultLabels", "deletionPolicy"),
+    *("disableGlobalProjectWarning", "disableGooglePartnerName", "googlePartnerName"),
+    *(
+        "pollInterval",
+        "preferGlobalEndpoints",
+        "preferRegionalEndpoints",
+        "pulumiAttributionLabelAdditionStrategy",
+        "requestReason",
+        "requestTimeout",
+    ),
+    *("scopes", "skipRegionValidation", "universeDomain", "userProjectOverride", "zone"),
+)
+ENDPOINT: Final = "CustomEndpoint"
 
 AnySection = TypeVar("AnySection", bound=Section)
 
@@ -138,7 +156,11 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if key in schema.fields:
         hint = f"did you mean '{schema.namespace}:{key}'?"
         return Problem("wrong namespace", hint=hint, path=(full,))
-    return None
+    if key in OTHER_PROVIDER_KEYS or key.endswith(ENDPOINT):
+        return None
+    meant = nearest(key, (*PROVIDER_KEYS, *OTHER_PROVIDER_KEYS))
+    hint = f"did you mean '{PROVIDER}:{meant}'?" if meant else "the provider reads no such key"
+    return Problem("unknown key", hint=hint, path=(full,))
 
 
 def encrypted_problem(full: str, stack: str) -> Problem:

@@ -69,11 +69,28 @@ def complete(
     Raises:
         ConfigError: a value is encrypted, also in an included file.
     """
+    file = root / reader.file_name(stack)
+    if outside := _outside_of_config(file):
+        raise ConfigError([outside])
     if problems := [reader.encrypted_problem(key, stack) for key in encrypted]:
         raise ConfigError(locations.locate(problems, root))
     merged = includes.merge(schema, stack, root, values, own)
-    problems = [*file_problems(root / reader.file_name(stack)), *merged.problems]
+    problems = [*file_problems(file), *merged.problems]
     return reader.merge(schema, stack, merged, problems, project)
+
+
+def _outside_of_config(file: Path) -> Problem | None:
+    """What to do about a file whose keys stand at its top, so that nothing reads them."""
+    try:
+        read = document.read(file.read_bytes(), file.name)
+    except (OSError, ConfigError):
+        return None
+    found = [key for key in read.root.content if ":" in key]
+    if not found or "config" in read.root.content:
+        return None
+    what = f"stands at the top of the file, as {len(found)} keys do, and nothing reads it there"
+    hint = "write a line 'config:' before the first, and indent them by two spaces"
+    return Problem(what, "", hint, (found[0],), read.location((found[0],), key=True))
 
 
 def file_problems(file: Path) -> list[Problem]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from vertex_training.catalog import machines
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.errors import Problem
+from vertex_training.errors import Path, Problem
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules import retention
+from vertex_training.stack_rules import extra_grants, retention
 
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
 SMALLEST_IN_TABLE: Final = 18
@@ -26,12 +28,33 @@ def warnings(
         *_network(settings),
         *_reservations(plans, requests),
         *retention.warnings(settings),
+        *extra_grants.warnings(settings),
+        *_region(settings),
     ]
     return [dataclasses.replace(problem, level="warning") for problem in found]
 
 
+def _region(settings: Settings) -> Iterator[Problem]:
+    if settings.region not in machines.regions():
+        what = "runs no training jobs, as far as this release knows"
+        yield Problem(what, settings.region, "`vt catalogue` lists regions", ("region",))
+
+
+def _public(path: Path, block: str) -> Iterator[Problem]:
+    """Addresses that belong to somebody on the internet: https://docs.cloud.google.com/vpc/docs/subnets#valid-ranges"""
+    if ipaddress.IPv4Network(block, strict=False).is_global:
+        what = "are public addresses: machines here no longer reach their owner on the internet"
+        yield Problem(what, block, "private ones, such as 10.20.0.0/26", path)
+
+
 def _network(settings: Settings) -> Iterator[Problem]:
     network = settings.network
+    if (subnet := network.subnet) and subnet.range and not subnet.existing:
+        yield from _public(("network", "subnet", "range"), subnet.range)
+    for key, wanted in network.ranges.items():
+        if wanted.address and wanted.prefix_length and not wanted.existing:
+            block = f"{wanted.address}/{wanted.prefix_length}"
+            yield from _public(("network", "ranges", key, "address"), block)
     if network.nat:
         # training/psc-i-egress; peered jobs run in Google's network, which this NAT does not serve
         what = "does not serve jobs: they reach the internet by Google's own gateways"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from vertex_training import naming
-from vertex_training.errors import Path, Problem
+from vertex_training import catalog, naming
+from vertex_training.errors import Path, Problem, nearest
 from vertex_training.plan import grants
 from vertex_training.plan.stack_grants import derived_grants, members_by_place, resource_at
 from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 
+#: Google's pages of roles and permissions, one for each service.
+ROLES_PAGE: Final = "https://docs.cloud.google.com/iam/docs/roles-permissions/"
 NARROWER: Final = "a role of the one service that is needed"
 
 
@@ -50,6 +52,41 @@ def problems(settings: Settings) -> Iterator[Problem]:
             hint = "name the user, group or account: what everybody may do is always reported"
             path = ("drift", "allowed", key, "member")
             yield Problem("everybody is no exception of drift", allowed.member, hint, path)
+
+
+def warnings(settings: Settings) -> Iterator[Problem]:
+    """Roles of Google's that are probably misspelled: refused in the middle of an ``up``."""
+    found: list[tuple[Path, str]] = [
+        ((*place, "members", role), role)
+        for place, by_role in members_by_place(settings)
+        for role in by_role
+    ]
+    for key, account in settings.service_accounts.items():
+        for field, given in (("roles", account.roles), ("datasets", account.datasets)):
+            found += [
+                (("serviceAccounts", key, field, on, index), role)
+                for on, roles in given.items()
+                for index, role in enumerate(roles)
+            ]
+    for path, role in found:
+        if hint := _hint_for(role):
+            what = "is no predefined role of Google's that this release knows"
+            yield Problem(what, role, hint, path)
+
+
+def _hint_for(role: str) -> str:
+    """What was probably meant by a role; empty if the catalogue has it, or nothing like it."""
+    known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
+    service, _, name = role.removeprefix("roles/").partition(".")
+    meant = nearest(service, known, 0.85)
+    is_longer = meant and abs(len(service) - len(meant)) > 2  # bigquerymigration is no bigquery
+    if not role.startswith("roles/") or meant is None or is_longer:
+        return ""
+    if name in known[meant]:
+        return "" if service == meant else f"did you mean 'roles/{meant}.{name}'?"
+    if found := nearest(name, known[meant], 0.88):
+        return f"did you mean 'roles/{meant}.{found}'?"
+    return f"{ROLES_PAGE}{meant}" if nearest(name, known[meant], 0.75) else ""
 
 
 def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from vertex_training.settings.model import Settings
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
-    """Regions and machine types among the limits that do not exist: they would limit nothing."""
+    """Limits that would limit nothing: of what does not exist, or above another one."""
     limits = settings.limits
     for index, region in enumerate(limits.regions or ()):
         if region not in machines.regions():
@@ -25,6 +25,17 @@ def problems(settings: Settings) -> Iterator[Problem]:
             what = "no machine type for training is called that"
             path = ("limits", "machineTypes", index)
             yield Problem(what, pattern, did_you_mean(pattern, known), path)
+    yield from _order(limits.max_usd_per_job, limits.max_usd_per_environment, ("limits",))
+    for name, team in settings.teams.items():
+        path = ("teams", name, "limits")
+        yield from _order(team.limits.max_usd_per_job, team.limits.max_usd_per_team, path)
+
+
+def _order(job: float | None, all_jobs: float | None, path: Path) -> Iterator[Problem]:
+    """One job may cost no more than all of them: the higher limit would limit nothing."""
+    if job is not None and all_jobs is not None and job > all_jobs:
+        what = f"is more than all jobs together may cost: {costs.usd(all_jobs)}"
+        yield Problem(what, costs.usd(job), "as much, or less", (*path, "maxUsdPerJob"))
 
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:

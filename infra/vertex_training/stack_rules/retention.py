@@ -1,4 +1,4 @@
-"""Rules of ``retention`` on a bucket: what the stack itself could no longer do. Pure."""
+"""Rules of what keeps a bucket: what the stack itself could no longer do. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from vertex_training.settings.model import Bucket, Settings
 def problems(settings: Settings) -> Iterator[Problem]:
     """Everything that does not hold."""
     for key, bucket in settings.buckets.items():
+        if bucket.protect and bucket.force_destroy:
+            what = "cannot be: the bucket is protected, and nothing deletes it"
+            yield Problem(what, "", "remove it, or protect", ("buckets", key, "forceDestroy"))
         if bucket.retention:
             yield from _of_bucket(key, bucket, bucket.retention.days)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from tests.fixture_project import PROJECT, ROOT
+from tests.fixture_project import PROJECT, ROOT, copy_project
 from vertex_training_cli.cli import app
 
 
@@ -39,6 +40,28 @@ def test_the_other_formats_have_accounts_of_ci_and_of_the_stack() -> None:
         assert grant["member"] in table
         assert not grant["condition"] or grant["condition"] in table
     assert "denied to all accounts of CI" in table
+
+
+def test_without_a_name_it_is_about_every_environment_that_bootstrap_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_project(tmp_path)
+    for folder in (tmp_path, tmp_path / "bootstrap"):
+        (folder / "Pulumi.prod.yaml").rename(folder / "Pulumi.staging.yaml")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["iam", "--format", "json"])
+    assert [each["stack"] for each in json.loads(done.stdout)] == ["dev", "staging"]
+
+
+def test_a_stack_that_bootstrap_does_not_have_is_shown_by_itself() -> None:
+    done = CliRunner().invoke(app, ["iam", "peering", "--format", "json"])
+    [peering] = json.loads(done.stdout)
+    assert {each["member"] for each in peering["grants"]} & {
+        "serviceAccount:trainer-peering@local-peering.iam.gserviceaccount.com"
+    }
+    assert (
+        "vt iam: bootstrap has no peering: its grants are those of the stack alone" in done.stderr
+    )
 
 
 def test_a_stack_that_does_not_exist_is_wrong_usage() -> None:

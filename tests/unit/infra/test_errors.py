@@ -30,3 +30,12 @@ def test_the_nearest_known_word_is_suggested():
     )
     assert did_you_mean("zzz", ["b", "a"]) == "known here: a, b"
     assert did_you_mean("zzz", []) == ""
+
+
+def test_of_names_that_differ_in_a_number_the_nearest_number_is_suggested():
+    machines = [f"g2-standard-{count}" for count in (4, 8, 12, 16, 24, 32, 48, 96)]
+    assert did_you_mean("g2-standard-13", machines) == "did you mean 'g2-standard-12'?"
+    assert did_you_mean("G2-standard-97", machines) == "did you mean 'g2-standard-96'?"
+    assert did_you_mean("a3-highgpu-7g", ["a3-highgpu-1g", "a3-highgpu-8g", "a3-megagpu-7g"]) == (
+        "did you mean 'a3-highgpu-8g'?"
+    )

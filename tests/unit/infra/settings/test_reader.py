@@ -1,10 +1,13 @@
 import copy
+import re
+from importlib.resources import files
 
 import pulumi
 import pytest
 
 from vertex_training import engine
 from vertex_training.errors import ConfigError
+from vertex_training.settings import reader
 from vertex_training.stack import SCHEMA, load, read_settings
 
 STACK = {
@@ -234,3 +237,10 @@ def test_keys_that_yaml_takes_for_numbers_keep_their_place(checkout):
 def test_an_unknown_key_with_a_colon_keeps_its_namespace(checkout):
     [problem] = problems(checkout, **{"foo:bar": 1})
     assert problem.startswith("Pulumi.dev.yaml: vertex-training:foo:bar: unknown key")
+
+
+def test_every_key_of_the_provider_is_known_and_no_other():
+    file = files("pulumi_gcp") / "config" / "vars.py"
+    keys = set(re.findall(r"__config__\.get\w*\('(\w+)'\)", file.read_text()))
+    known = {*reader.PROVIDER_KEYS, *reader.IDENTITY_KEYS, *reader.OTHER_PROVIDER_KEYS}
+    assert {key for key in keys if not key.endswith(reader.ENDPOINT)} == known

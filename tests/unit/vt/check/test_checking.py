@@ -20,3 +20,78 @@ def test_json_that_cannot_be_read_as_text_is_no_job_file(tmp_path):
     (tmp_path / "data.json").write_bytes(bytes(range(256)))
     (tmp_path / "a.yml").write_text("{}")
     assert checking.files_of([str(tmp_path)]) == [str(tmp_path / "a.yml")]
+
+
+STACK = """\
+config:
+  gcp:project: acme-ml-dev
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+  vertex-training:buckets: {out: {}}
+  vertex-training:serviceAccounts: {trainer: {writes: [out]}}
+  vertex-training:deployers: ["serviceAccount:ci@acme-ml-dev.iam.gserviceaccount.com"]
+  vertex-training:jobDefaults:
+    serviceAccount: ${serviceAccounts.trainer}
+    timeout: 600s
+    outputDirectory: ${buckets.out}/${job.requestId}
+  vertex-training:jobs: {a: {file: a.yaml}, b: {file: b.yaml}}
+"""
+JOB = """\
+workerPoolSpecs:
+  - machineSpec: {machineType: MACHINE}
+    containerSpec: {imageUri: us-docker.pkg.dev/acme-ml/x/y:1, command: [sleep, "9"]}
+"""
+
+
+def reports(root, stack=STACK, **jobs):
+    """What `vt check --stack dev` says of a stack and its job files."""
+    (root / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (root / "Pulumi.dev.yaml").write_text(stack)
+    for name in ("a", "b"):
+        machine = jobs.get(name, "n1-standard-4")
+        (root / f"{name}.yaml").write_text(JOB.replace("MACHINE", machine))
+    found = checking.check_in_stack([], root, "dev")
+    return [
+        (each.level, f"{report.file}:{each.line}:{each.column}: {each.message}")
+        for report in found
+        for each in report.findings
+    ]
+
+
+def test_mistakes_of_job_files_are_told_beside_those_of_the_stack_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wrong = STACK.replace("{writes: [out]}", "{writes: [outt]}")
+    lines = [line for _, line in reports(tmp_path, wrong, a="n1-standard-5")]
+    assert [line.partition(":")[0] for line in lines] == ["Pulumi.dev.yaml", "a.yaml"]
+    assert "did you mean 'n1-standard-4'?" in lines[1]
+
+
+def test_job_files_are_not_judged_by_defaults_that_are_wrong(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wrong = STACK.replace("timeout: 600s", "timeout: 10m")
+    lines = [line for _, line in reports(tmp_path, wrong, a="n1-standard-5")]
+    assert len(lines) == 1
+    assert "jobDefaults.timeout" in lines[0]
+
+
+def test_what_would_surprise_the_owner_of_a_stack_is_told_before_a_preview(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    public = "  vertex-training:network: {mode: psc, subnet: {range: 8.8.8.0/26}}\n"
+    [(level, line)] = reports(tmp_path, STACK + public)
+    assert level == "warning"
+    assert line.startswith(
+        "Pulumi.dev.yaml:13:49: vertex-training:network.subnet.range: are public"
+    )
+
+
+def test_a_policy_that_is_not_there_is_told_with_the_one_that_was_meant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    levels = (
+        "  vertex-training:policyLevels: {job-in-network: advisory, our-own-policy: advisory}\n"
+    )
+    [(level, line)] = reports(tmp_path, STACK + levels)
+    assert level == "warning"
+    assert line == (
+        "Pulumi.dev.yaml:13:34: vertex-training:policyLevels.job-in-network: no policy is called "
+        "that (got job-in-network). Hint: did you mean 'job-in-a-network'?"
+    )

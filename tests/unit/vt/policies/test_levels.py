@@ -101,7 +101,7 @@ def test_a_name_that_no_policy_has_is_a_warning() -> None:
     plan = plans.plan(plans.violation("p", "advisory", "m"))
     given = {name: {"enforcementLevel": "advisory"} for name in ("p", "typo")}
     found = policy_levels.with_levels(plan, given)
-    assert found.levels == {"p": "advisory", "typo": "advisory"}
+    assert found.levels == {"p": "advisory"}
     assert [d.message for d in found.diagnostics] == [
         "levels of policies: no policy is called typo"
     ]
