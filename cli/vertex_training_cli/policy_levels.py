@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from vertex_training import naming
 from vertex_training import stack as stacks
 from vertex_training.errors import CommandError, ConfigError, Problem, nearest
 from vertex_training.settings import stack_files
@@ -18,6 +19,9 @@ LEVELS: Final = ("advisory", "mandatory", "remediate", "disabled")
 #: Key of a policy's level among its settings.
 LEVEL: Final = "enforcementLevel"
 
+#: The policy that gets ``limits.memberDomains``.
+DOMAINS_POLICY: Final = "members-of-own-domains"
+
 PolicyConfig = dict[str, dict[str, Any]]
 
 
@@ -27,7 +31,7 @@ def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
     Raises:
         CommandError: ``file`` cannot be read, or is not of this form.
     """
-    found: PolicyConfig = {name: {LEVEL: level} for name, level in _of_stack(root, stack).items()}
+    found = _of_stack(root, stack)
     for name, given in _of_file(file).items() if file else ():
         found[name] = {**found.get(name, {}), **given}
     return found
@@ -111,14 +115,25 @@ def problems(levels: Mapping[str, str]) -> list[Problem]:
     ]
 
 
-def _of_stack(root: Path, stack: str) -> Mapping[str, str]:
-    """The levels in the stack file; none if it is wrong, which the preview reports."""
+def _of_stack(root: Path, stack: str) -> PolicyConfig:
+    """Levels and domains in the stack file; none if it is wrong, which the preview reports."""
     try:
-        raw = stack_files.read_raw(stacks.SCHEMA, root, stack).get("policyLevels")
+        raw = stack_files.read_raw(stacks.SCHEMA, root, stack)
     except (ConfigError, OSError):
         return {}
-    given = raw if isinstance(raw, Mapping) else {}
-    return {str(name): str(level) for name, level in given.items() if level in LEVELS}
+    given = _mapping(raw.get("policyLevels"))
+    found: PolicyConfig = {
+        str(name): {LEVEL: str(level)} for name, level in given.items() if level in LEVELS
+    }
+    if isinstance(others := _mapping(raw.get("limits")).get("memberDomains"), list):
+        project, number = str(raw.get("project")), str(raw.get("projectNumber"))
+        domains = naming.own_domains(project, number, map(str, others))
+        found.setdefault(DOMAINS_POLICY, {})["domains"] = domains
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _of_file(file: Path) -> PolicyConfig:

@@ -6,9 +6,10 @@ request is known in full before anything exists, and no name changes by itself.
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,6 +45,14 @@ MEMBER_KINDS: Final = ("user:", "group:", "serviceAccount:", "principal://", "pr
 
 #: Members that include everybody: https://docs.cloud.google.com/iam/docs/principals-overview
 PUBLIC_MEMBERS: Final = ("allUsers", "allAuthenticatedUsers")
+
+#: Accounts of Google's that a project has by its number, and pools of identities:
+#: https://docs.cloud.google.com/iam/docs/service-account-types
+_OF_NUMBER: Final = re.compile(
+    r"serviceAccount:(?:service-)?(\d+)(?:-compute)?@(?:(?:gcp-sa-[a-z0-9-]+|gs-project-accounts|"
+    r"compute-system)\.iam|cloudservices|cloudbuild|developer)\.gserviceaccount\.com\Z"
+    r"|principal(?:Set)?://iam\.googleapis\.com/projects/(\d+)/"
+)
 
 #: How ids of projects begin that live in the local cloud; no other code may spell it.
 LOCAL_PREFIX: Final = "local-"
@@ -191,6 +200,30 @@ def deployer(project: str, stack: str) -> str:
     'serviceAccount:ci-deploy-dev@acme-ml.iam.gserviceaccount.com'
     """
     return f"serviceAccount:{ci_account_id('deploy', stack)}@{project}.iam.gserviceaccount.com"
+
+
+def domain_of_member(member: str) -> str:
+    """The domain of an IAM member, or of Google's accounts and of pools the project's number.
+
+    >>> domain_of_member("user:kim@example.com"), domain_of_member("domain:example.com")
+    ('example.com', 'example.com')
+    >>> domain_of_member("serviceAccount:12-compute@developer.gserviceaccount.com")
+    'projects/12'
+    """
+    if found := _OF_NUMBER.match(member):
+        return f"projects/{found[1] or found[2]}"
+    return member.partition("?")[0].rpartition("@")[2].rpartition("domain:")[2]
+
+
+def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
+    """Patterns of :func:`domain_of_member` for a stack's own members; ``others`` are given."""
+    return [f"{project}.iam.gserviceaccount.com", f"projects/{number}", *others]
+
+
+def is_of_domains(member: str, patterns: Iterable[str]) -> bool:
+    """Whether a member's domain matches one of these, as ``*.example.com`` does."""
+    domain = domain_of_member(member).lower()
+    return any(fnmatch.fnmatchcase(domain, pattern.lower()) for pattern in patterns)
 
 
 def is_own_label(key: str) -> bool:

@@ -30,7 +30,6 @@ from vertex_training.components.apis import Apis, needed
 from vertex_training.components.capacity import log_reservation_costs, make_capacity
 from vertex_training.components.environment import Environment
 from vertex_training.components.iam import (
-    EXTRA_GRANTS,
     JOB_GRANTS,
     KEY_ACCESS,
     Grants,
@@ -51,6 +50,7 @@ from vertex_training.errors import ConfigError, Problem
 from vertex_training.extra.declaring import declare_extra
 from vertex_training.extra.loading import load
 from vertex_training.naming import CONTROL, STAGING
+from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import encryption_grants, extra_grants, key_users
 from vertex_training.settings.model import Settings
 from vertex_training.stack import Stack

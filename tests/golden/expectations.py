@@ -191,10 +191,12 @@ def _policies(new: Files, change: Change) -> Answer:
 
 
 def _readable(old: Files, new: Files) -> Answer:
-    """Data that submitters newly reach by acting as an account."""
+    """Data that accounts newly reach, submitters by acting as one, and everybody."""
 
     def reach(files: Files) -> set[tuple[str, str, str, str]]:
         return {(member, *each) for member in _members(files) for each in _accounts(files)}
 
     gained = reach(new) - reach(old)
-    return frozenset({word for member, _, _, target in gained for word in (member, target)})
+    words = {word for member, _, _, target in gained for word in (member, target)}
+    words |= {account for account, *_ in set(_accounts(new)) - set(_accounts(old))}
+    return frozenset(words | ({"`allUsers` reads"} if "allUsers" in new.program else set()))

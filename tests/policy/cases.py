@@ -18,7 +18,12 @@ CONTENT: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("cases.
 ROOT: Final = Path(__file__).parents[2]
 ABSENT: Final = "(absent)"
 #: Settings under which the resources are correct and the cases wrong.
-SETTINGS: Final[dict[str, dict[str, Any]]] = {"own-key-where-required": {"required": True}}
+SETTINGS: Final[dict[str, dict[str, Any]]] = {
+    "own-key-where-required": {"required": True},
+    "members-of-own-domains": {
+        "domains": ["acme-ml-prod.iam.gserviceaccount.com", "projects/109876543210", "example.com"]
+    },
+}
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,30 @@ that is in no single binding, so ``access_changes`` computes it over all of them
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.naming import PUBLIC_MEMBERS
-from vertex_training.plan.access import Access, Binding, reachable
-from vertex_training.plan.grants import reason
+from vertex_training.naming import (
+    PUBLIC_MEMBERS,
+    domain_of_member,
+    is_of_domains,
+    own_domains,
+)
+from vertex_training.plan.access import ACTS_AS, VERBS, Access, Binding, reachable
+from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
-from vertex_training_cli.engine.values import UNKNOWN
+from vertex_training_cli.engine.values import UNKNOWN, as_mapping
+from vertex_training_cli.review.risk import Quote, RiskKind
 
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
+#: Domains where everybody gets an address.
+PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
+#: Keys of the config with the stack's project and its number.
+PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
 #: Inputs that only say where the resource is.
 LOCATION_INPUTS: Final = ("project", "location", "region")
 
@@ -34,7 +45,9 @@ class IamBinding:
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
-    """Why the program grants it; empty if it does not say, and of a team's own grants."""
+    """Why it is granted; empty if the program does not say."""
+    is_derived: bool = field(default=False, compare=False)
+    """Whether the program makes it by itself, and nobody asked for it by name."""
 
     @property
     def is_public(self) -> bool:
@@ -50,6 +63,18 @@ def short_member(binding: IamBinding | Access) -> str:
 def short_target(binding: IamBinding | Access) -> str:
     """Its resource: the last part of the name, which is enough beside its kind."""
     return binding.target.rpartition("/")[2]
+
+
+def place(binding: IamBinding | Access, quote: Quote) -> str:
+    """What it is on: a word for the kind, or the name of an input that has none, and the name."""
+    words = binding.kind.replace(" ", "")
+    kind = binding.kind if words.isascii() and words.isalpha() else quote(binding.kind)
+    return f"{kind} {quote(short_target(binding))}"
+
+
+def verb(access: Access, quote: Quote) -> str:
+    """What it allows: a word, or the role."""
+    return access.verb if access.verb in VERBS.values() else quote(access.verb)
 
 
 def through(access: Access) -> str:
@@ -88,25 +113,81 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
     kind, target = resource_types.words_of_inputs().get(key, key), str(inputs.get(key, ""))
     if target == UNKNOWN:  # a new resource: the name of the grant says which
         target = f"new, see {step.name}"
-    role = str(inputs.get("role") or "a whole policy")
-    condition = inputs.get("condition") or {}
-    members = inputs.get("members") or [inputs.get("member") or "everybody named in it"]
-    for member in members if isinstance(members, list) else [members]:
-        yield IamBinding(
-            member=str(member),
-            role=role,
-            kind=kind,
-            target=target,
-            condition=str(condition.get("expression", "")) if isinstance(condition, dict) else "",
-            reason=reason(step.type, role) if step.is_own else "",
-        )
+    for binding in _bindings(inputs):
+        role = str(binding.get("role") or "a whole policy")
+        members = binding.get("members") or [binding.get("member") or "everybody named in it"]
+        condition, is_derived = as_mapping(binding.get("condition")), _is_derived(step)
+        for member in members if isinstance(members, list) else [members]:
+            yield IamBinding(
+                member=str(member),
+                role=role,
+                kind=kind,
+                target=target,
+                condition=str(condition.get("expression", "")),
+                reason=_why(step, role),
+                is_derived=is_derived,
+            )
+
+
+def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The bindings of a whole policy, as far as it is known; else the one that inputs are."""
+    try:
+        found = as_mapping(json.loads(inputs.get("policyData") or "{}")).get("bindings")
+    except (TypeError, json.JSONDecodeError):
+        found = None
+    return [as_mapping(each) for each in found] if isinstance(found, list) and found else [inputs]
+
+
+def _is_derived(step: Step) -> bool:
+    """Whether the program makes a grant by itself, and nobody asked for it by name."""
+    return step.is_own and EXTRA_GRANTS not in step.urn
+
+
+def _why(step: Step, role: str) -> str:
+    if _is_derived(step):
+        return reason(step.type, role)
+    return "the stack file asks for it by name" if step.is_own else "a team's own code grants it"
+
+
+def administrators(plan: Plan) -> list[IamBinding]:
+    """Bindings that are new and let a member administer, or be, what they are on.
+
+    None that the program makes by itself: Google's agents need some.
+    """
+    return [each for each in gained(plan) if not each.is_derived and _administers(each.role)]
+
+
+def _administers(role: str) -> bool:
+    return "admin" in role.lower() or (role in ACTS_AS and role != ACT_AS)
+
+
+def strangers(plan: Plan) -> list[IamBinding]:
+    """New bindings of members of a domain that had none before, one for each member.
+
+    The stack's project and the domains of its limits have some. A stack that is all new tells of
+    public mail alone: every domain is new to it.
+    """
+    before, limits = _all(plan, "old"), plan.section("limits")
+    project, number = (plan.config.get(key, "") for key in PROJECT_KEYS)
+    named = limits.get("memberDomains")
+    own = own_domains(project, number, map(str, named) if isinstance(named, list) else ())
+    known = {domain_of_member(each.member) for each in before} - PUBLIC_MAIL
+
+    def is_strange(member: str) -> bool:
+        if member in PUBLIC_MEMBERS or is_of_domains(member, own):
+            return False
+        domain = domain_of_member(member)
+        return domain in PUBLIC_MAIL or bool(before and domain not in known)
+
+    found = {each.member: each for each in reversed(gained(plan)) if is_strange(each.member)}
+    return sorted(found.values())
 
 
 def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    """Access through accounts that members gain, and that they lose."""
+    """Access to data that members gain, and that they lose."""
     before, after = _access(plan, "old"), _access(plan, "new")
-    gained = [after[key] for key in after.keys() - before.keys() if after[key].through]
-    lost = [before[key] for key in before.keys() - after.keys() if before[key].through]
+    gained = [after[key] for key in after.keys() - before.keys()]
+    lost = [before[key] for key in before.keys() - after.keys()]
     return tuple(sorted(gained)), tuple(sorted(lost))
 
 
@@ -128,3 +209,18 @@ def _target_input(inputs: Mapping[str, Any]) -> str:
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
     known = (key for key in resource_types.words_of_inputs() if key in narrow)
     return next(known, narrow[0] if narrow else "")
+
+
+ADMINISTRATORS: Final = RiskKind(
+    administrators,
+    lambda each, quote: f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}",
+    headline="administrators' roles",
+    danger="opens",
+)
+STRANGERS: Final = RiskKind(
+    strangers,
+    lambda each, quote: quote(each.member),
+    key="membersOfOtherDomains",
+    headline="members of other domains",
+    danger="opens",
+)

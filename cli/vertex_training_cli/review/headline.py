@@ -143,8 +143,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.gained:
-        kind = each.kind if each.kind.isalpha() else quote(each.kind)
-        target = f"{kind} {quote(grants.short_target(each))}"
+        target = grants.place(each, quote)
         yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}"
 
 
@@ -175,9 +174,12 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for each in report.access_gained:
-        target, account = quote(grants.short_target(each)), quote(grants.through(each))
-        yield f"{quote(grants.short_member(each))} {each.verb} {each.kind} {target} as {account}"
+    # People first, and what they hold themselves: accounts of jobs are the rule.
+    accesses = sorted(report.access_gained, key=lambda e: (e.member[:15] == "serviceAccount:", e))
+    for each in accesses:
+        acting = f" as {quote(grants.through(each))}" if each.through else ""
+        does = f"{grants.verb(each, quote)} {grants.place(each, quote)}"
+        yield f"{quote(grants.short_member(each))} {does}{acting}"
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:

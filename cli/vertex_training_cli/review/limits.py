@@ -18,7 +18,7 @@ Limits = Mapping[str, Any]
 #: Limits in USD: more, or none, is a raise.
 USD: Final = ("maxUsdPerJob", "maxUsdPerEnvironment", "maxUsdPerTeam")
 #: Limits by a list: an entry more, or no list, is a raise.
-LISTS: Final = ("regions", "machineTypes", "strategies")
+LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
 #: Stands for no limit.
 NONE: Final = "no limit"
 #: The level of a policy that nobody gives another one.

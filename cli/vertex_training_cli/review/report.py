@@ -54,6 +54,8 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     destroyed.WITHOUT_DATA,
     limits.RAISED,
     limits.LOWERED,
+    grants.ADMINISTRATORS,
+    grants.STRANGERS,
     guards.EXCEPTIONS,
     guards.RULES,
     guards.LOWERED,
@@ -114,7 +116,7 @@ class ReviewReport:
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
     access_gained: tuple[Access, ...]
-    """Data that members newly reach by acting as an account."""
+    """Data that members newly reach, themselves or by acting as an account."""
     access_lost: tuple[Access, ...]
     reachability: tuple[ReachabilityChange, ...]
     risks: Mapping[RiskKind[Any], tuple[Any, ...]]

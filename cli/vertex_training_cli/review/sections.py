@@ -274,10 +274,7 @@ def _notes(report: ReviewReport, quote: Quote) -> Section:
 
 def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> Section:
     def row(verb: str, binding: IamBinding) -> Row:
-        # The name of an input, where it is none of those that have a word.
-        is_word = binding.kind.isascii() and binding.kind.isalpha()
-        kind = binding.kind if is_word else quote(binding.kind)
-        on = f"{kind} {quote(grants.short_target(binding))}"
+        on = grants.place(binding, quote)
         who = quote(grants.short_member(binding))
         danger: Danger = "destroys" if binding.is_public else "opens"
         return _verb_row(
@@ -301,12 +298,13 @@ def _access(report: ReviewReport, quote: Quote) -> Section:
             change,
             "opens",
             (quote(grants.short_member(each)),),
-            (each.verb,),
-            (f"{each.kind} {quote(grants.short_target(each))}",),
+            (grants.verb(each, quote),),
+            (grants.place(each, quote),),
             (quote(grants.through(each)),),
         )
         for change, accesses in (("gained", report.access_gained), ("lost", report.access_lost))
         for each in accesses
+        if each.through  # what is granted straight to somebody is among the rights
     ]
     columns = ("change", "who", "may", "what", "as")
     table = _table("Access gained and lost", columns, rows, spaced=True)

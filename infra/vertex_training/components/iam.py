@@ -45,11 +45,9 @@ MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
         name, repository=on, project=grant.project, location=_location(grant), **rest
     ),
 }
-#: Types of components in the state: grants on the stack's own key, on keys that jobs name, and
-#: those that the stack file asks for by name.
+#: Types of components in the state: grants on the stack's own key, and on keys that jobs name.
 KEY_ACCESS: Final = "vertextraining:encryption:KeyAccess"
 JOB_GRANTS: Final = "vertextraining:training:JobGrants"
-EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
 #: Types whose resources name what they are on by its full name, and not by the last part of it.
 FULL_NAMES: Final = (ON_SECRET, ON_ACCOUNT, ON_KEY)
 

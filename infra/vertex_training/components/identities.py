@@ -14,13 +14,13 @@ from pulumi import Input, Output
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import Arguments, set_outputs
 from vertex_training.components.iam import (
-    EXTRA_GRANTS,
     grants_beside,
     log_external_grants,
     make_grants,
 )
 from vertex_training.components.scope import Scope
 from vertex_training.naming import Names
+from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import account_grants, extra_grants
 from vertex_training.settings.model import ServiceAccount, Settings
 from vertex_training.settings.partial import STAND_INS

@@ -346,7 +346,7 @@ class EncryptionArgs(TypedDict):
 
 
 class LimitsArgs(TypedDict):
-    """Bounds that hold for every job of the stack. What is absent is not limited."""
+    """Bounds that hold for the stack and every job of it. What is absent is not limited."""
 
     max_usd_per_job: NotRequired[Input[float]]
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
@@ -361,6 +361,9 @@ class LimitsArgs(TypedDict):
     """Machine types jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[str]]]]
     """Strategies jobs may be scheduled with."""
+    member_domains: NotRequired[Input[Sequence[Input[str]]]]
+    """Domains of users and groups, and of accounts of other projects, that may be members, like
+    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``. The stack's own project always may."""
 
 
 class JobDefaultsArgs(TypedDict):
@@ -508,7 +511,7 @@ class EnvironmentFields(TypedDict):
     encryption: NotRequired[Input[EncryptionArgs]]
     """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: NotRequired[Input[LimitsArgs]]
-    """Bounds for every job."""
+    """Bounds for the stack and every job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
     """What job files may leave out."""
     rules: NotRequired[Input[Mapping[str, Input[str]]]]

@@ -14,10 +14,11 @@ from pulumi import Input, Output
 from vertex_training import naming
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import Arguments, set_outputs
-from vertex_training.components.iam import EXTRA_GRANTS, grants_beside
+from vertex_training.components.iam import grants_beside
 from vertex_training.components.scope import Scope, child_options
 from vertex_training.components.sections import BucketArgs
 from vertex_training.naming import CONTROL, STAGING, Names
+from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.references import package_object
 from vertex_training.plan.stack_grants import extra_grants
 from vertex_training.settings.model import Bucket, Settings

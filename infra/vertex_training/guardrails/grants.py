@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from vertex_training.catalog.resource_types import iam_kind
 from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
-from vertex_training.naming import PUBLIC_MEMBERS
+from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
@@ -111,6 +111,23 @@ def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Itera
         preset = text(resource.props, "predefinedAcl")
         if preset.startswith("public") or preset == "authenticatedRead" or public:
             yield f"an ACL opens it to everybody ({preset or public[0]}). {hint}"
+
+
+@policy(
+    "members-of-own-domains",
+    "high",
+    why="Who is of no domain of the company leaves no trace there, and stays when contracts end.",
+    url="https://docs.cloud.google.com/resource-manager/docs/organization-policy/restricting-domains",
+    domains=[],  # none: any; `vt` gives those of limits.memberDomains and the stack's project
+)
+def members_of_own_domains(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Members are of the given domains, if some are given."""
+    domains = settings["domains"]
+    for role, member in grants(resource):
+        if not domains or isinstance(member, Unknown) or member in PUBLIC_MEMBERS:
+            continue
+        if not is_of_domains(str(member), domains):
+            yield f"{member} gets {role}. Hint: add {domain_of_member(str(member))} to the domains"
 
 
 @policy(

@@ -25,6 +25,17 @@ ACTS_AS: Final = (
     "roles/owner",
     "roles/editor",
 )
+#: Beginning of a role on a project -> the data of that which it is about.
+IN_PROJECT: Final = {
+    "roles/storage.": "all buckets",
+    "roles/secretmanager.": "all secrets",
+    "roles/artifactregistry.": "all repositories",
+    "roles/bigquery.data": "all datasets",
+    "roles/bigquery.admin": "all datasets",
+    "roles/owner": "everything",
+    "roles/editor": "everything",
+    "roles/viewer": "everything",
+}
 #: Role -> what it allows with data. Of other roles the name itself says it.
 VERBS: Final = {
     "roles/storage.objectViewer": "reads",
@@ -32,6 +43,11 @@ VERBS: Final = {
     "roles/storage.objectAdmin": "writes",
     "roles/storage.admin": "writes",
     "roles/secretmanager.secretAccessor": "reads",
+    "roles/artifactregistry.reader": "reads",
+    "roles/artifactregistry.writer": "writes",
+    "roles/owner": "writes",
+    "roles/editor": "writes",
+    "roles/viewer": "reads",
 }
 
 
@@ -70,11 +86,19 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
     kinds = words_of_data()
     for member in sorted(held):
         for through, binding in _walk(member, held, accounts):
-            if binding.kind in kinds:
+            kind = binding.kind if binding.kind in kinds else _in_project(binding)
+            if kind:
                 verb = VERBS.get(binding.role, binding.role)
-                key = (member, verb, binding.kind, binding.target)
+                key = (member, verb, kind, binding.target)
                 found.setdefault(key, Access(*key, through))
     return set(found.values())
+
+
+def _in_project(binding: Binding) -> str:
+    """What data of a project a role on it is about; empty if none."""
+    roles = IN_PROJECT.items() if binding.kind == "project" else ()
+    data = next((data for start, data in roles if binding.role.startswith(start)), "")
+    return data and f"{data} of project"
 
 
 def _walk(

@@ -46,6 +46,8 @@ DNS_PEER: Final = "roles/dns.peer"
 USE_KEY: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 SEE_RESERVATION: Final = "roles/compute.viewer"
 
+#: Type of the component that makes the grants which a stack file asks for by name.
+EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
 #: Roles that the stack grants to no member, on no resource.
 PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor", "roles/viewer"})
 

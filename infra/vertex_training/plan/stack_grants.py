@@ -183,6 +183,20 @@ def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, l
     yield ("registry",), settings.registry.members
 
 
+def member_lists(settings: Settings) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Path of each list of IAM members in the stack file, with the list."""
+    yield ("submitters",), settings.submitters
+    yield ("deployers",), settings.deployers
+    yield ("builders",), settings.builders
+    for key, team in settings.teams.items():
+        yield ("teams", key, "submitters"), team.submitters
+    for key, account in settings.service_accounts.items():
+        yield ("serviceAccounts", key, "submitters"), account.submitters or []
+    for place, by_role in members_by_place(settings):
+        for role, members in by_role.items():
+            yield (*place, "members", role), members
+
+
 def extra_grants(settings: Settings) -> list[GrantRequest]:
     """Grants that the stack file asks for by name: ``members``, ``roles`` and ``datasets``."""
     requests = _Requests(settings)

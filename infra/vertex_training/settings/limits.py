@@ -12,7 +12,7 @@ Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Limits(Section):
-    """Bounds that hold for every job of the stack. What is absent is not limited."""
+    """Bounds that hold for the stack and every job of it. What is absent is not limited."""
 
     max_usd_per_job: Usd | None = None
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
@@ -29,6 +29,9 @@ class Limits(Section):
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
     """Strategies jobs may be scheduled with."""
+    member_domains: Annotated[list[str], Field(min_length=1)] | None = None
+    """Domains of users and groups, and of accounts of other projects, that may be members, like
+    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``. The stack's own project always may."""
 
     @property
     def in_usd(self) -> bool:

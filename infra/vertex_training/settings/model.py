@@ -386,7 +386,7 @@ class Settings(Section):
     encryption: Encryption | None = None
     """A key for what the stack stores; Google's keys encrypt it otherwise."""
     limits: Limits = Limits()
-    """Bounds for every job."""
+    """Bounds for the stack and every job."""
     job_defaults: JobDefaults = JobDefaults()
     """What job files may leave out."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}

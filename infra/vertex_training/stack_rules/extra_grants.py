@@ -37,10 +37,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 yield Problem("is a basic role", role, NARROWER, path)
             for index, member in enumerate(members):
                 here = (*path, index)
-                if not member.startswith(naming.MEMBER_KINDS):
-                    hint = f"write {', '.join(naming.MEMBER_KINDS[:3])} or a principal"
-                    yield Problem("not an IAM member", member, hint, here)
-                elif (resource, role, member) in derived:
+                if (resource, role, member) in derived:
                     what = "is granted already: one of the two, removed, would take the other's"
                     yield Problem(what, member, "remove it", here)
                 elif team and member in accounts and accounts[member] != team:

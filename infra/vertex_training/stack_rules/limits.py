@@ -1,4 +1,7 @@
-"""The limits of a stack as a whole; ``customjob.rules.stack.limits`` has those of single jobs."""
+"""The limits of a stack as a whole, and of its members.
+
+``customjob.rules.stack.limits`` has those of single jobs.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import fnmatch
 import math
 from collections.abc import Iterator, Mapping
 
+from vertex_training import naming
 from vertex_training.catalog import costs, machines
 from vertex_training.customjob.request.job_file import JobFileResult
 from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.plan import stack_grants
 from vertex_training.settings.model import Settings
 
 
@@ -19,6 +24,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
         if region not in machines.regions():
             hint = did_you_mean(region, machines.regions())
             yield Problem("no region for training", region, hint, ("limits", "regions", index))
+    yield from _members(settings)
     known = machines.machine_types() if limits.machine_types else ()
     for index, pattern in enumerate(limits.machine_types or ()):
         if not fnmatch.filter(known, pattern):
@@ -36,6 +42,21 @@ def _order(job: float | None, all_jobs: float | None, path: Path) -> Iterator[Pr
     if job is not None and all_jobs is not None and job > all_jobs:
         what = f"is more than all jobs together may cost: {costs.usd(all_jobs)}"
         yield Problem(what, costs.usd(job), "as much, or less", (*path, "maxUsdPerJob"))
+
+
+def _members(settings: Settings) -> Iterator[Problem]:
+    """Members of domains that the limits do not name."""
+    if settings.limits.member_domains is None:
+        return
+    domains = naming.own_domains(
+        settings.project, settings.project_number, settings.limits.member_domains
+    )
+    hint = f"limits.memberDomains allows {', '.join(settings.limits.member_domains)}"
+    for path, members in stack_grants.member_lists(settings):
+        for index, member in enumerate(members):
+            if not naming.is_of_domains(member, domains):
+                what = "a member of another domain"
+                yield Problem(what, member, hint, (*path, index), rule="limit-member-domain")
 
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:

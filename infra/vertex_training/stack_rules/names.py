@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from vertex_training import naming
 from vertex_training.customjob.protocol.ports import JOB_LABELS
 from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.plan import stack_grants
 from vertex_training.settings import renames
 from vertex_training.settings.model import Settings
 
@@ -20,15 +21,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
             what = "makes an account id that is not 6 to 30 characters long"
             yield Problem(what, name, "choose another name", ("serviceAccounts", key))
     yield from _labels(settings)
-    lists: dict[Path, list[str]] = {
-        ("submitters",): settings.submitters,
-        ("deployers",): settings.deployers,
-        ("builders",): settings.builders,
-    }
-    lists |= {("teams", key, "submitters"): team.submitters for key, team in settings.teams.items()}
-    for key, account in settings.service_accounts.items():
-        lists[("serviceAccounts", key, "submitters")] = account.submitters or []
-    for path, members in lists.items():
+    for path, members in stack_grants.member_lists(settings):
         for index, member in enumerate(members):
             if not member.startswith(naming.MEMBER_KINDS):
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])

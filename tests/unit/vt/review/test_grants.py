@@ -19,12 +19,12 @@ def test_a_new_grant_is_a_right_gained_with_its_reason() -> None:
     assert grants.lost(plan) == []
 
 
-def test_a_teams_own_grant_has_no_reason_of_the_program() -> None:
+def test_a_teams_own_grant_has_not_the_reason_of_the_program() -> None:
     event = plans.create(plans.MEMBER, "reports-readers", **plans.member("data"))
     metadata = event["resourcePreEvent"]["metadata"]
     metadata["urn"] = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::reports-readers"
     [binding] = grants.gained(plans.plan(event))
-    assert binding.reason == ""
+    assert binding.reason == "a team's own code grants it"
 
 
 def test_a_changed_role_is_one_gained_and_one_lost() -> None:

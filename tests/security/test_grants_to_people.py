@@ -1,0 +1,230 @@
+"""A grant straight to a person is told like one by way of an account; strangers are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.unit.vt.review import plans
+from vertex_training import stack
+from vertex_training.errors import ConfigError
+from vertex_training.guardrails.policy import Resource, load
+from vertex_training.naming import domain_of_member
+from vertex_training_cli import policy_levels
+from vertex_training_cli.engine import events
+from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review.headline import answers, verdict
+from vertex_training_cli.review.report import ReviewReport
+
+BOB: Final = "user:bob@gmail.com"
+KIM: Final = "user:kim@example.com"
+EXTRA: Final = "vertextraining:iam:ExtraGrants"
+ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
+CONFIG: Final = {
+    "gcp:project": "acme-ml-dev",
+    "gcp:region": "us-central1",
+    "vertex-training:projectNumber": "210987654321",
+}
+STACK: Final = """\
+config:
+  gcp:project: acme-ml-dev
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+  vertex-training:limits: {memberDomains: [example.com]}
+  vertex-training:submitters: ["group:ml@example.com", "group:ml@example.org"]
+  vertex-training:buckets:
+    data:
+      members:
+        roles/storage.objectViewer:
+          - user:bob@gmail.com
+          - serviceAccount:reader@acme-ml-dev.iam.gserviceaccount.com
+          - serviceAccount:reader@other-project.iam.gserviceaccount.com
+"""
+#: Granted before every change: to somebody of the company.
+KEPT: Final = plans.step(
+    "same", plans.MEMBER, "kept", *[plans.member("raw", who="user:ann@example.com")] * 2
+)
+
+
+def asked_for(who: str, role: str, type_: str = plans.MEMBER, **on: str) -> plans.Event:
+    """A grant that the stack file asks for by name."""
+    event = plans.create(
+        type_, "extra-grant", role=role, member=who, **(on or {"bucket": "vision-data"})
+    )
+    metadata = event["resourcePreEvent"]["metadata"]
+    metadata["urn"] = metadata["urn"].replace("vertextraining:test:Test", EXTRA)
+    return event
+
+
+def reviewed(*told: plans.Event, config: dict[str, str] = CONFIG) -> ReviewReport:
+    plan = events.parse(plans.lines(KEPT, *told, config=config), "dev")
+    return report.build(plan, source="here")
+
+
+def answer(found: ReviewReport, question: str) -> tuple[str, ...]:
+    told = answers(found, lambda text, _=0: text)
+    return next(each.phrases for each in told if each.question == question)
+
+
+@pytest.mark.parametrize(
+    ("role", "verb"),
+    [("roles/storage.objectViewer", "reads"), ("roles/storage.admin", "writes")],
+)
+def test_data_that_a_person_reads_without_an_account_is_told(role: str, verb: str) -> None:
+    found = reviewed(asked_for(BOB, role))
+    assert answer(found, "whose data becomes readable") == (f"{BOB} {verb} bucket vision-data",)
+
+
+@pytest.mark.parametrize(
+    ("role", "what"),
+    [
+        ("roles/storage.objectViewer", "reads all buckets of project acme-ml-dev"),
+        ("roles/secretmanager.secretAccessor", "reads all secrets of project acme-ml-dev"),
+        ("roles/artifactregistry.reader", "reads all repositories of project acme-ml-dev"),
+        ("roles/viewer", "reads everything of project acme-ml-dev"),
+        ("roles/owner", "writes everything of project acme-ml-dev"),
+    ],
+)
+def test_a_role_on_the_project_is_told_for_all_that_is_in_it(role: str, what: str) -> None:
+    found = reviewed(asked_for(KIM, role, ON_PROJECT, project="acme-ml-dev"))
+    assert answer(found, "whose data becomes readable") == (f"{KIM} {what}",)
+
+
+def test_a_role_on_the_project_that_reads_no_data_is_no_answer() -> None:
+    found = reviewed(asked_for(KIM, "roles/logging.viewer", ON_PROJECT, project="acme-ml-dev"))
+    assert answer(found, "whose data becomes readable") == ()
+
+
+def test_a_grant_that_is_asked_for_says_so_and_not_what_the_program_would() -> None:
+    told = markdown.render(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
+    [row] = [line for line in told.splitlines() if line.startswith("| gained")]
+    assert row.endswith("| the stack file asks for it by name |")
+
+
+def test_a_grant_of_a_teams_own_code_says_so() -> None:
+    event = plans.create(plans.MEMBER, "reports", **plans.member("data", who=KIM))
+    metadata = event["resourcePreEvent"]["metadata"]
+    metadata["urn"] = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::reports"
+    told = markdown.render(reviewed(event))
+    [row] = [line for line in told.splitlines() if line.startswith("| gained")]
+    assert row.endswith("| a team's own code grants it |")
+
+
+@pytest.mark.parametrize(
+    "role",
+    ["roles/storage.admin", "roles/owner", "roles/iam.serviceAccountTokenCreator"],
+)
+def test_a_role_of_administrators_is_in_the_headline(role: str) -> None:
+    told = verdict(reviewed(asked_for(KIM, role)))
+    assert f"administrators' roles: {KIM} {role} on bucket vision-data" in told
+
+
+def test_what_the_program_must_grant_to_an_agent_is_not() -> None:
+    agent = "serviceAccount:service-210987654321@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    granted = plans.create(
+        ON_PROJECT, "agent", role="roles/compute.networkAdmin", member=agent, project="acme-ml-dev"
+    )
+    told = verdict(reviewed(granted))
+    assert "administrators' roles" not in told
+    assert "other domains" not in told
+
+
+@pytest.mark.parametrize(
+    ("member", "told"),
+    [
+        (BOB, True),
+        ("group:all@example.org", True),
+        ("domain:example.org", True),
+        ("serviceAccount:x@other-project.iam.gserviceaccount.com", True),
+        ("serviceAccount:service-999999999999@gcp-sa-aiplatform.iam.gserviceaccount.com", True),
+        ("principalSet://iam.googleapis.com/projects/999999999999/locations/global/x", True),
+        (KIM, False),
+        ("serviceAccount:x@acme-ml-dev.iam.gserviceaccount.com", False),
+        ("serviceAccount:210987654321-compute@developer.gserviceaccount.com", False),
+        ("principal://iam.googleapis.com/projects/210987654321/locations/global/x", False),
+    ],
+)
+def test_a_member_of_a_domain_that_had_none_is_in_the_headline(member: str, told: bool) -> None:
+    line = verdict(reviewed(asked_for(member, "roles/storage.objectViewer")))
+    assert (f"members of other domains: {member}" in line) is told
+
+
+def test_a_domain_that_the_limits_name_is_the_stacks_own() -> None:
+    own = CONFIG | {"vertex-training:limits": json.dumps({"memberDomains": ["example.*"]})}
+    line = verdict(reviewed(asked_for("group:all@example.org", "roles/x"), config=own))
+    assert "other domains" not in line
+
+
+def test_a_domain_more_is_a_raised_limit() -> None:
+    outputs = {"limits": {"limits": {"memberDomains": ["example.com"]}}}
+    deployed = plans.step("same", "pulumi:pulumi:Stack", "dev", {}, {}, outputs=outputs)
+    more = {"memberDomains": ["example.com", "gmail.com"]}
+    found = reviewed(deployed, config=CONFIG | {"vertex-training:limits": json.dumps(more)})
+    assert "limits.memberDomains example.com → example.com, gmail.com" in verdict(found)
+
+
+def test_a_policy_that_is_set_as_a_whole_is_told_member_by_member() -> None:
+    data = {"bindings": [{"role": "roles/storage.objectViewer", "members": [BOB, "allUsers"]}]}
+    policy = plans.create(
+        "gcp:storage/bucketIAMPolicy:BucketIAMPolicy", "whole",
+        bucket="vision-data", policyData=json.dumps(data),
+    )  # fmt: skip
+    found = reviewed(policy)
+    assert [each.member for each in found.gained] == ["allUsers", BOB]
+    assert "opened to everybody: bucket vision-data" in verdict(found)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(STACK)
+    return tmp_path
+
+
+def test_members_of_other_domains_are_refused_at_their_places(root: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        stack.load(root, "dev")
+    told = [(p.path[1:], p.value, p.rule) for p in refused.value.problems]
+    assert told == [
+        ((1,), "group:ml@example.org", "limit-member-domain"),
+        (
+            ("data", "members", "roles/storage.objectViewer", 0),
+            "user:bob@gmail.com",
+            "limit-member-domain",
+        ),
+        (
+            ("data", "members", "roles/storage.objectViewer", 2),
+            "serviceAccount:reader@other-project.iam.gserviceaccount.com",
+            "limit-member-domain",
+        ),
+    ]
+
+
+def test_the_policy_gets_the_domains_of_the_stack_file(root: Path) -> None:
+    config = policy_levels.policy_config(root, "dev", None)
+    assert policy_levels.levels_of(config) == {}
+    policy = next(each for each in load() if each.id == "members-of-own-domains")
+
+    def refuses(member: str) -> bool:
+        props: dict[str, Any] = plans.member("data", who=member)
+        resource = Resource(plans.MEMBER, "m", props, "dev")
+        assert policy.violations(resource) == []
+        return bool(policy.violations(resource, config["members-of-own-domains"]))
+
+    assert refuses(BOB)
+    assert refuses("serviceAccount:service-999999999999@gcp-sa-aiplatform.iam.gserviceaccount.com")
+    assert not refuses(KIM)
+    assert not refuses("serviceAccount:x@acme-ml-dev.iam.gserviceaccount.com")
+    agent = "serviceAccount:service-210987654321@gcp-sa-aiplatform.iam.gserviceaccount.com"
+    assert not refuses(agent)
+
+
+def test_an_address_that_only_ends_like_a_domain_is_of_another() -> None:
+    assert domain_of_member("user:kim@example.com@gmail.com") == "gmail.com"
+    assert domain_of_member("user:kim@evil-example.com") == "evil-example.com"
+    assert domain_of_member("serviceAccount:service-1@evil.iam.gserviceaccount.com") == (
+        "evil.iam.gserviceaccount.com"
+    )
