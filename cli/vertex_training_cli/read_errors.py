@@ -26,14 +26,14 @@ _TARGET: Final = re.compile(
 )
 #: The role that has a permission, by the permission's beginning, and how the account gets it.
 _ROLES: Final = (
-    ("storage.objects.", "roles/storage.objectViewer on the bucket (`planReads` in the bootstrap)"),
+    ("storage.objects.", "roles/storage.objectViewer (`planReads` in the bootstrap) on the bucket"),
     ("aiplatform.", "roles/aiplatform.viewer on the project"),
     ("iam.", "roles/iam.securityReviewer on the project"),
     ("secretmanager.", "roles/secretmanager.viewer on the project"),
     ("compute.", "roles/compute.viewer on the project"),
 )
-_OTHER_ROLE: Final = "a role with it"
-_UNNAMED: Final = "what it reads"
+#: Google answers 403 as well while an API is off, whatever the account may do.
+_API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in project\b")
 
 
 def explained(errors: Iterable[str]) -> tuple[str, ...]:
@@ -43,13 +43,21 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 
 def _meaning(error: str) -> Iterator[str]:
     found = _TARGET.search(error)
-    target = next((each for each in found.groups() if each), _UNNAMED) if found else _UNNAMED
-    target = target.rstrip(".,:")
-    if _FORBIDDEN.search(error):
-        named = _PERMISSION.search(error)
-        permission = (named[1] or named[2]) if named else ""
-        role = next((role for start, role in _ROLES if permission.startswith(start)), _OTHER_ROLE)
-        missing = f"{permission} is missing: {role}" if permission else f"it takes {role}"
-        yield f"may not look: {missing} is needed for {target}. It may be there or not."
+    target = next((each.rstrip(".,:") for each in found.groups() if each), "") if found else ""
+    if _API_OFF.search(error):
+        yield "an API is off, so nothing of it can be read: the error names it."
+    elif _FORBIDDEN.search(error):
+        at = f" at {target}" if target else ""
+        yield f"may not look{at}: {_missing_permission(error)}. It may be there or not."
     elif _MISSING.search(error):
-        yield f"not there: {target}. The account may look, and the cloud has no such object."
+        what = target or "the error names no object"
+        yield f"not there: {what}. The account may look, and the cloud has no such object."
+
+
+def _missing_permission(error: str) -> str:
+    named = _PERMISSION.search(error)
+    if named is None:
+        return "the account lacks a permission that the error does not name"
+    permission = named[1] or named[2]
+    role = next((role for start, role in _ROLES if permission.startswith(start)), None)
+    return f"{permission} is missing" + (f", which {role} has" if role else "")
