@@ -8,6 +8,7 @@
 ``server``              the server process: object storage, job service and runner
 ``server_info``         ``server.json``: how commands find the server
 ``storage``             the object storage emulator, a child process of the server
+``reads``               what deployments ask services: permissions, reservations, quota
 ``storage_requests``    which requests pass to the emulator, and in which form
 ``storage_uploads``     sessions of resumable uploads
 ``access``              who gets in: processes of this user

@@ -108,6 +108,7 @@ def _serve(
     from localgcp.faults.calls import CallFaults
     from localgcp.inventory.store import Store
     from localgcp.pipelines import PipelineService, PipelineTable
+    from localgcp.reads import Reads
     from localgcp.secretmanager import SecretService
     from localgcp.tuning.service import Tuning
     from localgcp.vertex.log_entries import LogService
@@ -132,7 +133,9 @@ def _serve(
             SecretService(home, store),
             builds.service,
         ]
-        server = serve(apis, port, [CallFaults(faults, jobs, stop, tuning.table)], home.sockets)
+        hooks = [CallFaults(faults, jobs, stop, tuning.table)]
+        reads = Reads(store, faults, stop)
+        server = serve(apis, port, hooks, home.sockets, reads.answer)
         containers.wait_ready()
         _live(home, storage, registry, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()

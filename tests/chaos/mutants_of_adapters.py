@@ -18,6 +18,11 @@ WITHDRAW: Final = of(
     "protocol.withdrawal",
     "withdraw",
     ("nothing is cancelled", "        jobs.cancel(name)\n", ""),
+    (
+        "it is cancelled before it is asked about",
+        "        before_cancel(job)\n        jobs.cancel(name)\n",
+        "        jobs.cancel(name)\n        before_cancel(job)\n",
+    ),
     ("its end is not waited for", "    while job is not None and", "    while False and"),
     (
         "a job that does not end is given up silently",
@@ -47,10 +52,20 @@ PROVIDER: Final = of(
     "provider",
     (
         "the record is freed before the job has ended",
-        "        withdraw(_service(props), id_, delete_record=delete_record)\n"
+        "        withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)\n"
         '        release(_intents(props), props["requestId"], id_)',
         '        release(_intents(props), props["requestId"], id_)\n'
-        "        withdraw(_service(props), id_, delete_record=delete_record)",
+        "        withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)",
+    ),
+    (
+        "nobody asks before a job is cancelled",
+        "delete_record=delete_record, before_cancel=ask)",
+        "delete_record=delete_record)",
+    ),
+    (
+        "the same run is cancelled for itself",
+        '        if request.request_id == olds["requestId"]:',
+        "        if not request.request_id:",
     ),
     (
         "the record is never freed",

@@ -65,7 +65,7 @@ def refresh(arena: Arena, job: str) -> subprocess.Popen[str]:
 def replace(arena: Arena, job: str) -> subprocess.Popen[str]:
     type_ = f"pulumi-python:dynamic/vertex:{arena.kind.message}"
     urn = f"urn:pulumi:{STACK}::chaos::{type_}::{job.split(':')[0]}"
-    return arena.up(job, "--replace", urn)
+    return arena.up(again(job), "--replace", urn)
 
 
 def up_again(arena: Arena, job: str) -> subprocess.Popen[str]:

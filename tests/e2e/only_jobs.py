@@ -41,11 +41,12 @@ from vertex_training.settings.model import Settings
 jobs, requests = {{}}, {{}}
 for key, said in json.loads(Path("jobs.json").read_text()).items():
     script = said.pop("script")
+    machine, spec = said.pop("machine", {{}}), said.pop("spec", {{}})
     jobs[key] = {{"file": "jobs.json", **said}}
     container = {{"imageUri": "shell", "command": ["sh", "-c"], "args": [script]}}
-    pool = {{"machineSpec": {{"machineType": "n1-standard-4"}}, "replicaCount": "1",
+    pool = {{"machineSpec": {{"machineType": "n1-standard-4", **machine}}, "replicaCount": "1",
             "containerSpec": container}}
-    body = canonical({{"displayName": key, "jobSpec": {{"workerPoolSpecs": [pool]}}}})
+    body = canonical({{"displayName": key, "jobSpec": {{"workerPoolSpecs": [pool], **spec}}}})
     run = said.get("run", 1)
     place = Submission("{PROJECT}", "{REGION}", pulumi.get_stack(), key, run)
     requests[key] = JobRequest(place, f"{{key}}-{{run}}", body, frozenset(), ())
@@ -82,7 +83,10 @@ class Project:
         return kept | home | {"PATH": path}
 
     def want(self, **jobs: Mapping[str, Any]) -> None:
-        """What the stack consists of from now on: ``script``, and keys of a stack file's job."""
+        """What the stack consists of from now on: ``script``, and keys of a stack file's job.
+
+        ``machine`` and ``spec`` are fields of the request's ``machineSpec`` and ``jobSpec``.
+        """
         (self.path / "jobs.json").write_text(json.dumps(jobs))
 
     def vt(self, *arguments: str, code: int | None = 0, **options: Any) -> str:

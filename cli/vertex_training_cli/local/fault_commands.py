@@ -22,13 +22,13 @@ def add(
     match: Annotated[
         str,
         typer.Option(
-            help="Only where a job's name, label, id, list filter or BUCKET/OBJECT has it."
+            help="Only where a job's name, label, id, list filter, BUCKET/OBJECT or path has it."
         ),
     ] = "",
     when: Annotated[str, typer.Option(help="before or after the call has had its effect.")] = (
         "before"
     ),
-    code: Annotated[str, typer.Option(help="Of an error: UNAVAILABLE on jobs, 503 on storage.")] = (
+    code: Annotated[str, typer.Option(help="Of an error: UNAVAILABLE on jobs, 503 elsewhere.")] = (
         ""
     ),
     seconds: Annotated[float | None, typer.Option(help="How long, for kinds that last.")] = None,
@@ -42,7 +42,8 @@ def add(
 ) -> None:
     """Add a fault; prints its id.
 
-    SERVICE is jobs (Vertex AI) or storage (Cloud Storage). KIND, on both:
+    SERVICE is jobs (Vertex AI), storage (Cloud Storage), or one that is only asked before a job
+    is replaced: iam, compute, serviceusage. KIND, on jobs and storage:
 
     error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
     an answer), hold (until `vt local fault release`).
@@ -50,6 +51,8 @@ def add(
     On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
     stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the
     last two take --replica, and happen once a job has run for --seconds.
+
+    On those that are asked: deny (no permission, no reservation, a quota of 0), error, delay.
     """
     from localgcp.faults.model import Fault
     from localgcp.faults.table import inject

@@ -7,6 +7,7 @@ threads.
 
 from __future__ import annotations
 
+import functools
 import sys
 import traceback
 from collections.abc import Mapping
@@ -28,6 +29,12 @@ from vertex_training.customjob.protocol.ports import (
     JobSnapshot,
     ProcessEnvironment,
     SubmissionRequest,
+)
+from vertex_training.customjob.protocol.prerequisites import (
+    Prerequisites,
+    ask_all,
+    ask_until_settled,
+    questions,
 )
 from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.timing import Timing
@@ -74,6 +81,8 @@ class CustomJobProvider(dynamic.ResourceProvider):
         the inputs of a replacement once more as if they were new, so ``olds`` are empty then, too.
         """
         reasons = [] if _has_unknown(news) else _input_problems(news)
+        if not reasons:
+            _declared[_job_key(news)] = news
         if not (reasons or olds or _has_unknown(news)) and (reason := _refusal(news, None)):
             reasons = [reason]
         # Name no property: the engine would print its value.
@@ -134,12 +143,42 @@ class CustomJobProvider(dynamic.ResourceProvider):
         A job that another resource has adopted in the same update goes on: the resource has a new
         place in the program, without an alias, and the engine makes the new before it deletes the
         old.
+
+        Raises:
+            JobRefusedError: it is replaced, and the new request would be refused; it goes on.
         """
         if id_ in _adopted:
             return
         delete_record = props["options"]["onDelete"] == "delete"
-        withdraw(_service(props), id_, delete_record=delete_record)
+        ask = functools.partial(self._ensure_accepted, _declared.get(_job_key(props)), props)
+        withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)
         release(_intents(props), props["requestId"], id_)
+
+    def _ensure_accepted(
+        self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
+    ) -> None:
+        """Ask whether the request ``news`` that replaces a live job would be accepted.
+
+        By now all that it needs was made: the engine deletes when it comes to the job.
+        """
+        if news is None or _has_unknown(news):
+            return
+        request, environment = _request(news), ProcessEnvironment()
+        reason = ""
+        if request.request_id == olds["requestId"]:
+            reason = f"it has the same request: set run: {request.run + 1} to submit it once more"
+        else:
+            asked = questions(request, _kind(news))
+            answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
+            for line in answers.unanswered:
+                _print(f"job '{request.job}' is replaced, and {line}")
+            reason = str(answers)
+        if reason:
+            raise JobRefusedError(
+                f"job '{request.job}' is not replaced, and {job.name} goes on "
+                f"({job.short_state}): run {request.run} would be refused, since {reason}. "
+                "Nothing was cancelled."
+            )
 
 
 def _format_exception(*args: Any, **kwargs: Any) -> str:
@@ -175,8 +214,15 @@ def _refusal(news: dict[str, Any], replaced: str | None) -> str:
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
 
+    def ask() -> str:
+        if replaced is None:
+            return ""  # nothing is cancelled for it: the submission itself tells
+        lasting = (each for each in questions(request, _kind(news)) if each.lasts)
+        return str(ask_all(lasting, _prerequisites(news)))
+
+    request = _request(news)
     records = f"{news['options']['controlBucket']}/{_kind(news).records}"
-    return _lookup.reason(_request(news), replaced, records, connect)
+    return _lookup.reason(request, replaced, records, connect, ask)
 
 
 #: Of this process. In the module: the provider's attributes would be pickled into the state.
@@ -184,6 +230,9 @@ _lookup: Final = RefusalLookup()
 #: Names of jobs that were there when a resource was created. The engine starts a process for each
 #: update.
 _adopted: Final[set[str]] = set()
+#: Inputs of the jobs that the program declares, by ``_job_key``: what takes the place of a job that
+#: is deleted. The engine checks inputs before it deletes.
+_declared: Final[dict[tuple[str, ...], dict[str, Any]]] = {}
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:
@@ -201,6 +250,18 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
     )
 
 
+def _job_key(props: Mapping[str, Any]) -> tuple[str, ...]:
+    """What tells one job from the others, whatever its run and request."""
+    submission = props["submission"]
+    keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
+    return tuple(str(submission.get(key, "")) for key in keys)
+
+
+def _print(text: str) -> None:
+    """Show a line in the engine's output, which takes stderr of a provider for messages."""
+    print(f"vt: {redacted(text)}", file=sys.stderr, flush=True)
+
+
 def _kind(props: Mapping[str, Any]) -> JobKind:
     """The kind of the job; it stands in the inputs, and so in the state."""
     return kind_in_section((props.get("submission") or {}).get(SECTION, CUSTOM_JOB.section))
@@ -210,6 +271,12 @@ def _service(props: dict[str, Any]) -> JobService:
     from vertex_training.customjob.google.job_service import connect  # loads Google's client
 
     return connect(props["submission"]["project"], props["submission"]["region"], _kind(props))
+
+
+def _prerequisites(props: dict[str, Any]) -> Prerequisites:
+    from vertex_training.customjob.google.prerequisites import connect
+
+    return connect(props["submission"]["project"])
 
 
 def _intents(props: dict[str, Any]) -> IntentStore:

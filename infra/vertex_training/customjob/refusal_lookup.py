@@ -1,4 +1,4 @@
-"""Looks up, within a bound of time, what a submission would be refused for.
+"""Looks up, within a bound of time, what a submission would be refused for, and asks Google.
 
 A preview calls it for each job that is created or replaced, with or without credentials. So it
 never fails one: what cannot be read is not read again by this process, and the submission itself
@@ -26,6 +26,8 @@ from vertex_training.naming import is_local
 BOUND: Final = 15.0
 
 Connect = Callable[[], tuple[JobService, IntentStore]]
+#: Why a request would be refused, as far as others than the records know; empty if it would not.
+Ask = Callable[[], str]
 
 
 class RefusalLookup:
@@ -38,14 +40,25 @@ class RefusalLookup:
         self._lock = threading.Lock()
 
     def reason(
-        self, request: SubmissionRequest, replaced: str | None, bucket: str, connect: Connect
+        self,
+        request: SubmissionRequest,
+        replaced: str | None,
+        bucket: str,
+        connect: Connect,
+        ask: Ask = lambda: "",
     ) -> str:
-        """Why the request would be refused; empty if no reason was found, or nothing was read."""
+        """Why the request would be refused; empty if no reason was found, or nothing was read.
+
+        ``ask`` is called if the records show no reason.
+        """
         if bucket in self._unreadable or is_offline(request.parent.split("/")[1]):
             return ""
         found: list[str] = []
         reader = threading.Thread(
-            target=lambda: found.append(self._read(request, replaced, bucket, connect)), daemon=True
+            target=lambda: found.append(
+                self._read(request, replaced, bucket, connect) or _answer(ask)
+            ),
+            daemon=True,
         )
         reader.start()
         reader.join(self._bound)
@@ -67,6 +80,13 @@ class RefusalLookup:
         except OperatorError:
             self._unreadable.add(bucket)
             return ""
+
+
+def _answer(ask: Ask) -> str:
+    try:
+        return ask()
+    except OperatorError:
+        return ""  # asked again before a job is cancelled, and told then
 
 
 def is_offline(project: str) -> bool:

@@ -46,14 +46,17 @@ _STATUS: Final = {
     _CODE.UNIMPLEMENTED: 501,
     _CODE.UNAVAILABLE: 503,
 }
+#: Answers a request by its verb, path and body.
+Also = Callable[[str, str, bytes], bytes | None]
 _NAMES: Final = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
 
 
 class RestFront:
     """Serves ``methods`` over HTTP."""
 
-    def __init__(self, methods: Iterable[Method]) -> None:
-        self.port, self._server, self._methods = 0, Path(), methods
+    def __init__(self, methods: Iterable[Method], also: Also = lambda *_: None) -> None:
+        """``also`` answers what is no method of the gRPC server; None if nothing is called so."""
+        self.port, self._server, self._methods, self._also = 0, Path(), methods, also
 
     def at(self, server: Path, port: int) -> HttpServer:
         """What answers at ``port``, for the gRPC server at the Unix socket ``server``."""
@@ -80,6 +83,8 @@ class RestFront:
         path, _, query = target.partition("?")
         found = find_rule(self._rules, verb, path)
         if found is None:
+            if (answer := self._also(verb, path, body)) is not None:
+                return answer
             text = f"there is no method of the local cloud at {verb} {path[:300]}."
             raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")
         rule, fields = found
@@ -156,6 +161,8 @@ class _Exchange(LocalHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "private")
         self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:  # unsaid, a client may send its next request into a closed one
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

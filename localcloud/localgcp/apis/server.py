@@ -18,7 +18,7 @@ import grpc
 
 from localgcp.access import grpc_server
 from localgcp.apis.client import Implementation, Method
-from localgcp.apis.rest import RestFront
+from localgcp.apis.rest import Also, RestFront
 from localgcp.errors import ApiError
 
 _WORKERS: Final = 16
@@ -54,10 +54,12 @@ def serve(
     port: int,
     hooks: Sequence[Hook] = (),
     folder: Path | None = None,
+    also: Also = lambda *_: None,
 ) -> grpc_server.LocalServer:
     """Start a server on 127.0.0.1 (port 0: any free one).
 
     Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
+    ``also`` answers what is asked over REST alone.
 
     Raises LocalCloudError if the port is taken.
     """
@@ -74,7 +76,7 @@ def serve(
         interceptors=[grpc_server.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
-    rest = RestFront(methods)
+    rest = RestFront(methods, also)
     return grpc_server.start(server, port, "vertex", folder, rest.at)
 
 

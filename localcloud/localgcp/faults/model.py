@@ -39,6 +39,9 @@ METHODS: Final = {
             *("objects.delete", "objects.other", "buckets"),
         }
     ),
+    "iam": frozenset({"TestIamPermissions"}),
+    "compute": frozenset({"reservations.get"}),
+    "serviceusage": frozenset({"consumerQuotaMetrics.get"}),
 }
 
 
@@ -47,6 +50,9 @@ class Service(StrEnum):
 
     JOBS = "jobs"
     STORAGE = "storage"
+    IAM = "iam"
+    COMPUTE = "compute"
+    SERVICEUSAGE = "serviceusage"
 
 
 class Kind(StrEnum):
@@ -78,6 +84,8 @@ class Kind(StrEnum):
     """A running job with strategy SPOT loses machines after ``seconds`` and is restarted."""
     KILL = "kill"
     """A replica of a running job is killed after ``seconds``, by SIGKILL."""
+    DENY = "deny"
+    """The answer is no: a permission that is not held, no reservation, a quota of 0."""
 
 
 LISTS: Final = frozenset({Kind.STALE, Kind.SHORT_PAGES, Kind.LOST_PAGE})
@@ -86,6 +94,9 @@ _LIST_METHODS: Final = ("ListCustomJobs", "ListHyperparameterTuningJobs")
 OF_JOBS: Final = frozenset({Kind.STOCKOUT, Kind.PREEMPT, Kind.KILL})
 #: Kinds that apply to one replica of a job, or to all.
 _OF_REPLICAS: Final = frozenset({Kind.PREEMPT, Kind.KILL})
+#: Services that are only asked, over REST, and the kinds of faults that they have.
+_ASKED: Final = frozenset({Service.IAM, Service.COMPUTE, Service.SERVICEUSAGE})
+_KINDS_OF_ASKED: Final = frozenset({Kind.DENY, Kind.ERROR, Kind.DELAY})
 _ONLY_ON_JOBS: Final = LISTS | OF_JOBS | {Kind.LOST_RECORD}
 _HAS_WHEN: Final = frozenset({Kind.ERROR, Kind.DROP, Kind.DELAY, Kind.RESET, Kind.HOLD})
 _NEEDS_SECONDS: Final = frozenset({Kind.DELAY, Kind.STALE})
@@ -109,11 +120,11 @@ class Fault(BaseModel):
     method: str = "*"
     """Short name of the method, or a pattern (``objects.*``)."""
     match: str = ""
-    """Text within the job's name, labels, id or list filter; or within BUCKET/OBJECT."""
+    """Text within the job's name, labels, id or list filter; in BUCKET/OBJECT; in a path."""
     when: Literal["before", "after"] = "before"
     """Before or after the service has done what it was asked for."""
     code: str = ""
-    """gRPC code (UNAVAILABLE) on jobs, HTTP status (503) on storage."""
+    """gRPC code (UNAVAILABLE) on jobs, HTTP status (503) elsewhere."""
     replica: str = Field(default="", pattern=r"^(workerpool[0-3]-\d+)?$")
     """The one replica that is killed (default: the primary) or preempted (default: all)."""
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -176,6 +187,8 @@ def _place_problems(fault: Fault) -> Iterable[str]:
     kind, service = fault.kind, fault.service
     if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
         yield f"{kind} is a fault of jobs; Cloud Storage lists and reads are strongly consistent"
+    if kind not in _KINDS_OF_ASKED if service in _ASKED else kind is Kind.DENY:
+        yield f"{kind} is no fault of {service}"
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
         yield f"{service} has no method '{fault.method}' (there are: {', '.join(sorted(known))})"
@@ -210,7 +223,7 @@ def _code_problems(fault: Fault) -> Iterable[str]:
     elif fault.service is Service.JOBS and fault.code not in GRPC_CODES:
         near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES, n=1)
         yield f"'{fault.code}' is no gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
-    elif fault.service is Service.STORAGE and not _is_http_error(fault.code):
+    elif fault.service is not Service.JOBS and not _is_http_error(fault.code):
         yield f"'{fault.code}' is no HTTP status from 400 to 599"
 
 

@@ -330,7 +330,15 @@ def _snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
         digest=labels.get(DIGEST_LABEL, ""),
         error=job.error.message if job.error else "",
         turn=_turn(labels.get(TURN_LABEL, "")),
+        started=message.start_time.ToNanoseconds(),
+        ended=message.end_time.ToNanoseconds(),
+        output=_spec(job, kind).base_output_directory.output_uri_prefix,
     )
+
+
+def _spec(job: AnyJob, kind: JobKind) -> Any:
+    """The CustomJobSpec of a job, or of each trial of a tuning job."""
+    return job.job_spec if kind is CUSTOM_JOB else job.trial_job_spec
 
 
 def _turn(label: str) -> int:

@@ -55,6 +55,12 @@ class JobSnapshot:
     error: str = ""
     turn: int = 1
     """Number of the turn in which it was sent (``TurnRecord.number``)."""
+    started: int = 0
+    """When its code began, in nanoseconds since 1970; 0 if it has not."""
+    ended: int = 0
+    """When it ended; 0 if it has not."""
+    output: str = ""
+    """Its output directory, of a tuning job that of its trials; empty if it has none."""
 
     @property
     def short_state(self) -> str:

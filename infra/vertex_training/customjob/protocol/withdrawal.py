@@ -12,6 +12,7 @@ from vertex_training.customjob.protocol.ports import (
     IntentState,
     IntentStore,
     JobService,
+    JobSnapshot,
 )
 from vertex_training.errors import OperatorError, PreconditionFailedError
 
@@ -21,17 +22,23 @@ def withdraw(
     name: str,
     *,
     delete_record: bool,
+    before_cancel: Callable[[JobSnapshot], object] = bool,
     bound: float = 120.0,
     sleep: Callable[[float], None] = time.sleep,
-) -> None:
+) -> JobSnapshot | None:
     """Cancel a job, wait until it has ended, and delete its record if asked to. Repeatable.
+
+    Returns the job that was cancelled, as it ended; None if it had ended by itself.
+    ``before_cancel`` gets a job that has not ended, and may raise: then it is not cancelled.
 
     Raises:
         OperatorError: the job did not end within ``bound`` seconds.
     """
     waited, pause = 0.0, 0.2
     job = jobs.get(name)
-    if job is not None and job.state not in TERMINAL:
+    ran = job is not None and job.state not in TERMINAL
+    if job is not None and ran:
+        before_cancel(job)
         jobs.cancel(name)
         job = jobs.get(name)
     while job is not None and job.state not in TERMINAL:
@@ -45,6 +52,7 @@ def withdraw(
         job = jobs.get(name)
     if job is not None and delete_record:
         jobs.delete(name)
+    return job if ran else None
 
 
 def release(intents: IntentStore, request_id: str, name: str) -> None:

@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import json
 
 import dill
@@ -12,6 +13,7 @@ from vertex_training.customjob.protocol.ports import (
     StoredIntent,
     TurnRecord,
 )
+from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request import job_file as spec
@@ -80,6 +82,8 @@ def unreachable(props):
 def lookup(monkeypatch):
     monkeypatch.setattr(module, "_lookup", RefusalLookup())
     monkeypatch.setattr(module, "_adopted", set())
+    monkeypatch.setattr(module, "_declared", {})
+    monkeypatch.setattr(module, "_prerequisites", unreachable)
     monkeypatch.setattr(module, "_service", unreachable)
     monkeypatch.setattr(module, "_intents", unreachable)
 
@@ -223,6 +227,89 @@ def test_a_job_that_another_resource_adopted_in_the_same_update_goes_on(service,
     PROVIDER.delete(NAME, outs)
     assert service.record.state == "JOB_STATE_RUNNING"
     assert intents.stored.record.state is not IntentState.RELEASED
+
+
+ACCOUNT = json.dumps({"jobSpec": {"serviceAccount": "t@p.iam.gserviceaccount.com"}})
+EDITED = PROPS | {"requestId": "id2", "request": ACCOUNT}
+
+
+class Google:
+    """Answers every question about permissions with ``yes``; counts them."""
+
+    def __init__(self, *, yes):
+        self.yes, self.asked = yes, 0
+
+    def has_permission(self, resource, permission):
+        self.asked += 1
+        if self.yes is None:
+            raise OperatorError("403 Forbidden")
+        return self.yes
+
+
+class Impatient(CustomJobProvider):
+    timing = Timing(gate=0.0)
+
+
+@pytest.fixture
+def google(monkeypatch, service):
+    def answering(yes):
+        found = Google(yes=yes)
+        monkeypatch.setattr(module, "_prerequisites", lambda props: found)
+
+        def cancel(name):
+            service.record = dataclasses.replace(service.record, state="JOB_STATE_CANCELLED")
+
+        monkeypatch.setattr(service, "cancel", cancel, raising=False)
+        return found
+
+    return answering
+
+
+def test_a_live_job_goes_on_if_what_replaces_it_would_be_refused(service, google, intents):
+    outs, asked = running(service), google(yes=False)
+    assert not PROVIDER.check({}, EDITED).failures
+    with pytest.raises(JobRefusedError) as refused:
+        Impatient().delete(NAME, outs)
+    assert str(refused.value).startswith(f"job 'titanic' is not replaced, and {NAME} goes on")
+    assert "may not act as t@p.iam.gserviceaccount.com" in str(refused.value)
+    assert service.record.state == "JOB_STATE_RUNNING"
+    assert intents.stored.record.state is IntentState.DONE
+    assert asked.asked == 2
+
+
+def test_a_no_answer_is_told_and_cancels_as_any_change(service, google, capsys):
+    outs, _ = running(service), google(yes=None)
+    PROVIDER.check({}, EDITED)
+    PROVIDER.delete(NAME, outs)
+    assert service.record.state == "JOB_STATE_CANCELLED"
+    told = capsys.readouterr().err.splitlines()
+    assert told[1] == (
+        "vt: job 'titanic' is replaced, and it is not known whether who deploys may act as "
+        "t@p.iam.gserviceaccount.com: 403 Forbidden"
+    )
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_nothing_is_asked_for_a_job_that_has_ended(service, google, state):
+    outs, asked = running(service, state), google(yes=False)
+    PROVIDER.check({}, EDITED)
+    PROVIDER.delete(NAME, outs)
+    assert asked.asked == 0
+
+
+def test_nothing_is_asked_where_no_request_takes_the_place(service, google):
+    outs, asked = running(service), google(yes=False)
+    PROVIDER.check({}, EDITED | {"submission": PLACE | {"job": "other"}})
+    PROVIDER.delete(NAME, outs)
+    assert (asked.asked, service.record.state) == (0, "JOB_STATE_CANCELLED")
+
+
+def test_the_same_request_once_more_cancels_nothing(service, google):
+    outs, asked = running(service), google(yes=True)
+    PROVIDER.check({}, PROPS)
+    with pytest.raises(JobRefusedError, match="set run: 2 to submit it once more"):
+        PROVIDER.delete(NAME, outs)
+    assert (asked.asked, service.record.state) == (0, "JOB_STATE_RUNNING")
 
 
 def test_check_misses_what_makes_a_job_and_names_no_property():

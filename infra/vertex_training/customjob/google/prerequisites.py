@@ -1,0 +1,142 @@
+"""Asks Google what a submission needs: permissions, images, reservations and quota, by REST.
+
+By the session of ``google-auth`` and no client of a service: a read is not worth a package each.
+A local project asks the local cloud, which serves the same methods at the same paths.
+
+https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/testIamPermissions
+https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations/get
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address
+from vertex_training.errors import OperatorError
+
+if TYPE_CHECKING:
+    import requests
+
+#: Variable with host:port of the local cloud's registry of images.
+REGISTRY_EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
+TIMEOUT: Final = 10
+UNLIMITED: Final = -1
+MANIFESTS: Final = (
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, "
+    "application/vnd.docker.distribution.manifest.v2+json"
+)
+
+
+def connect(project: str) -> GooglePrerequisites:
+    """Google's services, or the local cloud for ``local-…``. Connects when it is asked.
+
+    Raises:
+        OperatorError: a local project without a local cloud, or the reverse.
+    """
+    return GooglePrerequisites(local_address(project))
+
+
+@functools.lru_cache(maxsize=4)
+def _session(*, local: bool) -> requests.Session:
+    """A session for all threads.
+
+    Raises:
+        OperatorError: no credentials.
+    """
+    if local:
+        import requests
+
+        session = requests.Session()
+        session.trust_env = False  # no proxy is on the way to this machine
+        return session
+    import google.auth
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import AuthorizedSession
+
+    try:
+        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
+    except GoogleAuthError:
+        raise OperatorError(NO_CREDENTIALS) from None
+    return AuthorizedSession(credentials)
+
+
+class GooglePrerequisites:
+    """``protocol.prerequisites.Prerequisites`` over REST."""
+
+    def __init__(self, local: str | None) -> None:
+        """``local`` is ``HOST:PORT`` of the local cloud, None for Google's."""
+        self._local = local
+
+    def has_permission(self, resource: str, permission: str) -> bool:
+        """Whether the caller holds it. A resource that does not exist answers as if not."""
+        service, version = ("iam", "v1") if "/serviceAccounts/" in resource else _PROJECTS
+        url = f"{self._base(service)}/{version}/{resource}:testIamPermissions"
+        answer = self._call("POST", url, json={"permissions": [permission]})
+        return permission in (answer or {}).get("permissions", ())
+
+    def has_image(self, host: str, path: str, reference: str) -> bool:
+        """Whether the registry has it."""
+        base = f"https://{host}"
+        if self._local:
+            if not (emulator := os.environ.get(REGISTRY_EMULATOR)):
+                raise OperatorError("no registry of images runs in the local cloud")
+            base = f"http://{emulator}"
+        url = f"{base}/v2/{path}/manifests/{reference}"
+        return self._call("HEAD", url, headers={"Accept": MANIFESTS}) is not None
+
+    def has_reservation(self, name: str) -> bool:
+        """Whether it is there."""
+        return self._call("GET", f"{self._base('compute')}/compute/v1/{name}") is not None
+
+    def quota(self, project: str, region: str, metric: str) -> int | None:
+        """The limit in the region, or in all; None if there is none."""
+        service = f"projects/{project}/services/{metric.partition('/')[0]}"
+        path = f"v1beta1/{service}/consumerQuotaMetrics/{quote(metric, safe='')}"
+        answer = self._call("GET", f"{self._base('serviceusage')}/{path}")
+        if answer is None:
+            raise OperatorError("there is no such quota")
+        buckets = [
+            bucket
+            for limit in answer.get("consumerQuotaLimits", ())
+            for bucket in limit.get("quotaBuckets", ())
+            if bucket.get("dimensions", {}).get("region", region) == region
+        ]
+        if not buckets:
+            raise OperatorError("it has no limit that is known")
+        # The most specific comes last; without a value it is 0, which JSON leaves out.
+        limit = int(buckets[-1].get("effectiveLimit", 0))
+        return None if limit == UNLIMITED else limit
+
+    def _base(self, service: str) -> str:
+        return f"http://{self._local}" if self._local else f"https://{service}.googleapis.com"
+
+    def _call(self, method: str, url: str, **options: Any) -> Mapping[str, Any] | None:
+        """The answer, empty without a body; None for 404.
+
+        Raises:
+            OperatorError: any other status, or no answer.
+        """
+        import requests
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            session = _session(local=bool(self._local))
+            answer = session.request(method, url, timeout=TIMEOUT, **options)
+            if answer.status_code == 404:
+                return None
+            if not answer.ok:
+                raise OperatorError(f"{answer.status_code} {answer.reason} of {url}")
+            return answer.json() if answer.content and method != "HEAD" else {}
+        except (requests.RequestException, GoogleAuthError) as error:
+            raise OperatorError(f"no answer of {url}: {type(error).__name__}") from None
+
+
+_PROJECTS: Final = ("cloudresourcemanager", "v3")

@@ -1,0 +1,252 @@
+"""What a submission needs beside its records, asked for while the job that it replaces still runs.
+
+Replacing a job cancels it first. What Google can be asked about the new request before that is
+asked: permissions, images, reservations, quota. A definite no is an :class:`Obstacle`; what cannot
+be asked is said, and stops nothing. Imports neither Pulumi nor Google.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from vertex_training.catalog import costs
+from vertex_training.customjob.kinds import JobKind
+from vertex_training.customjob.protocol.ports import ProcessEnvironment, SubmissionRequest
+from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.errors import OperatorError
+
+#: An image in Artifact Registry by tag or digest: host, path, reference.
+IMAGE: Final = re.compile(
+    r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>[a-z0-9-]+/[a-z0-9._/-]+)"
+    r"(?:@(?P<digest>sha256:[0-9a-f]{64})|:(?P<tag>[A-Za-z0-9_.-]+))?"
+)
+RESERVATION: Final = re.compile(r"projects/[^/]+/zones/[^/]+/reservations/[^/]+")
+ACT_AS: Final = "iam.serviceAccounts.actAs"
+#: Strategies whose machines count against the quota of machines that may be taken away:
+#: https://docs.cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws#quota
+PREEMPTIBLE: Final = ("SPOT", "FLEX_START")
+#: acceleratorType -> its part of a quota's name, where that is not the type in lower case.
+QUOTA_NAMES: Final = {
+    "NVIDIA_H100_80GB": "nvidia_h100",
+    "NVIDIA_H100_MEGA_80GB": "nvidia_h100_mega",
+    "NVIDIA_H200_141GB": "nvidia_h200",
+}
+
+
+class Prerequisites(Protocol):
+    """What Google answers. Each raises OperatorError if it cannot be asked."""
+
+    def has_permission(self, resource: str, permission: str) -> bool:
+        """Whether the caller holds a permission on an account or a project, by its full name."""
+        ...
+
+    def has_image(self, host: str, path: str, reference: str) -> bool:
+        """Whether a registry has an image."""
+        ...
+
+    def has_reservation(self, name: str) -> bool:
+        """Whether there is a reservation, ``projects/P/zones/Z/reservations/R``."""
+        ...
+
+    def quota(self, project: str, region: str, metric: str) -> int | None:
+        """The limit of a quota of Vertex AI; None if there is no limit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a submission would be refused, and what mends it."""
+
+    text: str
+    mend: str
+
+    def __str__(self) -> str:
+        """One sentence, and the command."""
+        return f"{self.text}. Hint: {self.mend}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing that is asked. ``ask`` returns whether a submission passes."""
+
+    subject: str
+    """What is asked for, as a message names it: "whether …"."""
+    ask: Callable[[Prerequisites], bool]
+    obstacle: Obstacle
+    waits: bool = False
+    """Whether a no may turn into a yes by itself: a grant takes time to have effect."""
+    lasts: bool = True
+    """Whether an answer to a preview holds for the deployment: same for everybody who asks, and not
+    changed by what the stack makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was answered: questions with the answer no, and what could not be asked, and why."""
+
+    refused: tuple[Question, ...] = ()
+    unanswered: tuple[str, ...] = ()
+
+    @property
+    def may_change(self) -> bool:
+        """Whether all that is refused may be granted by a grant that was made a moment ago."""
+        return bool(self.refused) and all(question.waits for question in self.refused)
+
+    def __str__(self) -> str:
+        """What would be refused and what mends it; empty if nothing would."""
+        return "; ".join(str(question.obstacle) for question in self.refused)
+
+
+def ask_all(questions: Iterable[Question], service: Prerequisites) -> Answers:
+    """Ask each question once."""
+    obstacles, unanswered = list[Question](), list[str]()
+    for question in questions:
+        try:
+            if not question.ask(service):
+                obstacles.append(question)
+        except OperatorError as error:
+            unanswered.append(f"it is not known {question.subject}: {error}")
+    return Answers(tuple(obstacles), tuple(unanswered))
+
+
+def ask_until_settled(
+    questions: Iterable[Question],
+    service: Prerequisites,
+    timing: Timing,
+    environment: ProcessEnvironment,
+) -> Answers:
+    """Ask, and ask again for ``Timing.gate`` while a no may turn into a yes by itself."""
+    asked = list(questions)
+    answers, began = ask_all(asked, service), environment.monotonic()
+    while answers.may_change and environment.monotonic() - began < timing.gate:
+        environment.sleep(timing.interval)
+        answers = ask_all(asked, service)
+    return answers
+
+
+def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
+    """Everything that can be asked about a request."""
+    message = json.loads(request.body)
+    project = request.parent.split("/")[1]
+    trial = kind.trial_of(message).get("jobSpec") or {}
+    yield _submitting(project, kind)
+    if account := trial.get("serviceAccount"):
+        yield _acting(account, request.stack)
+    pools = trial.get("workerPoolSpecs") or []
+    yield from _images(pools, request.stack)
+    named = [name for pool in pools for name in _reservations(pool)]
+    yield from map(_reserved, dict.fromkeys(named))
+    if not named:  # machines of a reservation are not counted against the quota of these names
+        yield from _quotas(request.parent, message, trial)
+
+
+def _submitting(project: str, kind: JobKind) -> Question:
+    permission = f"aiplatform.{kind.collection}.create"
+    grant = f"gcloud projects add-iam-policy-binding {project}"
+    return Question(
+        f"whether jobs may be submitted in {project}",
+        lambda service: service.has_permission(f"projects/{project}", permission),
+        Obstacle(
+            f"who deploys may not submit jobs in {project} ({permission})",
+            f"{grant} --member=MEMBER --role=roles/aiplatform.user",
+        ),
+        waits=True,
+        lasts=False,
+    )
+
+
+def _acting(account: str, stack: str) -> Question:
+    name = f"projects/-/serviceAccounts/{account}"
+    return Question(
+        f"whether who deploys may act as {account}",
+        lambda service: service.has_permission(name, ACT_AS),
+        Obstacle(
+            f"who deploys may not act as {account} ({ACT_AS}), or it does not exist",
+            f"list who deploys among the deployers of Pulumi.{stack}.yaml, or gcloud iam "
+            f"service-accounts add-iam-policy-binding {account} --member=MEMBER "
+            "--role=roles/iam.serviceAccountUser",
+        ),
+        waits=True,
+        lasts=False,
+    )
+
+
+def _images(pools: list[Mapping[str, Any]], stack: str) -> Iterator[Question]:
+    tasks = [pool.get("containerSpec") or pool.get("pythonPackageSpec") or {} for pool in pools]
+    names = [task.get("imageUri") or task.get("executorImageUri") or "" for task in tasks]
+    for name in dict.fromkeys(names):
+        if match := IMAGE.fullmatch(name):
+            host, path = match["host"], match["path"]
+            reference = match["digest"] or match["tag"] or "latest"
+            yield Question(
+                f"whether there is an image {name}",
+                lambda service, at=(host, path, reference): service.has_image(*at),
+                Obstacle(
+                    f"there is no image {name}",
+                    f"vt images build {path.rpartition('/')[2]} --stack {stack}, or name another",
+                ),
+            )
+
+
+def _reservations(pool: Mapping[str, Any]) -> list[str]:
+    affinity = (pool.get("machineSpec") or {}).get("reservationAffinity") or {}
+    found = (RESERVATION.match(value) for value in affinity.get("values") or [])
+    return [match[0] for match in found if match]
+
+
+def _reserved(name: str) -> Question:
+    _, project, _, zone, _, key = name.split("/")
+    return Question(
+        f"whether there is a reservation {name}",
+        lambda service: service.has_reservation(name),
+        Obstacle(
+            f"there is no reservation {name}",
+            f"gcloud compute reservations list --project {project} shows those of {zone}; "
+            f"make {key}, or name another",
+        ),
+        lasts=False,  # the stack may be about to make it
+    )
+
+
+def _quotas(
+    parent: str, message: Mapping[str, Any], trial: Mapping[str, Any]
+) -> Iterator[Question]:
+    """The quota of each accelerator. What runs now is no reason: it ends for this job."""
+    _, project, _, region = parent.split("/")
+    cost, wanted = costs.of_job(message, region), Counter[str]()
+    for pool in cost.pools:
+        if pool.accelerator.startswith("NVIDIA_"):
+            wanted[pool.accelerator] += pool.count * pool.machines * cost.parallel
+    strategy = (trial.get("scheduling") or {}).get("strategy")
+    for accelerator, count in wanted.items():
+        metric = quota_metric(accelerator, preemptible=strategy in PREEMPTIBLE)
+        yield Question(
+            f"how much quota there is of {metric} in {region}",
+            lambda service, metric=metric, count=count: _is_enough(
+                service.quota(project, region, metric), count
+            ),
+            Obstacle(
+                f"the quota of {metric} in {region} is below the {count} that the job needs",
+                f"ask for more: https://console.cloud.google.com/iam-admin/quotas?project={project}",
+            ),
+        )
+
+
+def _is_enough(limit: int | None, count: int) -> bool:
+    return limit is None or limit >= count
+
+
+def quota_metric(accelerator: str, *, preemptible: bool) -> str:
+    """The quota metric of an acceleratorType, as refusals of Vertex AI name it.
+
+    >>> quota_metric("NVIDIA_TESLA_T4", preemptible=True)
+    'aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_t4_gpus'
+    """
+    name = QUOTA_NAMES.get(accelerator, accelerator.lower().replace("nvidia_tesla_", "nvidia_"))
+    kind = "preemptible_" if preemptible else ""
+    return f"aiplatform.googleapis.com/custom_model_training_{kind}{name}_gpus"

@@ -1,0 +1,114 @@
+"""What a replacement would be refused for is asked while the running job goes on: real engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from localgcp.inventory.store import ACCOUNT, Store
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import PROJECT, Project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+EMAIL = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+BUSY = {"script": "exec sleep 600", "spec": {"serviceAccount": EMAIL}}
+RESERVED = {
+    "reservationAffinity": {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [f"projects/{PROJECT}/zones/us-central1-a/reservations/t4"],
+    }
+}
+T4 = {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 4}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("asked")) as made:
+        store = Store(made.home.database)
+        store.put(ACCOUNT, EMAIL, PROJECT, {}, {"email": EMAIL})
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def no_fault_is_left(project: Project) -> Iterator[None]:
+    yield
+    project.vt("local", "fault", "clear")
+
+
+def live(project: Project, job: str) -> list[str]:
+    return [x.labels["vt-run"] for x in project.accepted(job) if not x.state.terminal]
+
+
+def refused(project: Project, job: str) -> str:
+    """What `up` said of a replacement that was refused; the job before it goes on, untouched."""
+    told = project.up(code=None)
+    assert f"job '{job}' is not replaced" in told, told
+    assert "goes on" in told
+    assert "Nothing was cancelled" in told
+    assert "Traceback" not in told
+    assert live(project, job) == ["1"]
+    assert [each.labels["vt-run"] for each in project.accepted(job)] == ["1"]
+    return told
+
+
+def test_who_may_not_act_as_the_account_cancels_no_job_of_it(project: Project) -> None:
+    project.want(acting=BUSY)
+    project.up()
+    project.want(acting={**BUSY, "run": 2})
+    project.vt("local", "fault", "add", "iam", "deny", "--match", EMAIL, "--times", "0")
+    told = refused(project, "acting")
+    assert f"may not act as {EMAIL} (iam.serviceAccounts.actAs)" in told
+    assert "list who deploys among the deployers of Pulumi.local.yaml" in told
+    assert f"gcloud iam service-accounts add-iam-policy-binding {EMAIL}" in told
+    project.vt("local", "fault", "clear")
+    project.up()
+    assert live(project, "acting") == ["2"]
+
+
+def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project: Project) -> None:
+    project.want(needing=BUSY)
+    project.up()
+    project.want(needing={**BUSY, "run": 2, "machine": {**T4, **RESERVED}})
+    told = refused(project, "needing")
+    assert "there is no reservation" in told
+    project.want(needing={**BUSY, "run": 2, "machine": T4})
+    project.vt("local", "fault", "add", "serviceusage", "deny", "--times", "0")
+    for told in (project.pulumi("preview -s local", code=None), project.up(code=None)):
+        assert "custom_model_training_nvidia_t4_gpus in us-central1 is below the 4" in told
+        assert "Nothing was cancelled" in told
+    assert live(project, "needing") == ["1"]
+
+
+def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> None:
+    project.want(unasked=BUSY)
+    project.up()
+    project.want(unasked={**BUSY, "run": 2})
+    project.vt("local", "fault", "add", "iam", "error", "--code", "503", "--times", "0")
+    told = project.up()
+    assert f"it is not known whether who deploys may act as {EMAIL}: 503" in told
+    assert live(project, "unasked") == ["2"]
+
+
+def test_a_job_that_leaves_the_stack_is_cancelled_whatever_would_be_answered(
+    project: Project,
+) -> None:
+    project.want(leaving=BUSY)
+    project.up()
+    project.want()
+    project.vt("local", "fault", "add", "iam", "deny", "--times", "0")
+    project.up()
+    assert live(project, "leaving") == []
+
+
+def test_the_same_run_asked_for_by_replace_is_refused_before_it_is_cancelled(
+    project: Project,
+) -> None:
+    project.want(again=BUSY)
+    project.up()
+    [urn] = [each["urn"] for each in project.state()["resources"] if "again" in each["urn"]]
+    told = project.pulumi(f"up -s local --yes --skip-preview --replace '{urn}'", code=None)
+    assert "set run: 2" in told
+    assert live(project, "again") == ["1"]
