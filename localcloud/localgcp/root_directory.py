@@ -23,6 +23,9 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: A job may put a pipe in a file's place: without O_NONBLOCK, to open it would wait for ever.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND: Final = (
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)
 #: Of a path: no program could open a longer one by its name.
 _MOST_BYTES: Final = 4096
 
@@ -66,10 +69,24 @@ class RootDirectory:
 
     def status(self, path: str) -> os.stat_result | None:
         """Of a regular file; None if there is none."""
-        with suppress(OSError), self._parent(path) as (folder, name):
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            return found if stat.S_ISREG(found.st_mode) else None
+        with suppress(OSError):
+            return self.check(path)
         return None
+
+    def check(self, path: str) -> os.stat_result | None:
+        """Of a regular file; None if there is nothing.
+
+        Raises:
+            UnsafePathError: there is a link or no file, or it would lie behind one.
+        """
+        try:
+            with self._parent(path) as (folder, name):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISREG(found.st_mode):
+            return found
+        raise UnsafePathError(errno.EINVAL, _kind(found.st_mode), path)
 
     def files(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """The regular files of a folder, by their paths in it. Links are left out."""
@@ -138,6 +155,26 @@ class RootDirectory:
                 os.unlink(partial, dir_fd=folder)
                 raise self._explained(error, path, folder, name) from None
 
+    def append(self, path: str) -> BinaryIO:
+        """A regular file to write at its end; made for this user alone if it is not there."""
+        with self._parent(path, make=True) as (folder, name):
+            try:
+                opened = os.open(name, _APPEND, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise self._explained(error, path, folder, name, errno.ENXIO) from None
+            if stat.S_ISREG(os.fstat(opened).st_mode):
+                return os.fdopen(opened, "ab")
+            os.close(opened)
+            raise UnsafePathError(errno.EINVAL, "is no file", path)
+
+    def move(self, old: str, new: str) -> None:
+        """Move a file to its place, with the folders above it. See ``write``."""
+        with self._parent(old) as (source, name), self._parent(new, make=True) as (target, placed):
+            try:
+                os.replace(name, placed, src_dir_fd=source, dst_dir_fd=target)
+            except OSError as error:
+                raise self._explained(error, new, target, placed) from None
+
     def take_in(self, source: Path, path: str) -> None:
         """Move a file of ours to its place, with the folders above it. See ``write``."""
         with self._parent(path, make=True) as (folder, name):
@@ -191,10 +228,15 @@ class RootDirectory:
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             except OSError:  # gone by now
                 mode = 0
-            kinds = ((stat.S_ISLNK, "is a link"), (stat.S_ISDIR, "is a folder"))
-            what = next((text for test, text in kinds if test(mode)), "is no folder")
+            what = "is no folder" if stat.S_ISREG(mode) else _kind(mode)
             return UnsafePathError(error.errno, what, path)
         return type(error)(error.errno, what, path)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "is a link"
+    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
 
 
 def path_problem(path: str, *, refuse_git: bool = False) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from vertex_training_cli.console import plain, plain_lines
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class Format(StrEnum):
     JSON = "json"
 
 
+def _say(text: str) -> None:
+    """A line for people: names of objects and files in it direct no terminal."""
+    print_line(plain_lines(text))
+
+
 @contextmanager
 def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place]]:
     """The client and the place; errors a person can mend become one line and exit code 1."""
@@ -71,18 +77,18 @@ def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place
         raw = stack_files.read_raw(stacks_of_files.SCHEMA, ref.root, ref.stack)
         settings = stacks_of_files.read_settings(raw, ref.root)
         place = places.find(text, settings, settings.names)
-        yield cloud.connect(ref, lambda line: print_line(f"vt: {line}")), place
+        yield cloud.connect(ref, lambda line: _say(f"vt: {line}")), place
     except ConfigError as error:
-        print_line(f"vt: {error.report()}")
+        _say(f"vt: {error.report()}")
         raise typer.Exit(1) from None
     except TrainingError as error:
-        print_line(f"vt: {error}")
+        _say(f"vt: {error}")
         raise typer.Exit(1) from None
     except OSError as error:
-        print_line(f"vt: {error.filename or ''}: {error.strerror or error}")
+        _say(f"vt: {error.filename or ''}: {error.strerror or error}")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        print_line("vt: interrupted; what arrived stays. Run it again to go on.")
+        _say("vt: interrupted; what arrived stays. Run it again to go on.")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -108,7 +114,7 @@ def push(
 
         found = files.scan(folder, exclude or (), follow_links=follow_links)
         if found.links:
-            print_line(f"vt: {found.links} links are left out; --follow-links takes their files")
+            _say(f"vt: {found.links} links are left out; --follow-links takes their files")
         remote = {item.name: item for item in cloud.objects(client, place)}
         compared = comparison.to_push(found.files, remote, _checksum)
         gone = _not_excluded(compared.only_in_target, exclude) if delete else ()
@@ -147,8 +153,7 @@ def pull(
 
         remote = [item for item in cloud.objects(client, place)
                   if not files.is_excluded(item.name, exclude or ())]  # fmt: skip
-        for item in remote:
-            files.target(folder, item.name)
+        files.ensure_writable(folder, [item.name for item in remote])
         here = {item.name: item for item in files.at(folder, [item.name for item in remote])}
         compared = comparison.to_pull(here, remote, _checksum)
         if dry_run:
@@ -169,7 +174,6 @@ def ls(
 ) -> None:
     """List the objects of a bucket below a prefix: size in bytes, time of change (UTC), name."""
     with _place(bucket, stack) as (client, place):
-        from vertex_training_cli.console import plain
         from vertex_training_cli.data import cloud
         from vertex_training_cli.data.progress import in_units
 
@@ -182,13 +186,13 @@ def ls(
                 print(json.dumps({**row, "updated": item.updated, "generation": item.generation}))
             else:
                 print(f"{item.size:>14}  {item.updated}  {plain(name)}")
-        print_line(f"vt: {count} objects, {in_units(total)}, in gs://{place.bucket}")
+        _say(f"vt: {count} objects, {in_units(total)}, in gs://{place.bucket}")
 
 
 def _checksum(file: LocalFile) -> str:
     from vertex_training_cli.data import files
 
-    return files.checksum(file.path)
+    return files.checksum(file.open())
 
 
 def _not_excluded(names: tuple[str, ...], exclude: list[str] | None) -> tuple[str, ...]:
@@ -198,7 +202,6 @@ def _not_excluded(names: tuple[str, ...], exclude: list[str] | None) -> tuple[st
 
 
 def _show(compared: Comparison, gone: tuple[str, ...], verb: str) -> None:
-    from vertex_training_cli.console import plain
     from vertex_training_cli.data.progress import in_units
 
     for pair in compared.of("new", "changed"):
@@ -208,7 +211,7 @@ def _show(compared: Comparison, gone: tuple[str, ...], verb: str) -> None:
     pairs = compared.of("new", "changed")
     size = in_units(sum(pair.size for pair in pairs))
     same = len(compared.of("same"))
-    print_line(f"vt: would {verb} {len(pairs)} files, {size}; {same} are the same")
+    _say(f"vt: would {verb} {len(pairs)} files, {size}; {same} are the same")
 
 
 def _report(verb: str, pairs: tuple[Pair, ...], compared: Comparison, more: str = "") -> None:
@@ -222,7 +225,7 @@ def _tell_kept(pairs: tuple[Pair, ...]) -> None:
     """Name the files that differ and were not replaced, and end with exit code 1."""
     if pairs:
         names = ", ".join(pair.name for pair in pairs[:5]) + (", …" if len(pairs) > 5 else "")
-        print_line(f"vt: {len(pairs)} differ and are kept: {names}. Hint: --replace")
+        _say(f"vt: {len(pairs)} differ and are kept: {names}. Hint: --replace")
         raise typer.Exit(1)
 
 
@@ -232,8 +235,8 @@ def _confirm(
     if yes:
         return
     if not sys.stdin.isatty():
-        print_line(f"vt: {len(names)} objects would be deleted. Hint: --yes, where nobody can ask")
+        _say(f"vt: {len(names)} objects would be deleted. Hint: --yes, where nobody can ask")
         raise typer.Exit(REFUSED)
-    print_line("\n".join(f"  delete {name}" for name in names[:20]))
+    _say("\n".join(f"  delete {plain(name)}" for name in names[:20]))
     if not ask(f"Delete {len(names)} objects of {place}?"):
         raise typer.Exit(1)

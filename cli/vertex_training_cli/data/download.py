@@ -1,4 +1,4 @@
-"""Objects to files, by the official client's transfer manager.
+"""Objects to files, by the official client.
 
 A file appears when it is whole and its checksum is right. Until then it lies in ``.vt-data`` in the
 same folder; a large one goes on from there after a kill. Objects are taken as they are stored.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from localgcp.errors import UnsafePathError
+from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training_cli.data import files
 from vertex_training_cli.data.cloud import TIMEOUT, plain_errors
@@ -33,25 +36,32 @@ def pull(
         CommandError: an object was not fetched. All others were tried, and whole files stay.
     """
     chosen = list(pairs)
-    bucket = client.bucket(place.bucket)
-    partial = folder / files.PARTIAL
-    partial.mkdir(mode=0o700, parents=True, exist_ok=True)
+    bucket, target = client.bucket(place.bucket), files.below(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     failed: list[tuple[Pair, Exception]] = []
-    for batch in batches([pair for pair in chosen if pair.size < LARGE]):
-        blobs = [_blob(bucket, place, pair) for pair in batch]
-        for pair, error in zip(batch, _fetch_many(blobs, partial, batch), strict=True):
-            if error is None:
-                _finish(partial, folder, pair)
-            else:
-                failed.append((pair, error))
-        advance(sum(pair.size for pair in batch))
+
+    def fetch(pair: Pair) -> Exception | None:
+        try:
+            _fetch(_blob(bucket, place, pair), target, pair)
+        except Exception as error:  # the others go on
+            return error
+        return None
+
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for batch in batches([pair for pair in chosen if pair.size < LARGE]):
+            for pair, error in zip(batch, workers.map(fetch, batch), strict=True):
+                if error is None:
+                    _finish(target, pair)
+                else:
+                    failed.append((pair, error))
+            advance(sum(pair.size for pair in batch))
     for pair in chosen:
         if pair.size >= LARGE:
             with plain_errors(place, "read"):
-                _fetch_large(_blob(bucket, place, pair), partial, pair, advance)
-            _finish(partial, folder, pair)
+                _fetch_large(_blob(bucket, place, pair), target, pair, advance)
+            _finish(target, pair)
     with suppress(OSError):  # has parts of files that failed
-        partial.rmdir()
+        (folder / files.PARTIAL).rmdir()
     if failed:
         raise failure(failed, place, "read")
     return len(chosen)
@@ -62,50 +72,40 @@ def _blob(bucket: storage.Bucket, place: Place, pair: Pair) -> storage.Blob:
     return bucket.blob(place.prefix + pair.name, generation=generation)
 
 
-def _part(partial: Path, pair: Pair) -> Path:
+def _part(pair: Pair) -> str:
     generation = pair.object.generation if pair.object else 0
     name = hashlib.sha256(pair.name.encode()).hexdigest()[:32]
-    return partial / f"{name}.{generation}"
+    return f"{files.PARTIAL}/{name}.{generation}"
 
 
-def _fetch_many(
-    blobs: list[storage.Blob], partial: Path, pairs: list[Pair]
-) -> list[Exception | None]:
-    """Fetch these objects into their parts; what went wrong with each."""
-    from google.cloud.storage import transfer_manager
-
-    results: list[Any] = transfer_manager.download_many(
-        [(blob, str(_part(partial, pair))) for blob, pair in zip(blobs, pairs, strict=True)],
-        worker_type=transfer_manager.THREAD,
-        max_workers=WORKERS,
-        download_kwargs={"raw_download": True, "timeout": TIMEOUT},
-    )
-    return [result if isinstance(result, Exception) else None for result in results]
+def _fetch(blob: storage.Blob, target: RootDirectory, pair: Pair) -> None:
+    target.remove(_part(pair))
+    with target.append(_part(pair)) as part:
+        blob.download_to_file(part, raw_download=True, timeout=TIMEOUT)
 
 
-def _fetch_large(blob: storage.Blob, partial: Path, pair: Pair, advance: Advance) -> None:
-    part = _part(partial, pair)
-    have = part.stat().st_size if part.exists() else 0
+def _fetch_large(blob: storage.Blob, target: RootDirectory, pair: Pair, advance: Advance) -> None:
+    found = target.check(_part(pair))
+    have = found.st_size if found else 0
     if have > pair.size:
-        part.unlink()
+        target.remove(_part(pair))
         have = 0
     advance(have)
-    with part.open("ab") as file:
-        step = LARGE
+    with target.append(_part(pair)) as part:
         while have < pair.size:
-            end = min(have + step, pair.size) - 1
-            blob.download_to_file(file, start=have, end=end, raw_download=True, timeout=TIMEOUT)
+            end = min(have + LARGE, pair.size) - 1
+            blob.download_to_file(part, start=have, end=end, raw_download=True, timeout=TIMEOUT)
             advance(end + 1 - have)
             have = end + 1
 
 
-def _finish(partial: Path, folder: Path, pair: Pair) -> None:
+def _finish(target: RootDirectory, pair: Pair) -> None:
     """Move a whole file to its place. Raises CommandError if its checksum is another."""
-    part = _part(partial, pair)
     expected = pair.object.crc32c if pair.object else ""
-    if files.checksum(part) != expected:
-        part.unlink()
+    if files.checksum(target.open(_part(pair))) != expected:
+        target.remove(_part(pair))
         raise CommandError(f"{pair.name}: what arrived is damaged.", "run it again.")
-    path = files.target(folder, pair.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part.replace(path)
+    try:
+        target.move(_part(pair), pair.name)
+    except UnsafePathError as error:
+        raise files.explained(error, target.path, pair.name) from None

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import base64
+import errno
 import fnmatch
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Final
 
 import google_crc32c
 
+from localgcp.errors import UnsafePathError
+from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 
 #: Bytes of a name in UTF-8 (docs.cloud.google.com/storage/docs/objects#naming).
 MAX_NAME: Final = 1024
 #: Folder of what is not whole yet, inside of the one that is written to.
 PARTIAL: Final = ".vt-data"
+#: A folder that has one of these is a checkout, a Pulumi project or a policy pack.
+MARKS: Final = (".git", "Pulumi.yaml", "PulumiPolicy.yaml")
 _BLOCK: Final = 1 << 20
 _SHOWN: Final = 10
 
@@ -31,6 +36,14 @@ class LocalFile:
     name: str
     size: int
     mtime_ns: int = 0
+    folder: Path | None = None
+    """Where no link below leads to it; None: links are followed."""
+
+    def open(self) -> BinaryIO:
+        """For reading. Raises OSError, also if it is a link by now."""
+        if self.folder is None:
+            return self.path.open("rb")
+        return RootDirectory(self.folder).open(self.path.relative_to(self.folder).as_posix())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +70,18 @@ def scan(folder: Path, exclude: Iterable[str] = (), *, follow_links: bool = Fals
     for path, name in _walk(folder):
         if is_excluded(name, patterns):
             continue
-        status = path.lstat()
+        status, top = path.lstat(), folder if path != folder else folder.parent
         if stat.S_ISLNK(status.st_mode):
             if not (follow_links and path.is_file()):
                 links += 1
                 continue
-            status = path.stat()
+            status, top = path.stat(), None
         if not stat.S_ISREG(status.st_mode):
             wrong.append(f"{name!r} is no regular file")
         elif problem := _problem(name):
             wrong.append(problem)
         else:
-            files.append(LocalFile(path, name, status.st_size, status.st_mtime_ns))
+            files.append(LocalFile(path, name, status.st_size, status.st_mtime_ns, top))
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise CommandError(
@@ -78,42 +91,60 @@ def scan(folder: Path, exclude: Iterable[str] = (), *, follow_links: bool = Fals
 
 
 def at(folder: Path, names: Iterable[str]) -> Iterator[LocalFile]:
-    """The files of these names below ``folder``, of those that are there. See ``target``."""
+    """The files of these names below ``folder``, of those that are there."""
     for name in names:
-        path = target(folder, name)
-        if path.exists():
-            status = path.stat()
-            yield LocalFile(path, name, status.st_size, status.st_mtime_ns)
+        if found := below(folder).status(name):
+            yield LocalFile(folder / name, name, found.st_size, found.st_mtime_ns, folder)
 
 
-def checksum(path: Path) -> str:
+def checksum(file: BinaryIO) -> str:
     """CRC32C of a file, in base64, as Cloud Storage gives it. Raises OSError."""
     made = google_crc32c.Checksum()
-    with path.open("rb") as file:
+    with file:
         for _ in made.consume(file, _BLOCK):
             pass
     return base64.b64encode(made.digest()).decode()
 
 
-def target(folder: Path, name: str) -> Path:
-    """Where the object ``name`` (without prefix) is written below ``folder``.
+def below(folder: Path) -> RootDirectory:
+    """Where objects become files."""
+    return RootDirectory(folder, refuse_git=True)
+
+
+def ensure_writable(folder: Path, names: Iterable[str]) -> None:
+    """Refuse names of objects (without prefix) that cannot be files below ``folder``.
 
     Raises:
-        CommandError: the name leads elsewhere, by its parts or by a link.
+        CommandError: a name leads elsewhere, by its parts or by a link, or to where files are
+            programs or settings: a project, a checkout, the user's own folder.
     """
-    parts = name.split("/")
-    if any(part in ("", ".", "..", PARTIAL) for part in parts) or "\0" in name or "\\" in name:
-        raise CommandError(f"the object {name!r} cannot be a file below {folder}.", "--exclude it.")
-    path = folder.joinpath(*parts)
-    for parent in path.relative_to(folder).parents:
-        if (folder / parent).is_symlink() and parent != Path():
-            raise CommandError(f"{folder / parent} is a link: nothing is written behind it.")
-        if parent != Path() and (folder / parent).is_file():
-            raise CommandError(f"{folder / parent} is a file, and {name!r} needs a folder there.")
-    if path.is_symlink() or path.is_dir():
-        what = "a link" if path.is_symlink() else "a folder"
-        raise CommandError(f"{path} is {what}, and the object {name!r} would be a file there.")
-    return path
+    files, parents = below(folder), set[Path]()
+    for name in names:
+        try:
+            if PARTIAL in name.split("/") or "\\" in name:
+                raise UnsafePathError(errno.EINVAL, "is no path below the folder", name)
+            files.check(name)
+        except UnsafePathError as error:
+            raise explained(error, folder, name) from None
+        parents.update(folder / parent for parent in PurePosixPath(name).parents)
+    for parent in sorted(parents):
+        if mark := _mark(parent):
+            what = f"{parent} {mark}: no object becomes a file of it."
+            raise CommandError(what, "name a folder of its own, such as results; or --exclude.")
+
+
+def explained(error: UnsafePathError, folder: Path, name: str) -> CommandError:
+    """A path that is not written to, as a line with what to do."""
+    where = folder / (error.filename or "")
+    what = f"{where} {error.strerror}: the object {name!r} cannot be a file there."
+    return CommandError(what, "--exclude it, or move away what is in its place.")
+
+
+def _mark(folder: Path) -> str:
+    """What makes the files of a folder more than data; empty if nothing does."""
+    if folder.resolve() == Path.home().resolve():
+        return "is your home"
+    return next((f"has {mark}" for mark in MARKS if os.path.lexists(folder / mark)), "")
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, str]]:

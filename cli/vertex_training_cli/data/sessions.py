@@ -50,7 +50,7 @@ def upload(bucket: storage.Bucket, prefix: str, pair: Pair, advance: Advance) ->
     blob = bucket.blob(prefix + pair.name)
     note = _note(bucket.name or "", blob.name or "", file)
     generation = pair.object.generation if pair.object else 0
-    crc32c = checksum(file.path)
+    crc32c = checksum(file.open())
     with requests.Session() as session:
         for _ in range(2):
             url = _remembered(note)
@@ -89,7 +89,7 @@ def _send(
         if offset is None:
             return
         _check_unchanged(file)
-        with file.path.open("rb") as content:
+        with file.open() as content:
             content.seek(offset)
             while block := content.read(CHUNK):
                 end = offset + len(block)

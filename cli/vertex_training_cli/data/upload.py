@@ -1,8 +1,11 @@
-"""Files to objects, by the official client's transfer manager; large ones by sessions."""
+"""Files to objects, by the official client; large ones by sessions."""
 
 from __future__ import annotations
 
+import mimetypes
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.errors import CommandError
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 #: Bytes from which a file is worth a session.
 LARGE: Final = 64 << 20
 WORKERS: Final = 8
-#: Of one call of the transfer manager, which tells nothing before it is done.
+#: Between two reports of how far it is.
 _FILES: Final = 128
 _BYTES: Final = 64 << 20
 
@@ -29,28 +32,22 @@ def push(client: storage.Client, place: Place, pairs: Iterable[Pair], advance: A
     Raises:
         CommandError: a file was not sent. All others were tried, and those that arrived stay.
     """
-    from google.cloud.storage import transfer_manager
-
     bucket = client.bucket(place.bucket)
     chosen = list(pairs)
     failed: list[tuple[Pair, Exception]] = []
-    for batch in batches([pair for pair in chosen if pair.size < LARGE]):
-        results = transfer_manager.upload_many(
-            [
-                (str(pair.file.path), bucket.blob(place.prefix + pair.name))
-                for pair in batch
-                if pair.file
-            ],
-            worker_type=transfer_manager.THREAD,
-            max_workers=WORKERS,
-            upload_kwargs={"timeout": TIMEOUT},
-        )
-        failed += [
-            (pair, result)
-            for pair, result in zip(batch, results, strict=True)
-            if isinstance(result, Exception)
-        ]
-        advance(sum(pair.size for pair in batch))
+
+    def send(pair: Pair) -> Exception | None:
+        try:
+            _send(bucket.blob(place.prefix + pair.name), pair)
+        except Exception as error:  # the others go on
+            return error
+        return None
+
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for batch in batches([pair for pair in chosen if pair.size < LARGE]):
+            results = workers.map(send, batch)
+            failed += [(pair, error) for pair, error in zip(batch, results, strict=True) if error]
+            advance(sum(pair.size for pair in batch))
     for pair in chosen:
         if pair.size >= LARGE:
             with plain_errors(place, "write"):
@@ -58,6 +55,14 @@ def push(client: storage.Client, place: Place, pairs: Iterable[Pair], advance: A
     if failed:
         raise failure(failed, place, "write")
     return len(chosen)
+
+
+def _send(blob: storage.Blob, pair: Pair) -> None:
+    assert pair.file is not None
+    with pair.file.open() as file:
+        size = os.fstat(file.fileno()).st_size
+        kind = mimetypes.guess_type(pair.name)[0]
+        blob.upload_from_file(file, size=size, content_type=kind, timeout=TIMEOUT)
 
 
 def delete(client: storage.Client, place: Place, objects: Iterable[RemoteObject]) -> None:

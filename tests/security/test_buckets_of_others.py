@@ -1,0 +1,142 @@
+"""What a bucket holds is data: it becomes no program, no settings, and no file elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from google.cloud import storage
+
+from tests.security.test_links import ATTEMPTS, SECRET, outside, swapping
+from tests.unit.vt.data.test_data import MIB, _digest, bucket, front, home, vt
+from vertex_training_cli.data import files
+
+__all__ = ["bucket", "front", "home", "outside"]
+
+
+@pytest.mark.parametrize(
+    ("names", "folder"),
+    [
+        ((".git/hooks/post-commit",), "."),
+        (("extra.py",), "."),
+        (("Pulumi.prod.yaml",), "."),
+        (("project/extra.py",), ".."),
+        (("project/jobs/a.py",), ".."),
+        (("sub/.GIT/config",), "data"),
+        (("pulumi_policy.py",), "policy"),
+        (("other/extra.py",), ".."),
+        ((".ssh/authorized_keys",), "~"),
+        (("home/.bashrc",), ".."),
+    ],
+)
+def test_no_object_becomes_a_file_of_a_project_or_of_git(
+    names: tuple[str, ...],
+    folder: str,
+    bucket: storage.Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for path in ("project/policy", "project/.git", "other/.git", "home"):
+        (tmp_path / path).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "project/policy/PulumiPolicy.yaml").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in names:
+        bucket.blob(name).upload_from_string("of the attacker")
+    before = {path for path in tmp_path.rglob("*") if "cache" not in path.parts}
+    for more in ((), ("--replace",), ("--dry-run",)):
+        result = vt("pull", "data", os.path.expanduser(folder), *more)
+        assert (result.exit_code, result.stderr.count("\n")) == (1, 1), result.output
+        assert "Hint:" in result.stderr
+    assert {path for path in tmp_path.rglob("*") if "cache" not in path.parts} == before
+
+
+def test_a_folder_of_its_own_in_a_project_takes_any_other_name(bucket: storage.Bucket) -> None:
+    for name in ("a/code.py", ".hidden", "Pulumi.x.yaml", "b/.github/x"):
+        bucket.blob(name).upload_from_string("data")
+    assert vt("pull", "data", "results").exit_code == 0
+    assert Path("results/b/.github/x").read_text() == "data"
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_link_where_parts_of_files_lie_is_not_written_through(
+    large: bool, bucket: storage.Bucket, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cloned repository may bring the folder, and the link in it, along."""
+    if large:
+        monkeypatch.setattr("vertex_training_cli.data.download.LARGE", 1)
+    bucket.blob("big.bin").upload_from_string(b"x" * MIB)
+    remote = bucket.get_blob("big.bin")
+    assert remote is not None
+    parts = Path("results", files.PARTIAL)
+    parts.mkdir(parents=True)
+    (parts / f"{_digest('big.bin')}.{remote.generation}").symlink_to(outside / "x")
+    vt("pull", "data", "results")
+    assert (outside / "x").read_bytes() == SECRET
+    (parts / f"{_digest('big.bin')}.{remote.generation}").unlink(missing_ok=True)
+    shutil.rmtree(parts, ignore_errors=True)
+    Path("results", "big.bin").unlink(missing_ok=True)
+    parts.symlink_to(outside)
+    assert vt("pull", "data", "results").exit_code == 1
+    assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
+
+
+def test_a_folder_swapped_with_a_link_while_it_is_pulled_into_leads_nowhere(
+    bucket: storage.Bucket, tmp_path: Path, outside: Path
+) -> None:
+    there = tmp_path / "there"
+    (there / "d").mkdir(parents=True)
+    (there / "link").symlink_to(outside)
+    for number in range(5):
+        bucket.blob(f"d/{number}").upload_from_string("of the attacker")
+    with swapping(there / "d", there / "link"):
+        for _ in range(ATTEMPTS // 100):
+            vt("pull", "data", there, "--replace")
+    assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
+
+
+def test_a_file_swapped_with_a_link_is_not_pushed(
+    bucket: storage.Bucket, tmp_path: Path, outside: Path
+) -> None:
+    there = tmp_path / "there"
+    (there / "d").mkdir(parents=True)
+    (there / "d" / "x").write_bytes(b"ours")
+    (there / "link").symlink_to(outside)
+    with swapping(there / "d", there / "link"):
+        for number in range(ATTEMPTS // 100):
+            vt("push", f"data/{number}", there)
+    assert SECRET not in {blob.download_as_bytes() for blob in bucket.list_blobs()}
+
+
+def test_the_name_of_an_object_directs_no_terminal(bucket: storage.Bucket, tmp_path: Path) -> None:
+    name, there = "\x1b]0;own\x07\x1b[2Jx.txt", tmp_path / "there"
+    bucket.blob(name).upload_from_string("there")
+    there.mkdir()
+    (there / name).write_text("here")
+    said = [vt("pull", "data", there, *more) for more in ((), ("--dry-run",), ("--replace",))]
+    (there / name).rename(there / "other")
+    said += [vt("push", "data", there, "--delete", "--dry-run"), vt("ls", "data")]
+    for result in said:
+        assert "\x1b" not in result.output
+    assert sum("x.txt" in result.output for result in said) == 4
+
+
+def test_the_question_before_a_deletion_directs_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vertex_training_cli.data import command
+    from vertex_training_cli.data.places import Place
+
+    monkeypatch.setattr(command.sys.stdin, "isatty", lambda: True, raising=False)
+    command._confirm(("\x1b[2Ja\x07",), Place("b"), yes=False, ask=lambda _: True)
+    said = capsys.readouterr().err
+    assert "[2Ja" in said
+    assert "\x1b" not in said
+
+
+def test_a_name_that_is_refused_directs_no_terminal(bucket: storage.Bucket, tmp_path: Path) -> None:
+    bucket.blob("\x1b[2J\\x").upload_from_string("there")
+    said = vt("pull", "data", tmp_path).stderr
+    assert "is no path below" in said
+    assert "\x1b" not in said
