@@ -7,6 +7,7 @@
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner
 ``server_info``         ``server.json``: how commands find the server
+``recorder``            takes what a program sends to Vertex AI, and runs nothing
 ``storage``             the object storage emulator, a child process of the server
 ``reads``               what deployments ask services: permissions, reservations, quota
 ``storage_requests``    which requests pass to the emulator, and in which form

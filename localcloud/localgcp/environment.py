@@ -33,12 +33,16 @@ _SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_")
 
 def environment(home: Home, ports: Ports | None) -> dict[str, str]:
     """This process's environment with that of the local cloud on top; see ``Home.environment``."""
-    kept = {
+    return without_real_cloud(os.environ) | home.environment(ports)
+
+
+def without_real_cloud(env: Mapping[str, str]) -> dict[str, str]:
+    """``env`` without what leads pulumi or Google's clients to a real cloud."""
+    return {
         name: value
-        for name, value in os.environ.items()
+        for name, value in env.items()
         if name not in _REMOVED and not cloud_sdk.is_removed(name)
     }
-    return kept | home.environment(ports)
 
 
 def installer_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -1,8 +1,6 @@
-"""Calls of published tutorials on Google's SDK, with the one line of docs/local-stack.md."""
+"""Calls of published tutorials on Google's SDK, as they stand."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +10,6 @@ from vertex_training.naming import local_project_number
 
 pytestmark = pytest.mark.timeout(900)
 AGENT = f"vertex-ai@{PROJECT}.iam.gserviceaccount.com"
-#: What the page says, after the author's own ``init``.
-LINE = """\
-import os
-from google.auth.credentials import AnonymousCredentials
-aiplatform.init(credentials=AnonymousCredentials(), api_transport="rest",
-                api_endpoint="http://" + os.environ["VERTEX_EMULATOR_HOST"])
-"""
 #: A CustomJob on eight GPUs of any reservation: code and config are objects below /gcs.
 SUBMIT = f"""\
 from google.cloud import aiplatform
@@ -56,7 +47,6 @@ client = storage.Client()
 box = "titanic-box"
 aiplatform.init(project=client.project, location="us-central1",
                 staging_bucket=f"gs://{box}/.vertex_staging")
-{line}
 for name in ("train", "val"):
     client.bucket(box).blob(f"data/{name}.npz").upload_from_filename(f"{name}.npz")
 out = f"gs://{box}/artifacts/pytorch/run"
@@ -103,7 +93,7 @@ def project(shell: Shell) -> None:
 
 
 def init(affinity: str) -> str:
-    own = f'aiplatform.init(project="{PROJECT}", location="us-central1")\n{LINE}'
+    own = f'aiplatform.init(project="{PROJECT}", location="us-central1")'
     return SUBMIT.replace("{init}", own).replace("{affinity}", affinity)
 
 
@@ -145,14 +135,7 @@ def test_a_script_runs_as_a_pipeline_with_arrays_of_the_bucket(shell: Shell) -> 
         numpy.savez(shell.folder / f"{name}.npz", x=numpy.zeros((4, 2)))
     (shell.folder / "scripts").mkdir()
     (shell.folder / "scripts" / "train_nn.py").write_text(TRAIN)
-    (shell.folder / "pipelines.py").write_text(PIPELINES.replace("{line}", LINE))
+    (shell.folder / "pipelines.py").write_text(PIPELINES)
     lines = shell.run("python pipelines.py").stdout.splitlines()
     made = [f"artifacts/pytorch/run/{kind}/model/model.pt" for kind in ("cpu", "gpu")]
     assert lines[-2:] == ["True", str(made)]
-
-
-def test_the_line_is_on_the_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "local-stack.md").read_text()
-    for part in ('api_transport="rest"', "credentials=AnonymousCredentials()"):
-        assert part in page
-        assert part in LINE

@@ -3,6 +3,7 @@
 ===================  =================================================================
 ``command``          the command line
 ``sources``          a file, a notebook, a page or a job that ran -> imported jobs
+``recorded``             the jobs that a command of the user sends while it runs
 ``evaluation``       values in Python code, read from its syntax and never run
 ``sdk_calls``        calls of the official client -> imported jobs
 ``imported``         an imported job, and what of it has no place in a stack

@@ -35,6 +35,12 @@ def import_(
     job: Annotated[
         str, typer.Option("--job", help="Id or resource name of a job that ran, instead.")
     ] = "",
+    run: Annotated[
+        str,
+        typer.Option(
+            "--run", help="Run this command instead, and take what it sends.", metavar="COMMAND"
+        ),
+    ] = "",
     stack: Annotated[
         str, typer.Option("--stack", "-s", help="The stack that gets the job.")
     ] = "local",
@@ -55,12 +61,13 @@ def import_(
     """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
 
     The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook
-    with the official client, or a page (Markdown) with such blocks. A diff is shown; without
-    --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a job that did not
-    succeed; 2 not read.
+    with the official client, or a page (Markdown) with such blocks. --run COMMAND runs code of
+    your own: what it sends to Vertex AI comes here and to no cloud, and no job begins. A diff is
+    shown; without --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a
+    job that did not succeed; 2 not read.
     """
     with plain_errors("vt import"):
-        proposal = _proposal(source, job, stack, name)
+        proposal = _proposal(source, job, run, stack, name)
         if up:
             _ensure_local(proposal)
         if fix:
@@ -112,29 +119,41 @@ def plain_errors(command: str) -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
-def _proposal(source: Path | None, job: str, stack: str, name: str) -> Proposal:
+def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) -> Proposal:
     from vertex_training import stack as stacks
     from vertex_training.settings import stack_files
     from vertex_training_cli.engine import paths
     from vertex_training_cli.importing import proposal, sources
 
-    if (source is None) == (not job):
-        raise CommandError("name one source: a file, or a job that ran by --job ID.")
-    root = paths.root_of(Path.cwd())
-    if root is None:
+    if sum(map(bool, (source, job, run))) != 1:
+        raise CommandError("name one source: a file, a job that ran by --job ID, or --run COMMAND.")
+    root, settings = paths.root_of(Path.cwd()), None
+    if root is not None:
+        settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+    if run:
+        from vertex_training_cli.importing import recorded
+
+        found = recorded.read(run, settings)
+    elif source:
+        found = sources.read(source)
+    elif root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
-    settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
-    found = sources.read(source) if source else _of_job(job, stack, root)
+    else:
+        found = _of_job(job, stack, root)
     if name:
         if len(found.jobs) != 1:
             raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
         found.jobs[0].name = _checked(name)
+    if root is None or settings is None:
+        return proposal.propose_files(found, Path.cwd())
     folder = source.parent if source else root
     return proposal.propose(found, folder, root, stack, settings)
 
 
 def _ensure_local(proposal: Proposal) -> None:
     if not proposal.is_local:
+        if not proposal.stack:
+            raise CommandError("--up needs a stack, and there is no Pulumi.yaml here or above.")
         raise CommandError(
             f"--up is for a stack of the local cloud, and {proposal.stack} is not one.",
             f"write with --write, have it reviewed, then `vt up --stack {proposal.stack}`",
@@ -199,6 +218,9 @@ def judge(proposal: Proposal) -> list[FileReport]:
 
     with rehearsal(proposal) as folder:
         copy = Path(folder)
+        if not proposal.stack:
+            found = [checking.check_without_stack(str(copy / file)) for file in proposal.job_files]
+            return [_renamed(report, proposal) for report in found]
         reports = checking.check_in_stack(
             [str(copy / file) for file in proposal.job_files], copy, proposal.stack
         )
@@ -236,6 +258,7 @@ def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
         print_line(line)
     names = ", ".join(job.name for job in proposal.jobs)
     if not hint:
-        print_line(f"Written: {names}. Next: `vt up --stack {proposal.stack}`.")
+        following = f" Next: `vt up --stack {proposal.stack}`." if proposal.stack else ""
+        print_line(f"Written: {names}.{following}")
     else:
         print_line(f"Nothing is written: {names}. {hint}")

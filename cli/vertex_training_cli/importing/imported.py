@@ -20,6 +20,8 @@ class ImportedJob:
 
     name: str
     spec: dict[str, Any]
+    study: dict[str, Any] = field(default_factory=dict)
+    """Of a tuning job: its message without what else is here; ``spec`` is that of its trials."""
     labels: dict[str, str] = field(default_factory=dict)
     encryption_key: str = ""
     script: str = ""
@@ -71,14 +73,17 @@ def with_api_names(value: Any) -> Any:
 
 
 def from_message(message: dict[str, Any], name: str) -> ImportedJob:
-    """The job of a CustomJob or a CustomJobSpec, with the names of the API or of its client."""
+    """The job of a CustomJob, a CustomJobSpec or a HyperparameterTuningJob, by either's names."""
     given = with_api_names({k: v for k, v in message.items() if k != "labels"})
-    if "jobSpec" not in given:
+    field_name = next((name for name in ("jobSpec", "trialJobSpec") if name in given), "")
+    if not field_name:
         return ImportedJob(key_of(name), given)
-    key = given.get("encryptionSpec") or {}
+    key = given.pop("encryptionSpec", None) or {}
+    display, spec = given.pop("displayName", None), given.pop(field_name)
     return ImportedJob(
-        key_of(str(given.get("displayName") or name)),
-        dict(given["jobSpec"] or {}),
+        key_of(str(display or name)),
+        dict(spec or {}),
+        given if field_name == "trialJobSpec" else {},
         {str(k): str(v) for k, v in (message.get("labels") or {}).items()},
         str(key.get("kmsKeyName", "")) if isinstance(key, dict) else "",
     )

@@ -20,17 +20,20 @@ def place(
     folder: Path,
     root: Path,
     entries: StackEntries,
+    uploads: Mapping[str, bytes],
 ) -> dict[str, bytes]:
     """Enter what is there as objects of their buckets; the files that have to be copied for it.
 
-    A file below ``root`` is named where it is, another one is copied below ``jobs/data``. One that
-    is not there, or is too large, is a remark.
+    A file below ``root`` is named where it is; another one, and one of ``uploads`` (``KEY/NAME``),
+    is copied below ``jobs/data``. One that is not there, or is too large, is a remark.
     """
     copies: dict[str, bytes] = {}
     for key, names in sorted(objects.items()):
         found: dict[str, str] = {}
         for name in sorted(names):
             path = _beside(folder, name)
+            if f"{key}/{name}" in uploads:
+                continue  # all of them are placed at the end
             if path is None:
                 job.remarks.append(
                     f"it reads {name} in bucket '{key}', which is not beside the source: put it at "
@@ -45,6 +48,17 @@ def place(
             if contains_secret(data.decode("utf-8", errors="replace")):
                 job.remarks.append(f"{file} holds what looks like a secret: see before you commit")
         entries.add_objects(key, found)
+    return copies
+
+
+def place_uploads(uploads: Mapping[str, bytes], entries: StackEntries) -> dict[str, bytes]:
+    """Enter objects (``KEY/NAME``) of buckets that the stack gets new; the files to copy for it."""
+    copies: dict[str, bytes] = {}
+    for place, data in uploads.items():
+        key, _, name = place.partition("/")
+        if key in entries.keys("buckets"):
+            copies[f"jobs/data/{place}"] = data
+            entries.add_objects(key, {name: f"jobs/data/{place}"})
     return copies
 
 

@@ -19,14 +19,16 @@ from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import file_name
 from vertex_training_cli.importing import objects
-from vertex_training_cli.importing.imported import ImportedJob, free_key
+from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import Source
 
 #: The fields of a job file in the order in which people read them.
-ORDER: Final = ("displayName", "labels", "encryptionSpec", "serviceAccount", "baseOutputDirectory",
-                "scheduling", "network", "pscInterfaceConfig", "workerPoolSpecs", "replicaCount",
-                 "machineSpec", "diskSpec", "containerSpec", "pythonPackageSpec",
+ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "parallelTrialCount",
+                "maxFailedTrialCount", "studySpec", "trialJobSpec", "serviceAccount",
+                "baseOutputDirectory", "scheduling", "network", "pscInterfaceConfig",
+                "workerPoolSpecs", "replicaCount", "machineSpec", "diskSpec",
+                "containerSpec", "pythonPackageSpec",
                 "imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args",
                 "env", "name", "value")  # fmt: skip
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
@@ -87,6 +89,7 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
     """
     made = Proposal(root, stack, settings.is_local, remarks=list(source.remarks))
     entries = StackEntries()
+    uploads = {_place(address): data for address, data in source.uploads.items()}
     for job in source.jobs:
         taken = {*settings.submitted, *(each.name for each in made.jobs)}
         names = {path.stem for path in (root / "jobs").glob("*.yaml")}
@@ -94,12 +97,16 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
         _package(job, source, folder, made, settings, entries)
         adoption = Adoption(job, settings, entries)
         adoption.apply()
-        made.files |= objects.place(job, adoption.objects, folder, root, entries)
+        made.files |= objects.place(job, adoption.objects, folder, root, entries, uploads)
         file = f"jobs/{job.name}.yaml"
-        entries.add("jobs", job.name, {"file": file})
+        entries.add("tuning" if job.study else "jobs", job.name, {"file": file})
         made.files[file] = job_text(job)
         made.jobs.append(job)
         made.job_files.append(file)
+    made.files |= (copies := objects.place_uploads(uploads, entries))
+    for address in source.uploads:
+        if f"jobs/data/{_place(address)}" not in copies:
+            made.remarks.append(f"gs://{address}, which the code uploads, is not taken along")
     for file in made.files:
         if (root / file).exists():
             raise CommandError(f"{file} is there already.", "choose another --name")
@@ -108,6 +115,35 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
     made.named += named_files(settings)
     made.files[name] = _edited((root / name).read_bytes(), entries, name)
     return made
+
+
+def propose_files(source: Source, folder: Path) -> Proposal:
+    """Job files alone, where there is no stack: buckets and accounts stay as the source has them.
+
+    A secret is left out; a script is written beside its job.
+    """
+    made = Proposal(folder, "", remarks=list(source.remarks))
+    for job in source.jobs:
+        taken = {*(each.name for each in made.jobs), *(p.stem for p in folder.glob("jobs/*.yaml"))}
+        job.name = free_key(job.name, taken)
+        if job.script:
+            where = f"jobs/{job.name.replace('-', '_')}/{Path(job.script).name}"
+            made.files[where] = _script(job.script, source, folder) or ""
+            lines = "".join(f"{line}\n" for line in job.requirements)
+            made.files |= {f"{where.removesuffix('.py')}.requirements.txt": lines} if lines else {}
+            job.remarks.append(f"its package is where the client put it; the script is {where}")
+        Adoption(job, None, StackEntries()).apply()
+        made.files[file := f"jobs/{job.name}.yaml"] = job_text(job)
+        made.jobs.append(job)
+        made.job_files.append(file)
+    made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
+    return made
+
+
+def _place(address: str) -> str:
+    """``KEY/NAME`` of an object that an import takes along."""
+    bucket, _, name = address.partition("/")
+    return f"{key_of(bucket, 'bucket')}/{name}"
 
 
 def _edited(data: bytes, entries: StackEntries, name: str) -> str:
@@ -172,9 +208,9 @@ def _script(script: str, source: Source, folder: Path) -> str | None:
 def job_text(job: ImportedJob) -> str:
     """The job file: gcloud's form, or REST's if it has labels or a key."""
     message: dict[str, Any] = job.spec
-    if job.labels or job.encryption_key:
+    if job.study or job.labels or job.encryption_key:
         key = {"kmsKeyName": job.encryption_key}
-        message = {"jobSpec": job.spec}
+        message = {**job.study, "trialJobSpec": job.spec} if job.study else {"jobSpec": job.spec}
         message |= {"labels": job.labels} if job.labels else {}
         message |= {"encryptionSpec": key} if job.encryption_key else {}
     text = yaml.dump(

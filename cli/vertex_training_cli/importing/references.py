@@ -62,16 +62,22 @@ class StackEntries:
 
 
 class Adoption:
-    """Makes one job one of the stack's."""
+    """Makes one job one of the stack's; where there is no stack, only takes out secrets."""
 
-    def __init__(self, job: ImportedJob, settings: Settings, entries: StackEntries) -> None:
-        self.job, self.settings, self.entries = job, settings, entries
+    def __init__(self, job: ImportedJob, settings: Settings | None, entries: StackEntries) -> None:
+        self.job, self._stack, self.entries = job, settings, entries
         self.reads = set[str]()
         self.writes = set[str]()
         self.secrets = set[str]()
         self.objects = dict[str, set[str]]()
         """Names of objects that the job reads, by the key of a bucket that the stack gets new."""
         self._bucket_variables = set[str]()
+
+    @property
+    def settings(self) -> Settings:
+        """The stack's, where there is one."""
+        assert self._stack is not None
+        return self._stack
 
     def apply(self) -> None:
         """Rewrite the job's message, and add what the stack lacks."""
@@ -122,7 +128,10 @@ class Adoption:
     def _variable(self, variable: dict[str, Any]) -> None:
         name, value = str(variable.get("name", "")), str(variable.get("value") or "")
         to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
-        if is_secret_variable(name, value) or to_fill_in:
+        if self._stack is None and is_secret_variable(name, value):
+            variable["value"] = REMOVED
+            self.job.remarks.append(f"{name} is a secret, and was left out")
+        elif self._stack and (is_secret_variable(name, value) or to_fill_in):
             key = key_of(name)
             self.secrets.add(key)
             if key not in self.settings.secrets:
@@ -135,7 +144,7 @@ class Adoption:
         elif contains_secret(value):
             variable["value"] = REMOVED
             self.job.remarks.append(f"a secret in {name} was left out")
-        elif name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
+        elif self._stack and name in self._bucket_variables and BUCKET_NAME.fullmatch(value):
             key = self._bucket_key(value)
             self.writes.add(key)  # a script may do either
             variable["value"] = f"${{buckets.{key}.name}}"
@@ -145,6 +154,8 @@ class Adoption:
 
     def _buckets(self, text: str, *, written: bool) -> str:
         """``text`` with a reference for each bucket."""
+        if self._stack is None:
+            return text
         for match in () if written else OBJECT.finditer(text):
             key = self._bucket_key(match[2])
             if key in self.entries.keys("buckets"):
@@ -161,6 +172,8 @@ class Adoption:
 
     def _package(self, uri: str) -> str:
         """A package of this stack by reference; any other one as it is."""
+        if self._stack is None:
+            return uri
         folder = f"gs://{self.settings.names.bucket(STAGING)}/packages/"
         key = re.sub(r"-[0-9a-f]+\.tar\.gz\Z", "", uri.removeprefix(folder))
         own = uri.startswith(folder) and key in self.settings.packages
@@ -186,6 +199,8 @@ class Adoption:
 
     def _account(self) -> None:
         """The job's account: one of the stack that has every right, or a new one."""
+        if self._stack is None:
+            return
         email = str(self.job.spec.get("serviceAccount") or "")
         wanted = key_of(email.partition("@")[0], "") if "@" in email else ""
         right = [key for key in self.settings.service_accounts if self._may(key)]

@@ -23,7 +23,10 @@ from vertex_training_cli.importing.imported import ImportedJob, from_message, ke
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
-JOB_FIELDS: Final = ("workerPoolSpecs", "worker_pool_specs", "jobSpec", "job_spec")
+JOB_FIELDS: Final = (
+    *("workerPoolSpecs", "worker_pool_specs", "jobSpec", "job_spec"),
+    *("trialJobSpec", "trial_job_spec"),
+)
 #: A fenced block of a page: its language, and its text.
 FENCE: Final = re.compile(
     r"^[ \t]*(?P<mark>```+|~~~+)[ \t]*(?:\{[a-z-]+\}[ \t]*)?(?P<language>[a-zA-Z0-9]*)[^\n]*\n"
@@ -40,6 +43,8 @@ class Source:
     jobs: list[ImportedJob] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     """Files that a notebook writes, by their path there."""
+    uploads: dict[str, bytes] = field(default_factory=dict)
+    """Objects that the source's own code uploads, by ``BUCKET/NAME``."""
     remarks: list[str] = field(default_factory=list)
 
 
@@ -147,7 +152,7 @@ def _of_page(text: str, path: Path, name: str) -> Source:
             except CommandError as failed:
                 found.remarks.append(failed.message)
     of_code = _of_python([code for code in python if _reads(code)], name)
-    return Source(of_code.jobs + found.jobs, {}, found.remarks)
+    return Source(of_code.jobs + found.jobs, remarks=found.remarks)
 
 
 def _reads(code: str) -> bool:

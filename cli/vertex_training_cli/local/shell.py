@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from localgcp.clients import cloud_sdk
+from localgcp.clients import cloud_sdk, python_clients
 from localgcp.environment import environment
 from localgcp.home import Home
 from localgcp.pulumi_shim import find_project, make_stack
@@ -69,7 +69,9 @@ def enter(home: Home, command: str | None, report: Callable[[str], None], umask:
 
     info = lifecycle.start(home, report)
     env = environment(home, info.ports) | _stack_defaults(home)
+    env |= python_clients.environment(home.cloud_sdk, env)
     cloud_sdk.write_settings(home.cloud_sdk)
+    python_clients.write_settings(home.cloud_sdk)
     _select_local(home, env)
     sys.stdout.flush()
     os.umask(umask)

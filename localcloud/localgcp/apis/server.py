@@ -55,11 +55,13 @@ def serve(
     hooks: Sequence[Hook] = (),
     folder: Path | None = None,
     also: Also = lambda *_: None,
+    on_unserved: Callable[[str], None] = lambda _method: None,
 ) -> grpc_server.LocalServer:
     """Start a server on 127.0.0.1 (port 0: any free one).
 
     Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
-    ``also`` answers what is asked over REST alone.
+    ``also`` answers what is asked over REST alone. ``on_unserved`` is called with each method that
+    a client asks for over gRPC and nothing here has.
 
     Raises LocalCloudError if the port is taken.
     """
@@ -72,12 +74,25 @@ def serve(
             table[method.name] = _handler(method, getattr(implementation, method.verb), hooks)
     server = grpc.server(
         futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="vertex"),
-        handlers=[grpc.method_handlers_generic_handler(*each) for each in tables.items()],
+        handlers=[
+            *(grpc.method_handlers_generic_handler(*each) for each in tables.items()),
+            _Unserved(on_unserved),
+        ],
         interceptors=[grpc_server.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
     rest = RestFront(methods, also)
     return grpc_server.start(server, port, "vertex", folder, rest.at)
+
+
+class _Unserved(grpc.GenericRpcHandler):
+    """Comes last: has no method, which gRPC answers with UNIMPLEMENTED, and reports the call."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> None:
+        self._report(handler_call_details.method)
 
 
 def _handler(

@@ -68,8 +68,16 @@ class StorageProxy(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, port: int, emulator: StorageEmulator, table: FaultTable) -> None:
+    def __init__(
+        self,
+        port: int,
+        emulator: StorageEmulator,
+        table: FaultTable,
+        before: Callable[[StorageRequest], None] = lambda _request: None,
+    ) -> None:
+        """``before`` is called with each request that was accepted."""
         self.emulator, self.table, self.stopping = emulator, table, threading.Event()
+        self.before = before
         self.uploads = UploadSessions(emulator.root.with_name("uploads"))
         self.uploads.remove_expired()
         super().__init__(("127.0.0.1", port), _Exchange)
@@ -145,6 +153,7 @@ class _Exchange(LocalHandler):
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> None:
         method, place = describe(request.verb, request.target, request.body or b"")
+        self.server.before(request)
         table = self.server.table
         taken: list[Entry] = []
         if request.target != HEALTHCHECK:

@@ -1,0 +1,197 @@
+"""Jobs of a program that runs: ``vt import --run COMMAND``.
+
+The command is the user's own, in a shell whose clients of Google's come to a recorder on this
+machine (``localgcp.recorder``). It runs as it always does, but for what it sends: nothing reaches a
+cloud, and no job begins. So branches, loops, arguments and defaults are those of the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from google.protobuf import json_format
+
+from localgcp.apis.messages import custom_job
+from localgcp.clients.cloud_sdk import PROJECT
+from localgcp.errors import LocalCloudError
+from localgcp.recorder import RecordedRequest, Recorder
+from vertex_training.errors import CommandError
+from vertex_training.settings.model import Settings
+from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, from_message, key_of
+from vertex_training_cli.importing.sources import Source
+
+#: Folder that the client makes below a staging bucket for a job without one: jobs.py and
+#: training_jobs.py of google-cloud-aiplatform 2.7.0.
+STAGED: Final = re.compile(r"/aiplatform-custom-(?:job|training)-\d{4}-[\d-]+:[\d:.]+/?$")
+#: Package that the client makes of one script: utils/source_utils.py of the same.
+SCRIPT_PACKAGE: Final = re.compile(
+    r"aiplatform-[^/]*-aiplatform_custom_trainer_script-[\d.]+\.tar\.gz$"
+)
+#: Fields with 64 bits, which JSON of protobuf writes as texts.
+LONG_FIELDS: Final = ("replicaCount", "minValue", "maxValue", "defaultValue")
+#: What a package's file may have at most.
+MAX_BYTES: Final = 4 * 1024 * 1024
+
+
+def read(command: str, settings: Settings | None) -> Source:
+    """Run a command of the user, and return the jobs that it sent.
+
+    Its output goes to stderr. Raises CommandError: it sent none, or nothing can be recorded here.
+    """
+    with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+        try:
+            with Recorder(Path(folder) / "recorder") as recorder:
+                env = recorder.environment(os.environ)
+                code = _run(command, _defaults(settings, env) | env)
+                source = Source()
+                for request in recorder.requests:
+                    source.jobs.append(_job(request, recorder.buckets, source, settings))
+                source.remarks += _left_out(recorder, code)
+                _take_uploads(recorder.buckets, source)
+        except LocalCloudError as failed:
+            raise CommandError(str(failed)) from None
+    if not source.jobs:
+        ended = f"it ended with exit code {code}, and sent no job"
+        raise CommandError(f"{command}: {ended}.", "; ".join(source.remarks))
+    return source
+
+
+def _run(command: str, env: Mapping[str, str]) -> int:
+    """The exit code of a command line. Its output is not this command's own."""
+    return subprocess.run(
+        ["/bin/sh", "-c", command], env=env, check=False, stdout=sys.stderr.fileno()
+    ).returncode
+
+
+def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, str]:
+    """Project and region for code that names none: the stack's."""
+    if settings is None:
+        return {}
+    project = env.get("GOOGLE_CLOUD_PROJECT") or settings.project
+    region = settings.region
+    return {
+        "GOOGLE_CLOUD_PROJECT": project,
+        PROJECT: project,
+        "CLOUDSDK_AI_REGION": region,
+        "GOOGLE_CLOUD_REGION": region,
+    }
+
+
+def _job(
+    request: RecordedRequest, buckets: Path, source: Source, settings: Settings | None
+) -> ImportedJob:
+    message = request.message
+    if request.kind == "TrainingPipeline":
+        message = _of_pipeline(message)
+    job = from_message(_whole_numbers(message), str(message.get("displayName") or "job"))
+    job.remarks += _differences(request, settings)
+    output = job.spec.get("baseOutputDirectory", {})
+    if STAGED.search(prefix := output.get("outputUriPrefix", "")):
+        bucket = prefix[: STAGED.search(prefix).start()]  # type: ignore[union-attr]
+        output["outputUriPrefix"] = f"{bucket}/${{job.name}}/{REQUEST_ID}"
+        job.remarks.append(
+            f"the client makes a folder in {bucket} for each job: it is named by the request id"
+        )
+    _take_script(job, buckets, source)
+    return job
+
+
+def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
+    """The CustomJob that the service makes of a training pipeline."""
+    spec = custom_job.CustomJobSpec()
+    json_format.ParseDict(message.get("trainingTaskInputs", {}), custom_job.CustomJobSpec.pb(spec))
+    kept = {key: message[key] for key in ("displayName", "labels", "encryptionSpec")
+            if key in message}  # fmt: skip
+    return {**kept, "jobSpec": json_format.MessageToDict(custom_job.CustomJobSpec.pb(spec))}
+
+
+def _differences(request: RecordedRequest, settings: Settings | None) -> Iterator[str]:
+    """What the request says and a job file has no place for."""
+    region = request.parent.rpartition("/")[2]
+    if settings is not None and region != settings.region:
+        yield f"it was sent to {region}: the stack runs jobs in {settings.region}"
+    for field, text in (
+        ("inputDataConfig", "a managed data set belongs to training pipelines: read the bucket"),
+        ("modelToUpload", "a CustomJob uploads no model: its code writes to AIP_MODEL_DIR"),
+    ):
+        if field in request.message:
+            yield f"{field} is left out: {text}"
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Integers where JSON of protobuf has texts."""
+    if isinstance(value, dict):
+        return {
+            key: int(item)
+            if key in LONG_FIELDS and isinstance(item, str) and re.fullmatch(r"-?\d+", item)
+            else _whole_numbers(item)
+            for key, item in value.items()
+        }
+    return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
+
+
+def _take_script(job: ImportedJob, buckets: Path, source: Source) -> None:
+    """The script that the client packaged, out of what it uploaded; a package stays as it is."""
+    pools = [pool for pool in job.spec.get("workerPoolSpecs", []) if isinstance(pool, dict)]
+    tasks = [pool["pythonPackageSpec"] for pool in pools if "pythonPackageSpec" in pool]
+    uris = {uri for task in tasks for uri in task.get("packageUris", ())}
+    for uri in sorted(uris):
+        name = uri.removeprefix("gs://")
+        if SCRIPT_PACKAGE.search(name) and (buckets / name).is_file():
+            script = f"{key_of(job.name).replace('-', '_')}.py"
+            code, job.requirements = _script_of(buckets / name)
+            source.files[script], job.script = code, script
+
+
+def _script_of(package: Path) -> tuple[str, tuple[str, ...]]:
+    """Text of the one script in a package of the client's, and what it requires."""
+    code, requirements = "", ()
+    with tarfile.open(package) as archive:
+        for member in archive:
+            if not member.isfile() or member.size > MAX_BYTES:
+                continue
+            stream = archive.extractfile(member)
+            text = stream.read().decode("utf-8", errors="replace") if stream else ""
+            if member.name.endswith("/aiplatform_custom_trainer_script/task.py"):
+                code = text
+            elif member.name.endswith("/setup.py"):
+                requirements = tuple(_requirements(text))
+    return code, requirements
+
+
+def _requirements(setup: str) -> Iterator[str]:
+    """The texts of ``install_requires`` in a setup.py, which is not run."""
+    for node in ast.walk(ast.parse(setup)):
+        if isinstance(node, ast.keyword) and node.arg == "install_requires":
+            for text in ast.walk(node.value):
+                if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                    yield text.value
+
+
+def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
+    """What the command did beside its jobs, one sentence each."""
+    if code:
+        yield f"the command ended with exit code {code}: what would have come after is not here"
+    for method in dict.fromkeys(recorder.refused):
+        yield f"{method.lstrip('/')} was called, which is no part of an import"
+
+
+def _take_uploads(buckets: Path, source: Source) -> None:
+    """Objects that the command uploaded, but for packages of the client's."""
+    for file in sorted(buckets.glob("*/**/*")):
+        name = file.relative_to(buckets).as_posix()
+        if not file.is_file() or SCRIPT_PACKAGE.search(name):
+            continue
+        if (size := file.stat().st_size) > MAX_BYTES:
+            source.remarks.append(f"gs://{name} has {size:,} bytes: send it by `vt data push`")
+        else:
+            source.uploads[name] = file.read_bytes()

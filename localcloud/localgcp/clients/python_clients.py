@@ -1,0 +1,171 @@
+"""Google's clients for Python at this machine's address: run first by Pythons of the local shell.
+
+A stand-in for settings that these clients do not have: no variable gives the SDK of Vertex AI
+another address, or credentials that are none. So an import of ``google.auth``, ``grpc``,
+``requests`` or ``httplib2`` is followed by a change of one function in it: calls to Google's hosts
+go to ``VERTEX_EMULATOR_HOST`` and ``STORAGE_EMULATOR_HOST``, and credentials are those of nobody.
+Nothing of a program leads to Google by these clients.
+
+Any Python runs this file, also one without this package: it needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+#: Address of everything but Cloud Storage: HOST:PORT.
+VERTEX: Final = "VERTEX_EMULATOR_HOST"
+#: Address of Cloud Storage: http://HOST:PORT.
+STORAGE: Final = "STORAGE_EMULATOR_HOST"
+_GOOGLE: Final = ".googleapis.com"
+_FILE: Final = "sitecustomize"
+
+
+def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Variables that let each Python run this file, after ``write_settings(folder)``."""
+    paths = [str(folder / "python"), env.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+
+
+def write_settings(folder: Path) -> None:
+    """Write what Python runs first (https://docs.python.org/3/library/site.html)."""
+    target = folder / "python" / f"{_FILE}.py"
+    target.parent.mkdir(0o700, parents=True, exist_ok=True)
+    target.write_text(
+        f"# Written at each start of the local shell.\nimport runpy\n\n"
+        f"runpy.run_path({str(Path(__file__).resolve())!r}, run_name={_FILE!r})\n"
+    )
+
+
+def local_host(host: str) -> str:
+    """``HOST:PORT`` on this machine of one of Google's hosts; empty for any other host."""
+    name = host.partition("://")[2] or host
+    name = name.removeprefix("dns:///").partition("/")[0].partition(":")[0]
+    if not name.endswith(_GOOGLE):
+        return ""
+    if name == f"storage{_GOOGLE}" or name.endswith(f".storage{_GOOGLE}"):
+        return os.environ.get(STORAGE, "").partition("://")[2]
+    return os.environ.get(VERTEX, "")
+
+
+def local_url(url: str) -> str:
+    """A URL of Google's at this machine's address; any other one as it is."""
+    parts = urlsplit(url)
+    host = local_host(parts.netloc)
+    return urlunsplit(("http", host, *parts[2:])) if host else url
+
+
+def _patch_auth(module: ModuleType) -> None:
+    credentials = importlib.import_module("google.auth.credentials")
+
+    class NobodysCredentials(credentials.AnonymousCredentials):
+        """Credentials of nobody, for code that looks at them."""
+
+        token = "local"
+        service_account_email = "nobody@localhost"
+
+        def refresh(self, request: object) -> None:
+            """Nothing expires."""
+
+        def with_quota_project(self, quota_project_id: str) -> NobodysCredentials:
+            return self
+
+    def default(*_args: object, **_options: object) -> tuple[object, str | None]:
+        return NobodysCredentials(), os.environ.get("GOOGLE_CLOUD_PROJECT")
+
+    module.default = default  # type: ignore[attr-defined]
+
+
+def _patch_grpc(module: ModuleType) -> None:
+    secure, insecure = module.secure_channel, module.insecure_channel
+
+    def channel(target: str, credentials: Any, *args: Any, **options: Any) -> Any:
+        host = local_host(target)
+        if host:
+            return insecure(host, *args, **options)
+        return secure(target, credentials, *args, **options)
+
+    module.secure_channel = channel  # type: ignore[attr-defined]
+
+
+def _patch_requests(module: ModuleType) -> None:
+    send = module.HTTPAdapter.send
+
+    def send_here(self: Any, request: Any, *args: Any, **options: Any) -> Any:
+        request.url = local_url(request.url)
+        return send(self, request, *args, **options)
+
+    module.HTTPAdapter.send = send_here
+
+
+def _patch_httplib2(module: ModuleType) -> None:
+    request = module.Http.request
+
+    def request_here(self: Any, uri: str, *args: Any, **options: Any) -> Any:
+        return request(self, local_url(uri), *args, **options)
+
+    module.Http.request = request_here
+
+
+class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds a module as others do, and changes it once it was executed."""
+
+    def __init__(self, patches: dict[str, Callable[[ModuleType], None]]) -> None:
+        self._patches = patches
+        self._loaders: dict[str, Any] = {}
+        self._searched = ""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in self._patches or name == self._searched:
+            return None
+        self._searched = name  # the search below comes here again
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._searched = ""
+        if spec is not None and spec.loader is not None:
+            self._loaders[name], spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loaders[spec.name].create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        loader = self._loaders[module.__name__]
+        module.__loader__ = loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = loader
+        loader.exec_module(module)
+        self._patches[module.__name__](module)
+
+
+def _run_others() -> None:
+    """Run the file of this name that comes next on the path, which this one hides."""
+    own = os.environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
+    others = [path for path in sys.path if path != own]
+    spec = importlib.machinery.PathFinder.find_spec(_FILE, others)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+if __name__ == _FILE:
+    _PATCHES: Final = {
+        "google.auth": _patch_auth,
+        "grpc": _patch_grpc,
+        "grpc.aio": _patch_grpc,
+        "requests.adapters": _patch_requests,
+        "httplib2": _patch_httplib2,
+    }
+    sys.meta_path.insert(0, _Patcher(_PATCHES))
+    _run_others()
