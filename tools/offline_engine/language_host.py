@@ -31,6 +31,7 @@ that day, change, the first three in ``cli/vertex_training_cli/toolchain``:
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -44,6 +45,13 @@ from importlib.metadata import distributions
 from pathlib import Path
 from types import FrameType
 from typing import Final
+
+if __name__ == "__main__":
+    # The stubs alone: the SDK around them takes half of a start, and each `pulumi` starts two.
+    for _name in ("pulumi", "pulumi.runtime"):
+        _found = importlib.util.find_spec(_name)
+        assert _found
+        sys.modules[_name] = importlib.util.module_from_spec(_found)
 
 import grpc
 from google.protobuf import empty_pb2
