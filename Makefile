@@ -54,8 +54,10 @@ deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=
 	@exec $(BIN)/vt deploy --stack $(STACK) $(POLICIES) $(if $(REFRESH),--refresh) \
 		$(if $(VT_APPROVAL),,--approval $(REPORT).approval.json)
 
-images: setup ## STACK=S [SOURCE=DIR]: build images that are not built, and pin their digests
-	@cd $(or $(SOURCE),.) && exec $(CURDIR)/$(BIN)/vt images build \
+images: setup ## STACK=S [SOURCE=DIR COMMIT=ID]: build images that are not built, and pin their digests
+	@cd $(or $(SOURCE),.) && if [ -n "$$COMMIT" ] && [ "$$(git rev-parse HEAD)" != "$$COMMIT" ]; then \
+		echo "make images: $$PWD is not at commit $$COMMIT" >&2; exit 1; fi; \
+	exec $(CURDIR)/$(BIN)/vt images build \
 		--stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) \
 		$(if $(SOURCE),--target-of $(CURDIR) --engine cloud-build)
 

@@ -84,6 +84,8 @@ class BuildOptions:
     """Takes lines about the progress."""
     write_log: Log
     """Takes the lines of an engine's log."""
+    writes_cache: bool = False
+    """Whether later builds may start from the layers of these."""
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
@@ -161,6 +163,7 @@ def _build(
                 labels=labels.labels_of(name, source.context, tag, root),
                 identity=wanted,
                 timeout=options.timeout,
+                writes_cache=options.writes_cache,
             ),
             options.write_log,
         )

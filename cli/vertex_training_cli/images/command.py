@@ -87,7 +87,8 @@ TargetOf = Annotated[
     Path | None,
     typer.Option(
         metavar="CHECKOUT",
-        help="Refuse a stack file whose project or region is not that of this checkout.",
+        help="Build what nobody reviewed: refuse a stack file whose project or region is not that "
+        "of this checkout, and leave no layers to other builds.",
     ),
 ]
 
@@ -123,7 +124,7 @@ def build(
             connection.connect(ref, lines.report, start=True)
             options = building.BuildOptions(
                 lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
-                seconds, lines.report, lines.write_log,
+                seconds, lines.report, lines.write_log, writes_cache=target_of is None,
             )  # fmt: skip
             results = [building.build_image(settings, name, ref.root, options) for name in chosen]
         for result in results:

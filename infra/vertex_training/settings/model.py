@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
@@ -85,7 +86,21 @@ Role = Annotated[
         "roles/storage.objectViewer or projects/PROJECT/roles/NAME",
     ),
 ]
-BuildArg = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION")]
+#: BuildKit reads these itself and leaves them out of what its cache is recognised by.
+_BUILDERS_OWN: Final = re.compile(r"BUILDKIT_\w+|(?:http|https|ftp|no|all)_proxy", re.IGNORECASE)
+
+
+def _of_the_dockerfile(name: str) -> str:
+    if _BUILDERS_OWN.fullmatch(name):
+        raise ValueError(f"{name} is the builder's own, and no ARG of a Dockerfile")
+    return name
+
+
+BuildArg = Annotated[
+    str,
+    form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "CUDA_VERSION"),
+    pydantic.AfterValidator(_of_the_dockerfile),
+]
 
 KeyPath = Annotated[
     str,

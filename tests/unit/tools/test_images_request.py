@@ -15,7 +15,7 @@ GH = """#!/bin/sh
 printf '%s\\n' "$*" >>"$CALLS"
 case "$1 $2" in
 "pr list") echo "$NUMBER" ;;
-"api --paginate") printf '%s\\n' "$FILES" ;;
+"api --paginate") cat "$FILES" ;;
 esac
 """
 VT = """#!/bin/sh
@@ -33,6 +33,7 @@ def request_images(tmp_path: Path) -> Request:
     def run(files: str, number: str = "7", branch: str = "topic") -> list[str]:
         calls = tmp_path / "calls"
         calls.write_text("")
+        (tmp_path / "files").write_text(files + "\n")
         env = {
             **os.environ,
             "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
@@ -42,7 +43,7 @@ def request_images(tmp_path: Path) -> Request:
             "COMMIT": "a" * 40,
             "GITHUB_REPOSITORY": "acme/training",
             "NUMBER": number,
-            "FILES": files,
+            "FILES": str(tmp_path / "files"),
             "CALLS": str(calls),
         }
         subprocess.run([str(ROOT / "tools" / "images-request")], env=env, check=True)
@@ -64,7 +65,7 @@ def test_a_change_of_a_folder_or_of_the_stack_file_starts_one_build(
     files: str, request_images: Request
 ) -> None:
     [started] = request_images(files)
-    assert started == "workflow run images.yml --ref main -f branch=topic"
+    assert started == f"workflow run images.yml --ref main -f branch=topic -f commit={'a' * 40}"
 
 
 @pytest.mark.parametrize(
@@ -93,8 +94,16 @@ def test_the_name_of_a_branch_is_one_value_whatever_it_says(
     branch: str, request_images: Request, tmp_path: Path
 ) -> None:
     [started] = request_images("jobs/titanic/train.py", branch=branch)
-    assert started == f"workflow run images.yml --ref main -f branch={branch}"
+    assert started == f"workflow run images.yml --ref main -f branch={branch} -f commit={'a' * 40}"
     assert not (tmp_path / "x").exists()
+
+
+def test_a_pull_request_may_change_more_files_than_a_variable_has_room_for(
+    request_images: Request,
+) -> None:
+    many = "\n".join(f"data/part-{number:06}.csv" for number in range(50_000))
+    assert request_images(many) == []
+    assert request_images(f"{many}\njobs/titanic/train.py")
 
 
 def test_names_of_files_are_text(request_images: Request) -> None:

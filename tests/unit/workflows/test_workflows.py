@@ -37,7 +37,7 @@ RIGHTS = {
     ("preview", "preview"): {"id-token": "write"},
     ("report", "comment"): {"actions": "read", "pull-requests": "write"},
     ("report", "images"): {"actions": "write", "pull-requests": "read"},
-    ("deploy", "dev"): {"id-token": "write", "pull-requests": "read"},
+    ("deploy", "dev"): {"id-token": "write", "pull-requests": "read", "actions": "read"},
     ("deploy", "plan-prod"): {"id-token": "write"},
     ("deploy", "prod"): {"id-token": "write"},
     ("images", "build"): {"id-token": "write", "pull-requests": "write"},
@@ -127,10 +127,28 @@ def test_images_are_built_by_the_code_of_main_from_a_branch_of_this_repository()
     """The branch lies beside the checkout, as data; a fork's has no name in it."""
     steps = workflow(ROOT / ".github/workflows/images.yml")["jobs"]["build"]["steps"]
     [at] = [i for i, step in enumerate(steps) if step.get("with", {}).get("path")]
-    assert steps[at]["with"]["ref"] == "refs/heads/${{ inputs.branch }}"
+    assert steps[at]["with"]["ref"] == "${{ inputs.commit }}"
     assert steps[at]["with"]["path"] == ".build/source"
     assert steps[at - 1]["run"] == "make setup"
     assert not [step for step in steps if "working-directory" in step]
+
+
+def test_reviewers_of_images_see_a_commit_and_no_other_is_built(tmp_path):
+    content = workflow(ROOT / ".github/workflows/images.yml")
+    assert content["on"]["workflow_dispatch"]["inputs"]["commit"]["required"]
+    assert "${{ inputs.commit }}" in content["run-name"]
+    steps = content["jobs"]["build"]["steps"]
+    [build] = [each for each in steps if each.get("run", "").endswith("make images")]
+    assert build["env"]["COMMIT"] == "${{ inputs.commit }}"
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *command]
+        subprocess.run(git, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        ["make", "-o", "setup", "images", "STACK=dev", f"SOURCE={tmp_path}"],
+        cwd=ROOT, capture_output=True, text=True, env={**os.environ, "COMMIT": "main"},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "is not at commit main" in done.stderr
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)

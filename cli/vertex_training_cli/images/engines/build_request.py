@@ -128,8 +128,8 @@ def _build(build: Build) -> list[str]:
         *_each("--label", build.labels),
         *(("--target", build.target) if build.target else ()),
         *("--cache-from", cache),
-        # With immutable tags only the first write is allowed: the image counts, not its cache.
-        *("--cache-to", f"{cache},mode=max,ignore-error=true"),
+        # With immutable tags only the first write is allowed: a build without its cache is slower.
+        *(("--cache-to", f"{cache},mode=max,ignore-error=true") if build.writes_cache else ()),
         *("--load", "."),
     ]
 

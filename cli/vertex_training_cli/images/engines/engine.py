@@ -33,6 +33,8 @@ class Build:
     """64 hex digits of the context and the options: the same for the same build."""
     timeout: float
     """Seconds after which the build is given up."""
+    writes_cache: bool = False
+    """Whether its layers may be what the next build starts from: not of what nobody reviewed."""
 
     @property
     def reference(self) -> str:

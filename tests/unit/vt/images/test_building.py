@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import yaml
 
 from tests.fixture_project import source_path
 from tests.unit.vt.images.conftest import write_stack
-from vertex_training_cli.images import documents
+from vertex_training.errors import CommandError
+from vertex_training_cli.images import building, documents
 
 ROOT = Path(__file__).resolve().parents[4]
 BUILD = ("images", "build", "--stack", "one", "--engine", "buildah")
@@ -378,6 +380,24 @@ def test_a_branch_cannot_lead_a_build_to_another_project_or_to_the_local_cloud(
     assert result.exit_code == 1
     assert "stack one is local-one in us-central1 here, and acme-ml-dev in" in result.output
     assert not (programs / "calls").exists()
+
+
+@pytest.mark.parametrize("of_a_branch", [True, False])
+def test_only_what_a_person_builds_leaves_layers_to_other_builds(
+    vt, root, tmp_path, registry, monkeypatch, of_a_branch
+):
+    found = []
+
+    def build_image(_settings, _name, _root, options):
+        found.append(options.writes_cache)
+        raise CommandError("seen")
+
+    monkeypatch.setattr(building, "build_image", build_image)
+    (root / "trusted").mkdir()
+    for file in ("Pulumi.yaml", "Pulumi.one.yaml"):
+        shutil.copy(root / file, root / "trusted" / file)
+    vt(*BUILD, *(["--target-of", root / "trusted"] if of_a_branch else []))
+    assert found == [not of_a_branch]
 
 
 def test_the_stack_file_of_a_branch_is_no_link(vt, root, tmp_path, programs):

@@ -28,6 +28,7 @@ def a_build(**changes: object) -> Build:
         "labels": {"org.opencontainers.image.revision": "abc"},
         "identity": "0" * 64,
         "timeout": 600.0,
+        "writes_cache": True,
         **changes,
     }
     return Build(**fields)
@@ -70,6 +71,13 @@ def test_buildkit_builds_with_a_cache_in_the_registry_and_cloud_build_pushes() -
     assert args[-2:] == ["--load", "."]
     assert list(made.images) == [f"{IMAGE}:context-{'0' * 32}"]
     assert not [step for step in made.steps if "kaniko" in step.name]
+
+
+def test_a_build_that_nobody_reviewed_leaves_nothing_for_the_next_one() -> None:
+    """A layer of a branch must not be what a reviewed context is then made of."""
+    args = message(writes_cache=False).steps[1].args
+    assert f"type=registry,ref={IMAGE}:buildcache" in args
+    assert "--cache-to" not in args
 
 
 def test_a_dollar_is_no_substitution() -> None:
