@@ -189,8 +189,26 @@ def called_name(node: ast.Call) -> str:
 
 
 def text(value: Any) -> str:
-    """A value within a text."""
+    """A value within a text; what would make it too long is none of it.
+
+    Lists in lists by name have a text that is longer than any memory: they are measured first.
+    """
+    if isinstance(value, list | dict) and _is_longer(value, MAX_LENGTH):
+        return str(Unknown("long value"))
     return "" if value is None else str(value)
+
+
+def _is_longer(value: Any, most: int) -> bool:
+    """Whether the text of a value has more than about ``most`` characters, in that many steps."""
+    left = [value]
+    while left and most >= 0:
+        each = left.pop()
+        if isinstance(each, dict):
+            left += [*each.keys(), *each.values()][: most + 1]
+        elif isinstance(each, list):
+            left += each[: most + 1]
+        most -= len(each) if isinstance(each, str) else 2
+    return most < 0
 
 
 def _unknown(node: ast.expr) -> Any:

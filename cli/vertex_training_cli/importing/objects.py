@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from localgcp.root_directory import RootDirectory
 from vertex_training.customjob.secret_patterns import contains_secret
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.references import StackEntries
@@ -31,7 +32,7 @@ def place(
     for key, names in sorted(objects.items()):
         found: dict[str, str] = {}
         for name in sorted(names):
-            path = _beside(folder, name)
+            path = _beside(folder, root, name)
             if f"{key}/{name}" in uploads:
                 continue  # all of them are placed at the end
             if path is None:
@@ -43,10 +44,14 @@ def place(
             if path.is_relative_to(root.resolve()):
                 found[name] = path.relative_to(root.resolve()).as_posix()
                 continue
-            found[name] = file = f"jobs/data/{key}/{name}"
-            copies[file] = data = path.read_bytes()
+            data = path.read_bytes()
             if contains_secret(data.decode("utf-8", errors="replace")):
-                job.remarks.append(f"{file} holds what looks like a secret: see before you commit")
+                job.remarks.append(
+                    f"it reads {name}, which is not copied: it holds what looks like a secret"
+                )
+                continue
+            found[name] = file = f"jobs/data/{key}/{name}"
+            copies[file] = data
         entries.add_objects(key, found)
     return copies
 
@@ -62,17 +67,16 @@ def place_uploads(uploads: Mapping[str, bytes], entries: StackEntries) -> dict[s
     return copies
 
 
-def _beside(folder: Path, name: str) -> Path | None:
-    """The file of an object beside the source: at its name, or in the folder itself."""
-    for candidate in (folder / name, folder / Path(name).name):
-        path = candidate.resolve()
-        try:
-            if (
-                path.is_relative_to(folder.resolve())
-                and path.is_file()
-                and path.stat().st_size <= MAX_BYTES
-            ):
-                return path
-        except OSError:
-            continue
+def _beside(folder: Path, root: Path, name: str) -> Path | None:
+    """The file of an object beside the source: at its name, or in the folder itself.
+
+    A source is another's: no hidden file, nothing behind a link, and nothing of the home itself.
+    """
+    if folder.resolve() == Path.home().resolve() != root.resolve():
+        return None
+    for path in (name, Path(name).name):
+        found = RootDirectory(folder, refuse_git=True).status(path)
+        hidden = any(part.startswith(".") for part in path.split("/"))
+        if found and found.st_size <= MAX_BYTES and not hidden:
+            return folder.resolve() / path
     return None

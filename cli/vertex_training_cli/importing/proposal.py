@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from localgcp.root_directory import RootDirectory
 from vertex_training.customjob.secret_patterns import contains_secret
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml.editing import set_value
@@ -196,11 +197,9 @@ def _script(script: str, source: Source, folder: Path) -> str | None:
     for name, text in source.files.items():
         if Path(name).name == Path(script).name:
             return text
-    path = (folder / script).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        return None
     try:
-        return path.read_text()
+        found = RootDirectory(folder).read(script.removeprefix("./"))
+        return None if found is None else found.decode()
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -259,11 +258,10 @@ def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
     Raises:
         CommandError: one cannot be written.
     """
+    below = RootDirectory(root, refuse_git=True)
     for file, text in files.items():
-        path = root / file
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode() if isinstance(text, str) else text)
+            below.write(file, text.encode() if isinstance(text, str) else text)
         except OSError as failed:
             raise CommandError(f"{file}: {failed.strerror or failed}.") from None
 

@@ -1,0 +1,85 @@
+"""``vt import`` of somebody's file: bounded, and it takes only what lies plainly beside it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.security.test_links import SECRET
+from tests.unit.vt.importing.test_command import YAML, project, vt
+from vertex_training_cli.importing.evaluation import MAX_LENGTH, Evaluator, Unknown, text
+
+__all__ = ["project", "vt"]
+#: Lists in lists, by names: the last one's text has 10^12 characters.
+BOMB = "\n".join(
+    ["a0 = ['x', 'x']", *(f"a{n} = [{', '.join([f'a{n - 1}'] * 10)}]" for n in range(1, 13))]
+)
+
+
+@pytest.mark.parametrize("use", ['f"{a12}"', '"x" + a12', '"{}".format(a12)', "{a12: 1}", "a12"])
+def test_nested_lists_are_not_written_out_in_a_text(use: str, tmp_path: Path) -> None:
+    source = f"{BOMB}\nj = CustomJob(display_name={use}, worker_pool_specs=[{{'args': [{use}]}}])\n"
+    (tmp_path / "bomb.py").write_text(source)
+    code = "import pathlib, sys; from vertex_training_cli.importing import sources; "
+    code += "print(len(str(sources.read(pathlib.Path(sys.argv[1])).jobs)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "bomb.py")],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    refused = "larger than any job" in done.stderr
+    assert refused or int(done.stdout) < 10 * MAX_LENGTH, done.stderr
+
+
+def test_a_text_of_a_small_list_is_as_python_writes_it() -> None:
+    small = [1, "a", {"k": [Unknown("x")]}]
+    assert text(small) == str(small)
+    assert text("a" * 10) == "a" * 10
+    assert str(text([["x"] * 1000] * 1000)).startswith("<")
+    assert len(text([["x"] * 1000] * 1000)) < MAX_LENGTH
+    assert Evaluator({"a": "b"}).names == {"a": "b"}
+
+
+@pytest.fixture
+def beside(project: Path) -> Path:
+    """A folder with a job of somebody else that names files in it."""
+    folder = project.parent / "downloads"
+    (folder / ".ssh").mkdir(parents=True)
+    (folder / ".ssh" / "id_rsa").write_bytes(SECRET)
+    (folder / "key.pem").write_text("-----BEGIN PRIVATE KEY-----\nMIIcanary\n")
+    (folder / "data.csv").write_text("1,2\n")
+    (project.parent / "outside").write_bytes(SECRET)
+    (folder / "link").symlink_to(project.parent / "outside")
+    names = (".ssh/id_rsa", "key.pem", "link", "data.csv")
+    args = ", ".join(f"--in=gs://acme-in/{name}" for name in names)
+    job = YAML.replace("--train=gs://acme-in/a", args)
+    (folder / "job.yaml").write_text(job)
+    return folder
+
+
+def test_hidden_files_keys_and_links_beside_a_source_are_not_copied(
+    beside: Path, vt, project: Path
+) -> None:
+    said = vt(beside / "job.yaml", "--write").output
+    copied = {path.name for path in (project / "jobs/data").rglob("*") if path.is_file()}
+    assert copied == {"data.csv"}
+    assert "a copy of 4 bytes" in said
+    assert "canary" not in said
+
+
+def test_nothing_is_copied_from_the_home_itself(
+    beside: Path, vt, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(beside))
+    vt(beside / "job.yaml", "--write")
+    assert not (project / "jobs/data").exists()
+
+
+def test_a_link_in_the_checkout_is_not_written_through(beside: Path, vt, project: Path) -> None:
+    victim = project.parent / "victim"
+    victim.mkdir()
+    (project / "jobs" / "data").symlink_to(victim)
+    vt(beside / "job.yaml", "--write", code=2)
+    assert list(victim.iterdir()) == []
