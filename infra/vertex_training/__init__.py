@@ -42,6 +42,30 @@ if TYPE_CHECKING:
     from vertex_training.components.environment import Environment
     from vertex_training.components.identities import TrainingAccount, TrainingAccountArgs
     from vertex_training.components.network import TrainingNetwork, TrainingNetworkArgs
+    from vertex_training.components.sections import (
+        AllowArgs,
+        AttachmentArgs,
+        BucketArgs,
+        DnsPeeringArgs,
+        EncryptionArgs,
+        ImageArgs,
+        IpRangeArgs,
+        JobArgs,
+        JobDefaultsArgs,
+        LimitsArgs,
+        LocalSsdsArgs,
+        NetworkArgs,
+        PackageArgs,
+        RegistryArgs,
+        ReservationArgs,
+        RetentionArgs,
+        SecretArgs,
+        ServiceAccountArgs,
+        SharedVpcArgs,
+        SubnetArgs,
+        TeamArgs,
+        TeamLimitsArgs,
+    )
     from vertex_training.components.storage import TrainingBuckets, TrainingBucketsArgs
     from vertex_training.components.training import TrainingJob, TrainingJobArgs
     from vertex_training.program import run
@@ -50,10 +74,32 @@ if TYPE_CHECKING:
         TrainingEnvironmentArgs,
     )
 __all__ = (
+    "AllowArgs",
     "ArgumentsError",
+    "AttachmentArgs",
+    "BucketArgs",
+    "DnsPeeringArgs",
+    "EncryptionArgs",
     "Environment",
     "GpuReservation",
     "GpuReservationArgs",
+    "ImageArgs",
+    "IpRangeArgs",
+    "JobArgs",
+    "JobDefaultsArgs",
+    "LimitsArgs",
+    "LocalSsdsArgs",
+    "NetworkArgs",
+    "PackageArgs",
+    "RegistryArgs",
+    "ReservationArgs",
+    "RetentionArgs",
+    "SecretArgs",
+    "ServiceAccountArgs",
+    "SharedVpcArgs",
+    "SubnetArgs",
+    "TeamArgs",
+    "TeamLimitsArgs",
     "TrainingAccount",
     "TrainingAccountArgs",
     "TrainingBuckets",
@@ -82,7 +128,9 @@ _MODULES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name.removesuffix("Args"))
+    # What is in ``__all__`` beside them are the sections of a stack file, which arguments have.
+    sections = "components.sections" if name in __all__ else None
+    module = _MODULES.get(name.removesuffix("Args"), sections)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -24,6 +24,14 @@ def test_a_wrong_argument_is_named_by_its_path(program):
     story.is_refused(program, "deleteAfterDays: 30", wrong, path)
 
 
+def test_a_stack_without_config_has_an_empty_one(program):
+    line = 'import * as gcp from "@pulumi/gcp";'
+    more = '\nimport * as pulumi from "@pulumi/pulumi";'
+    more += '\nexport const days = new pulumi.Config().getNumber("days") ?? 7;'
+    with program.edited(line, line + more):
+        assert "days: 7" in program.pulumi("preview")
+
+
 def test_it_comes_up_once(program):
     story.comes_up(program)
 

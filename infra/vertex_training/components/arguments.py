@@ -62,11 +62,15 @@ class _Schema(Schema[AnySection]):
     def missing_hint(self, path: ProblemPath, stack: str) -> str:  # noqa: ARG002
         return f"give {_spelled(dotted(path[-1:]))}"
 
+    def spelled(self, key: str) -> str:
+        return _spelled(key)
+
 
 T = TypeVar("T")
 
 #: Of an environment's name, which ends names and is a label.
 _ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+_ENVIRONMENT_RULE: Final = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
 #: How arguments are read.
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
@@ -165,16 +169,17 @@ class Arguments:
         return None if apart.problems else plain
 
     def environment(self, given: Mapping[str, Any]) -> str:
-        """The argument ``environment``; the Pulumi stack's name without it, or if it is wrong."""
-        name = self.plain(given.get("environment"), ("environment",))
-        if name is None:
-            return pulumi.get_stack()
+        """The argument ``environment``, or the Pulumi stack's name; another one if it is wrong."""
+        asked = self.plain(given.get("environment"), ("environment",))
+        name = pulumi.get_stack() if asked is None else asked
         if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
             return name
-        hint = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
-        what = "must be a name like staging"
+        what, hint = "must be a name like staging", _ENVIRONMENT_RULE
+        if asked is None:
+            what = "is the stack's name, and must be one like staging"
+            hint = f"{hint}: rename the stack, or give environment"
         self.problems.append(Problem(what, str(name), hint, ("environment",)))
-        return pulumi.get_stack()
+        return str(STAND_INS["stack"])
 
     def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
         """The config as a stack, with all rules of a stack file.
@@ -210,6 +215,8 @@ class Arguments:
         lost = {problem.path for problem in self.problems}
         for problem in problems:
             path = self.given_path(problem.path)
+            if not path and len(problem.path) > 1 and problem.value:
+                path = ("name",)  # the value of an entry as a whole is its key
             if path not in lost:
                 self.problems.append(dataclasses.replace(problem, path=path))
 

@@ -81,6 +81,10 @@ class Schema(Generic[AnySection]):
         """Where a stack's config is written."""
         return Location(file_name(stack))
 
+    def spelled(self, key: str) -> str:
+        """A key as who writes the config spells it."""
+        return key
+
     def missing_hint(self, path: Path, stack: str) -> str:
         """What to do about a key that must be there, by its full path."""
         if len(path) == 1:
@@ -206,9 +210,10 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
     found = tuple(part for part in error["loc"] if part != "[key]") or ("",)
     path = schema.full_path(found)
     if error["type"] == "extra_forbidden":
-        hint = did_you_mean(str(found[-1]), _keys_at(schema, found[:-1]))
+        known = map(schema.spelled, _keys_at(schema, found[:-1]))
+        hint = did_you_mean(schema.spelled(str(found[-1])), known)
         if found[-1] in schema.fields:
-            hint = f"did you mean '{schema.namespace}:{found[-1]}'?"
+            hint = f"did you mean '{schema.spelled(str(schema.full_path(found[-1:])[0]))}'?"
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
         return Problem("missing", hint=schema.missing_hint(path, stack), path=path)

@@ -21,6 +21,7 @@ from vertex_training import (
     TrainingNetwork,
 )
 from vertex_training.components import arguments as declaring
+from vertex_training.components import sections
 
 SPEC: dict[str, Any] = {
     "workerPoolSpecs": [
@@ -175,6 +176,16 @@ def test_a_job_is_checked_by_the_rules_of_job_files_at_the_paths_of_its_properti
             },
             ["service_accounts.trainer.reads[0]: ", "'data'"],
         ),
+        (
+            TrainingBuckets,
+            {**PROJECT, "buckets": {"data": {"delete_after": 3}}},
+            ["buckets.data.delete_after: unknown key. Hint: did you mean 'delete_after_days'?"],
+        ),
+        (
+            TrainingEnvironment,
+            {**NUMBERED, "secrets": {"key": {"buckets": {}}}},
+            ["secrets.key.buckets: unknown key. Hint: did you mean 'buckets'?"],
+        ),
     ],
 )
 def test_a_wrong_argument_is_told_with_its_path_its_value_and_a_hint(
@@ -183,6 +194,34 @@ def test_a_wrong_argument_is_told_with_its_path_its_value_and_a_hint(
     text = refused(component, args)
     for part in said:
         assert part in text
+
+
+@pytest.mark.parametrize("name", ["Acc_Name", "a-name-of-an-account-that-is-longer-than-30"])
+def test_a_wrong_name_of_a_component_is_told_as_its_name(name: str) -> None:
+    for component, args in (
+        (TrainingAccount, {"project": "local-training"}),
+        (TrainingJob, {**PROJECT, "control_bucket": "control", "spec": SPEC}),
+    ):
+        text = refused(component, args, name)
+        assert "\nname: " in text
+        assert f'(got "{name}")' in text
+
+
+@pytest.mark.parametrize("component", [TrainingBuckets, TrainingAccount])
+def test_a_stacks_name_is_judged_like_an_environment(
+    component: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "Feature_X.1")
+    place = {"project": "local-training"} if component is TrainingAccount else PROJECT
+    text = refused(component, place)
+    assert text.splitlines()[1:] == [
+        "environment: is the stack's name, and must be one like staging (got Feature_X.1). Hint: "
+        "1 to 40 lowercase letters, digits and hyphens, the first a letter: rename the stack, or "
+        "give environment"
+    ]
+    assert "must be a name like staging (got Feature_X.1)" in refused(
+        component, {**place, "environment": "Feature_X.1"}
+    )
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -241,6 +280,8 @@ def test_two_environments_stand_in_one_stack() -> None:
 
 
 def test_every_public_name_is_there() -> None:
+    written = {name for name in vars(sections) if name.endswith("Args")}
+    assert written <= set(vertex_training.__all__)
     for name in vertex_training.__all__:
         assert getattr(vertex_training, name)
     with pytest.raises(AttributeError, match="no attribute 'TrainingBucket'"):

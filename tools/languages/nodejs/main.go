@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,11 +98,12 @@ func (h *host) Run(
 	if _, err := os.Stat(runner); err != nil {
 		return &pulumirpc.RunResponse{Error: "@pulumi/pulumi is not installed: run `npm install`"}, nil
 	}
-	config, err := json.Marshal(request.Config)
+	// Of a stack without config both are nil, which JSON writes as null and the SDK cannot read.
+	config, err := json.Marshal(maps.Collect(maps.All(request.Config)))
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := json.Marshal(request.ConfigSecretKeys)
+	secrets, err := json.Marshal(append([]string{}, request.ConfigSecretKeys...))
 	if err != nil {
 		return nil, err
 	}
