@@ -219,6 +219,7 @@ def outputs(
         "buckets": {
             key: pulumi.Output.concat("gs://", name) for key, name in environment.buckets.items()
         },
+        "secrets": environment.secrets,
         "registry": environment.registry,
         "serviceAccounts": environment.service_accounts,
         "limits": limits_by_section(stack.declared),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.errors import PreviewParseError
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
@@ -63,6 +64,8 @@ class ResourceDifference:
     fields: tuple[PropertyDifference, ...] = ()
     note: str = ""
     """What else there is to know about it."""
+    is_lost: bool = False
+    """Whether it held data and was deleted: a repair makes it anew, empty."""
 
     @property
     def summary(self) -> str:
@@ -159,7 +162,8 @@ def _never_made(plan: Plan) -> tuple[str, ...]:
 
 
 def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
-    found = (_difference(step) for step in plan.steps if step.changes)
+    before = {step.urn for step in plan.steps if step.old is not None}
+    found = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
     return tuple(sorted(found, key=lambda each: each.name))
 
 
@@ -167,7 +171,7 @@ def _role(found: Membership) -> str:
     return f"{found.role} if {found.condition}" if found.condition else found.role
 
 
-def _difference(step: Step) -> ResourceDifference:
+def _difference(step: Step, was_there: bool) -> ResourceDifference:
     cloud = step.old.outputs if step.old else {}
     declared = step.new.inputs if step.new else {}
     paths = step.paths
@@ -181,7 +185,10 @@ def _difference(step: Step) -> ResourceDifference:
         for path in sorted(paths)
     )
     state = step.old or step.new
-    return ResourceDifference(step.op, step.name, step.type, state.id if state else "", fields)
+    row, id_ = resource_types.find(step.type), state.id if state else ""
+    is_lost = step.op == "create" and was_there and bool(row.holds) and not row.copy
+    note = row.restoration(declared) if is_lost else ""
+    return ResourceDifference(step.op, step.name, step.type, id_, fields, note, is_lost)
 
 
 def parts(path: str) -> list[str | int]:

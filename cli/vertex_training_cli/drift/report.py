@@ -57,7 +57,8 @@ def markdown(drift: Drift) -> str:
     if drift.undeclared:
         text += _removal(drift)
     by_engine = any(difference.op not in (RUNS, GRANTED) for difference in drift.differences)
-    return text + (_remediation(drift.stack) if by_engine else "")
+    is_lost = any(difference.is_lost for difference in drift.differences)
+    return text + (_remediation(drift.stack, is_lost) if by_engine else "")
 
 
 def _difference(difference: ResourceDifference) -> str:
@@ -71,7 +72,13 @@ def _difference(difference: ResourceDifference) -> str:
     return text + (f"\n{_text(difference.note)}\n" if difference.note else "")
 
 
-def _remediation(stack: str) -> str:
+def _remediation(stack: str, is_lost: bool) -> str:
+    if is_lost:
+        return (
+            "\n**Restore what was deleted before anything else**, as said above: a deployment with "
+            "*refresh* makes it anew, empty, and nothing can be restored under its name then "
+            f"(docs/operations.md). Afterwards compare again: `make drift STACK={stack}`.\n"
+        )
     preview = f"make preview STACK={stack} REFRESH=1"
     return (
         f"\nTo undo what was changed by hand: `{preview}` shows the plan that does it; run the "

@@ -56,6 +56,7 @@ class _PlanBuilder:
         self.config: dict[str, str] = {}
         self.steps: dict[str, Step] = {}
         self.parts: dict[str, Step] = {}
+        self.refreshed: dict[str, ResourceState | None] = {}
         self.diagnostics: dict[Diagnostic, None] = {}
         self.violations: dict[PolicyViolation, None] = {}
         self.packs: dict[str, str] = {}
@@ -121,13 +122,18 @@ class _PlanBuilder:
         self.violations[violation] = None
 
     def _add_step(self, metadata: Mapping[str, Any]) -> None:
+        urn, old = metadata["urn"], ResourceState.parse(metadata.get("old"))
+        if metadata["op"] == "refresh":
+            self.refreshed[urn] = old
+        before = self.refreshed.get(urn)
         step = Step(
             op=metadata["op"],
-            urn=metadata["urn"],
+            urn=urn,
             type=metadata["type"],
-            old=ResourceState.parse(metadata.get("old")),
+            old=old,
             new=ResourceState.parse(metadata.get("new")),
             keys=tuple(metadata.get("keys") or ()),
             paths=tuple(metadata.get("detailedDiff") or metadata.get("diffs") or ()),
+            deployed=before if before and (old is None or old.inputs != before.inputs) else None,
         )
         (self.parts if step.op in PARTS else self.steps)[step.urn] = step

@@ -93,6 +93,8 @@ class Step:
     """Inputs that force the replacement, as far as the provider names them."""
     paths: Texts = ()
     """Properties that will change, as the provider names them."""
+    deployed: ResourceState | None = None
+    """What the state had, where a refresh found something else in the cloud, or nothing."""
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vertex_training.errors import PreviewParseError, Problem
 from vertex_training_cli.engine.plan import MAX_TEXTS, Diagnostic, Plan, PolicyViolation
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import redact, redact_config
 
 #: Raised when a key changes its meaning or goes away.
 VERSION: Final = 1
@@ -117,7 +117,7 @@ def _redacted(plan: Plan) -> Plan:
     failed = any(each.severity == "error" for each in plan.diagnostics)
     return dataclasses.replace(
         plan,
-        config=redact(plan.config),
+        config={redact(key): redact_config(text) for key, text in plan.config.items()},
         diagnostics=tuple(_hidden(each) for each in plan.diagnostics),
         violations=tuple(_hidden(each) for each in plan.violations),
         succeeded=plan.succeeded and not failed,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from vertex_training.errors import CommandError, PreviewError
+from vertex_training.errors import CommandError, EventParseError, PreviewError
+from vertex_training_cli.engine import events, plan
+from vertex_training_cli.engine.plan import Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import redact, redact_config
 
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
 #: one document at the end that lacks those (pulumi/pulumi v3.259.0, pkg/cmd/pulumi/operations).
@@ -68,6 +71,31 @@ def stream_events(
     if not lines:
         raise PreviewError(redact(message) or f"pulumi preview ended with exit code {exit_code}")
     return EventStream(tuple(lines), exit_code, message)
+
+
+def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
+    """Preview ``stack`` as ``stream_events`` does; a preview that fails is a failed plan."""
+    try:
+        stream = stream_events(pulumi, stack, **options)
+        found = events.parse(stream.lines, stack)
+    except (PreviewError, EventParseError) as failed:
+        return plan.failed_plan(stack, str(failed))
+    if stream.exit_code and not found.errors and not found.violations:
+        found = plan.with_error(found, stream.stderr)
+    return dataclasses.replace(found, config=_whole_config(pulumi.root, stack, found.config))
+
+
+def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
+    """The config as the engine shows it, with what the stack's file includes."""
+    from vertex_training.errors import ConfigError, UnknownStackError
+    from vertex_training.settings import stack_files
+    from vertex_training.stack import SCHEMA
+
+    try:
+        whole = stack_files.shown_config(stack_files.read_raw(SCHEMA, root, stack), SCHEMA)
+    except (ConfigError, UnknownStackError, OSError):
+        return shown  # the preview reports it
+    return {**shown, **{key: redact_config(text) for key, text in whole.items()}}
 
 
 def _options(given: Sequence[str], *, refresh: bool, save_plan: Path | None) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,12 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from vertex_training.errors import (
-    CommandError,
-    EventParseError,
-    PreviewError,
-    UnknownStackError,
-)
+from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -121,8 +115,9 @@ def review(
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
     Exit code: 0 nothing stands against it, 1 the preview failed, 2 wrong usage, 3 a policy forbids
-    it, 4 it is over the environment's limits, 5 the plan is not the expected one. There is a
-    report with each of them but 2.
+    it, or what is protected and was deleted in the cloud would be made anew, empty, 4 it is over
+    the environment's limits, 5 the plan is not the expected one. There is a report with each of
+    them but 2.
     """
     _write_utf8()
     try:
@@ -212,8 +207,8 @@ def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewRe
 def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     """The plan, and the state that it begins with, in words."""
     from vertex_training_cli import policy_levels
-    from vertex_training_cli.engine import events, plan, stacks
-    from vertex_training_cli.engine.preview import stream_events
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.engine.preview import make_plan
     from vertex_training_cli.engine.pulumi_cli import PulumiCli
 
     ref = stacks.find_unchecked(root, stack)
@@ -221,34 +216,13 @@ def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
     save = how.save_plan.absolute() if how.save_plan else None
     config = policy_levels.policy_config(root, stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
-    try:
-        with _progress(stack) as on_event, tempfile.TemporaryDirectory(prefix="vt-") as folder:
-            stream = stream_events(
-                PulumiCli(root, target.env), stack,
-                policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
-                refresh=how.refresh, save_plan=save, on_event=on_event,
-            )  # fmt: skip
-        found = events.parse(stream.lines, stack)
-    except (PreviewError, EventParseError) as failed:
-        return plan.failed_plan(stack, str(failed)), target.source
-    if stream.exit_code and not found.errors and not found.violations:
-        found = plan.with_error(found, stream.stderr)
-    found = dataclasses.replace(found, config=_whole_config(root, stack, found.config))
+    with _progress(stack) as on_event, tempfile.TemporaryDirectory(prefix="vt-") as folder:
+        found = make_plan(
+            PulumiCli(root, target.env), stack,
+            policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
+            refresh=how.refresh, save_plan=save, on_event=on_event,
+        )  # fmt: skip
     return policy_levels.with_levels(found, config), target.source
-
-
-def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
-    """The config as the engine shows it, with what the stack's file includes."""
-    from vertex_training.errors import ConfigError
-    from vertex_training.settings import stack_files
-    from vertex_training.stack import SCHEMA
-    from vertex_training_cli.engine.values import redact_config
-
-    try:
-        whole = stack_files.shown_config(stack_files.read_raw(SCHEMA, root, stack), SCHEMA)
-    except (ConfigError, UnknownStackError, OSError):
-        return shown  # the preview reports it
-    return {**shown, **{key: redact_config(text) for key, text in whole.items()}}
 
 
 def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:

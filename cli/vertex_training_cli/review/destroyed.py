@@ -5,13 +5,15 @@ A folder of the stack file is a resource for each file. A reviewer reads a line 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
+from vertex_training.errors import Problem
 from vertex_training.plan.objects import prefix_of
-from vertex_training_cli.engine.plan import JOBS, Plan, Step
+from vertex_training_cli.engine.plan import JOBS, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.risk import LOST, Quote, RiskKind
@@ -20,6 +22,8 @@ from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 DELETIONS: Final = ("delete", "delete-replaced")
 #: How the component for buckets names its resources.
 PREFIX: Final = "storage-"
+#: Characters of a command that is to be copied.
+COMMAND: Final = 400
 #: Objects of one folder from which on they are one line.
 FEW: Final = 2
 
@@ -97,6 +101,70 @@ def _is_destructive(step: Step) -> bool:
     return step.op in DELETIONS
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Remade:
+    """A resource with data that was deleted in the cloud, and is made anew without it."""
+
+    name: str
+    """The resource's name in the program."""
+    restore: str
+    """What to do about the data."""
+    protected: bool = field(compare=False)
+
+
+def remade(plan: Plan) -> tuple[Remade, ...]:
+    """Resources with data that the last deployment had, and the cloud has no more.
+
+    A refresh of this preview found it, or one before: then the outputs of the stack still have it.
+    """
+    found = list[Remade]()
+    for step in plan.steps:
+        row = resource_types.find(step.type)
+        if step.op != "create" or not row.holds or row.copy or step.new is None:
+            continue
+        if step.deployed or str(step.inputs.get(row.name)) in _deployed_names(plan, step.type):
+            protected = step.new.protect or bool(step.deployed and step.deployed.protect)
+            found.append(Remade(step.name, row.restoration(step.inputs), protected))
+    return tuple(sorted(found))
+
+
+def _deployed_names(plan: Plan, type_: str) -> set[str]:
+    """Names of the buckets or secrets that the deployed stack had."""
+    output = {resource_types.BUCKET: "buckets", resource_types.SECRET: "secrets"}.get(type_, "")
+    return {str(each).rpartition("/")[2] for each in (plan.deployed_output(output) or {}).values()}
+
+
+def refused_losses(plan: Plan) -> tuple[Remade, ...]:
+    """Protected resources that would be made anew, empty, and that the stack file accepts not."""
+    accepted = accepted_losses(plan)
+    return tuple(each for each in remade(plan) if each.protected and each.name not in accepted)
+
+
+def accepted_losses(plan: Plan) -> Mapping[str, str]:
+    """Names of resources, and why each may be made anew, empty."""
+    return as_mapping(plan.section("drift").get("acceptedLosses"))
+
+
+def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
+    """A warning for each loss that is accepted and is none: the next one would be, too."""
+    there = {step.name for step in plan.steps if step.custom and step.old is not None}
+    return tuple(
+        Diagnostic(
+            "warning",
+            f"drift.acceptedLosses: {name} is there. Remove it, or its next loss is accepted, too.",
+        )
+        for name in sorted(accepted_losses(plan))
+        if name in there
+    )
+
+
+def loss_problem(loss: Remade) -> Problem:
+    """Why nothing may be deployed, and both ways on."""
+    hint = f"{loss.restore or 'restore it'}. If it is lost: drift.acceptedLosses in the stack file"
+    what = "is protected, was deleted in the cloud, and would be made anew, empty"
+    return Problem(what, loss.name, hint, rule="accepted-loss")
+
+
 def unprotected(plan: Plan) -> tuple[str, ...]:
     """Names of resources that stay, and lose their protection."""
     both = (step for step in plan.steps if step.custom and step.old and step.new)
@@ -153,6 +221,21 @@ def _without_data(change: DestructiveChange, quote: Quote) -> str:
     return f"refused, it is protected: {name}" if change.refused else f"{name} ({fate(change)})"
 
 
+def _remade(each: Remade, quote: Quote) -> str:
+    return f"{quote(each.name)} ({quote(each.restore, COMMAND)})" if each.restore else each.name
+
+
+REMADE: Final = RiskKind(
+    remade,
+    _remade,
+    key="madeAnew",
+    headline="made anew, empty: it was deleted in the cloud",
+    question=LOST,
+    answer="made anew, empty: it was deleted in the cloud: {}",
+    line=lambda each, quote: (
+        f"made anew, empty, it was deleted in the cloud: {_remade(each, quote)}"
+    ),
+)
 LOST_WITH_RESOURCE: Final = RiskKind(
     lambda plan: [each for each in destroyed(plan) if each.is_loss],
     lambda each, quote: (

@@ -6,7 +6,7 @@ limits and levels of policies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,12 +35,21 @@ class LoweredGuard:
 
 def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
     """Members that ``vt drift`` reports no longer, and did when the stack was deployed."""
+    return _new_ones(plan, _exceptions)
+
+
+def new_acceptances(plan: Plan) -> tuple[FieldDifference, ...]:
+    """Losses of protected resources that the stack file accepts, and did not when deployed."""
+    return _new_ones(plan, lambda drift: as_mapping(drift.get("acceptedLosses")))
+
+
+def _new_ones(plan: Plan, read: Callable[[Inputs], Inputs]) -> tuple[FieldDifference, ...]:
     if not plan.is_compared:
         return ()
-    before = _exceptions(plan.deployed_output("drift") or {})
+    before = read(plan.deployed_output("drift") or {})
     return tuple(
-        FieldDifference(path, before.get(path), words)
-        for path, words in _exceptions(plan.section("drift")).items()
+        FieldDifference(path, before.get(path), str(words))
+        for path, words in read(plan.section("drift")).items()
         if before.get(path) != words
     )
 
@@ -105,6 +114,16 @@ EXCEPTIONS: Final = RiskKind(
     question=LIMITS,
     answer="drift is not reported: {}",
     line=lambda each, quote: f"drift is not reported: {quote(each.new)} ({quote(each.path)})",
+    danger="opens",
+)
+ACCEPTED: Final = RiskKind(
+    new_acceptances,
+    lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
+    key="acceptedLosses",
+    headline="loss accepted",
+    question=LIMITS,
+    answer="loss accepted: {}",
+    line=lambda each, quote: f"loss accepted: {quote(each.path)} ({quote(each.new)})",
     danger="opens",
 )
 RULES: Final = RiskKind(

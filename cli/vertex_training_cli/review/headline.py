@@ -24,6 +24,8 @@ from vertex_training_cli.review.risk import Danger, Quote
 
 #: Names in one part of the verdict; more are counted.
 NAMED: Final = 3
+#: Why nothing may be deployed though no policy forbids it.
+REFUSED: Final = "refused: what is protected would be made anew, empty"
 #: Phrases of one answer; more are counted.
 SHOWN: Final = 12
 
@@ -82,7 +84,7 @@ def _failed(report: ReviewReport) -> str:
     cannot_run = f"{_count(len(images), 'image')} cannot be run"
     return {
         ReviewOutcome.FAILED: cannot_run if by_images else "the preview failed",
-        ReviewOutcome.FORBIDDEN: f"forbidden by {violations}",
+        ReviewOutcome.FORBIDDEN: f"forbidden by {violations}" if report.forbidding else REFUSED,
         ReviewOutcome.OVER_LIMIT: "forbidden by the environment's limits",
         ReviewOutcome.DIFFERENT: "this is not the plan that was approved",
     }[report.outcome]

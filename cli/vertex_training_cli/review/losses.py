@@ -39,6 +39,8 @@ class DataLoss:
     """What kept the data, and keeps it less now."""
     old: str
     new: str
+    put_back: bool = False
+    """Whether it is as it was deployed, and somebody changed it by hand since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,11 @@ def _losses(step: Step) -> Iterator[DataLoss]:
         return
     for kept in _SAFEGUARDS.get(step.type, ()):
         old, new = kept.amount(step.old.inputs), kept.amount(step.new.inputs)
-        if new < old:
-            yield DataLoss(step.name, kept.what, kept.shown(old), kept.shown(new))
+        deployed = kept.amount(step.deployed.inputs) if step.deployed else math.nan
+        # Where somebody changed it by hand, what was deployed is what was approved.
+        before, put_back = deployed if deployed > new else old, deployed <= new
+        if new < before:
+            yield DataLoss(step.name, kept.what, kept.shown(before), kept.shown(new), put_back)
 
 
 def _soft_delete(inputs: Inputs) -> float:
@@ -232,12 +237,21 @@ _SAFEGUARDS: Final[Mapping[str, tuple[_Safeguard, ...]]] = {
     ),
 }
 LOSSES: Final = RiskKind(
-    data_losses,
+    lambda plan: [each for each in data_losses(plan) if not each.put_back],
     lambda loss, quote: f"{quote(loss.name)} ({loss.what}: {loss.old} → {loss.new})",
     key="dataLosses",
     headline="data is lost",
     question=LOST,
     line=lambda loss, quote: f"data of {quote(loss.name)}, {loss.what}: {loss.old} → {loss.new}",
+)
+PUT_BACK: Final = RiskKind(
+    lambda plan: [each for each in data_losses(plan) if each.put_back],
+    lambda loss, quote: f"{quote(loss.name)} ({loss.what}: {loss.old} → {loss.new})",
+    key="putBack",
+    headline="back as deployed",
+    question=LOST,
+    answer="back as deployed: {}",
+    danger="opens",
 )
 LOCKS: Final = RiskKind(
     retention_locks,

@@ -43,8 +43,10 @@ from vertex_training_cli.review.risk import RiskKind
 
 #: All kinds of risks, in the order in which a report names them.
 RISKS: Final[tuple[RiskKind[Any], ...]] = (
+    destroyed.REMADE,
     destroyed.LOST_WITH_RESOURCE,
     losses.LOSSES,
+    losses.PUT_BACK,
     capacity.RETURNED,
     refusals.REFUSALS,
     losses.LOCKS,
@@ -57,6 +59,7 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     grants.ADMINISTRATORS,
     grants.STRANGERS,
     guards.EXCEPTIONS,
+    guards.ACCEPTED,
     guards.RULES,
     guards.LOWERED,
     reachability.OPENED,
@@ -71,7 +74,7 @@ class ReviewOutcome(IntEnum):
     FAILED = 1
     """The preview failed, for another reason than those below."""
     FORBIDDEN = 3
-    """A mandatory policy forbids it."""
+    """A mandatory policy forbids it, or what is protected would be made anew, empty."""
     OVER_LIMIT = 4
     """The environment's limits forbid it."""
     DIFFERENT = 5
@@ -204,7 +207,8 @@ def build(
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
-    problems, found = tuple(problems), digest.plan_digest(plan)
+    found, refused = digest.plan_digest(plan), destroyed.refused_losses(plan)
+    problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
     folders = destroyed.folder_changes(plan)
     grouped = {name for folder in folders for name in folder.names}
@@ -218,7 +222,11 @@ def build(
         expected=expected,
         problems=problems,
         errors=() if problems else tuple(map(_explained, plan.errors)),
-        warnings=(*plan.warnings, *refusals.unknown_first_names(plan)),
+        warnings=(
+            *plan.warnings,
+            *refusals.unknown_first_names(plan),
+            *destroyed.needless_acceptances(plan),
+        ),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
         not_observed=observed.not_observed,
@@ -263,7 +271,7 @@ def with_images(
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:
-    if any(violation.is_mandatory for violation in plan.violations):
+    if any(each.is_mandatory for each in plan.violations) or destroyed.refused_losses(plan):
         return ReviewOutcome.FORBIDDEN
     if problems and all(problem.rule.startswith("limit-") for problem in problems):
         return ReviewOutcome.OVER_LIMIT

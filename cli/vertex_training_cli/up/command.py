@@ -39,7 +39,10 @@ def up(
     Everything else on the line goes to `pulumi up`: `vt up -s dev --yes`. A stack of the local
     cloud is taken there, and the cloud is started.
 
-    Exit code: that of pulumi; 1 if the stack is in use.
+    With a refresh, it first looks whether something protected was deleted in the cloud.
+
+    Exit code: that of pulumi; 1 if the stack is in use, 3 if what is protected would be made anew,
+    empty.
     """
     from vertex_training.errors import CommandError
     from vertex_training_cli.engine import stacks

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+from vertex_training.errors import Problem
+from vertex_training.settings import project_files
 from vertex_training_cli.engine import attributes_file, locks, pending_creates
+from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.up.orphaned_jobs import report_orphaned_jobs
 
 Log = Callable[[str], None]
+#: Exit code: a refresh would make anew, empty, what is protected.
+REFUSED: Final = 3
+#: Options by which ``pulumi up`` refreshes first (pulumi v3.259.0).
+_REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
 
 
 def bring_up(
@@ -25,6 +34,8 @@ def bring_up(
 
     Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
 
+    ``REFUSED`` if a refresh would make anew what is protected, empty.
+
     Raises:
         CommandError: the stack is in use, or a command of ``pulumi`` before or after failed.
     """
@@ -32,6 +43,11 @@ def bring_up(
     if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
         on_dead_lock()
     attributes_file.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
+    if refused := refused_repairs(stack.root, pulumi, stack.stack, arguments):
+        log(f"{stack.stack} is not deployed; nothing was changed.")
+        for problem in refused:
+            log(str(problem))
+        return REFUSED
     if code := pulumi.run_in_foreground("up", "--stack", stack.stack, *arguments):
         log(f"pulumi up ended with exit code {code}")
         return code
@@ -39,6 +55,29 @@ def bring_up(
     code = clear_settled(stack.stack, pulumi, arguments, deployment, log)
     report_orphaned_jobs(stack, deployment, log)
     return code
+
+
+def refused_repairs(
+    root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
+) -> list[Problem]:
+    """What an ``up`` with a refresh would make anew, empty, and is protected; asks a preview.
+
+    Nothing of an ``up`` that is held to a plan: the review that made it has looked.
+    """
+    if not _refreshes(root, arguments) or any(each.startswith("--plan") for each in arguments):
+        return []
+    from vertex_training_cli.review.destroyed import loss_problem, refused_losses
+
+    found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
+    return [loss_problem(each) for each in refused_losses(found)]
+
+
+def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
+    """Whether ``pulumi up`` begins with what the cloud has: asked to, or by ``Pulumi.yaml``."""
+    options = [match for each in arguments if (match := _REFRESH.fullmatch(each))]
+    if options:
+        return options[-1]["value"] not in ("false", "False", "f", "F", "0")
+    return project_files.refreshes(root)
 
 
 def clear_settled(

@@ -57,6 +57,7 @@ class ResourceType:
     holds: str = ""
     copy: bool = False
     goes: str = ""
+    restore: str = ""
     policy: str = ""
     grants_on: str = ""
     named_by: str = ""
@@ -82,12 +83,20 @@ class ResourceType:
         calls |= {"write": self.write, "grant": self.grant}
         return {each for kind in kinds for asked in calls[kind].values() for each in asked}
 
+    def restoration(self, inputs: Mapping[str, Any]) -> str:
+        """What to do about one with these inputs that was deleted by hand; empty if nothing is."""
+        return _filled_in(self.restore, inputs)
+
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
         """The name of the IAM policy of a resource with these inputs, or of what it grants on."""
         named = str(inputs.get(self.named_by) or "")
         if "/" in named:
             return named
-        return re.sub(r"\{(\w+)\}", lambda part: str(inputs.get(part[1])), self.policy)
+        return _filled_in(self.policy, inputs)
+
+
+def _filled_in(template: str, inputs: Mapping[str, Any]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda part: str(inputs.get(part[1])), template)
 
 
 @functools.cache

@@ -351,6 +351,9 @@ class DriftSettings(Section):
 
     allowed: dict[Key, AllowedMember] = {}
     """Members of IAM policies that are no drift, by a name of one's own."""
+    accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
+    """Protected resources that were deleted in the cloud and may be made anew, empty, by the names
+    that reviews give them: each with a reason. Remove the entry when that is done."""
 
 
 class Settings(Section):

@@ -10,6 +10,9 @@ from vertex_training.errors import UnknownStackError
 
 PROJECT_FILE: Final = "Pulumi.yaml"
 _NAME: Final = re.compile(r"^name\s*:\s*[\"']?([\w.-]+)", re.MULTILINE)
+_REFRESH: Final = re.compile(
+    r"^options\s*:(?:.*\n\s)*?.*\brefresh\s*:\s*[\"']?always", re.MULTILINE
+)
 
 
 def project_name(root: Path) -> str:
@@ -19,6 +22,14 @@ def project_name(root: Path) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     return found[1] if found else ""
+
+
+def refreshes(root: Path) -> bool:
+    """Whether ``options`` of the project let every preview and deployment refresh first."""
+    try:
+        return bool(_REFRESH.search((root / PROJECT_FILE).read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def names(root: Path) -> list[str]:

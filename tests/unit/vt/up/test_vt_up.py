@@ -177,3 +177,27 @@ def test_where_the_state_is_kept_is_asked_of_pulumi_unless_the_environment_says_
 
     assert calls(tmp_path)[0] == "whoami --json --non-interactive"
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "project", "refreshes"),
+    [
+        (["--refresh", "--yes"], "", True),
+        (["-r"], "", True),
+        (["-yr"], "", True),
+        (["--refresh=false"], "options:\n  refresh: always\n", False),
+        (["--yes"], "options: {refresh: always}\n", True),
+        (["--yes"], "options:\n  # as the team agreed\n  refresh: 'always'\n", True),
+        (["--yes"], "config:\n  refresh: always\n", False),
+        (["--refresh", "--plan", "file"], "", False),
+        (["--yes"], "", False),
+    ],
+)
+def test_an_up_that_refreshes_is_previewed_first(
+    checkout: Path, up: Up, tmp_path: Path, arguments: list[str], project: str, refreshes: bool
+) -> None:
+    (checkout / "Pulumi.yaml").write_text(f"name: demo\nruntime: python\n{project}")
+    assert up(*arguments).exit_code == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    previews = [call for call in calls if call.startswith("preview --stack local --json")]
+    assert [call.endswith("--refresh") for call in previews] == [True] * refreshes

@@ -1,0 +1,148 @@
+"""What was deleted in the cloud and would be made anew, empty: it is said, and refused at first."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any, Final
+
+import pytest
+
+from tests.unit.vt.review import plans
+from vertex_training_cli.drift import findings
+from vertex_training_cli.drift import report as drift_report
+from vertex_training_cli.engine import events, plan_file
+from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.review import markdown, report
+from vertex_training_cli.review.destroyed import refused_losses
+from vertex_training_cli.review.headline import verdict
+from vertex_training_cli.review.report import ReviewOutcome
+
+SECRET: Final = "gcp:secretmanager/secret:Secret"
+REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
+DATA: Final = {"name": "acme-data-dev", "project": "acme-ml-dev"}
+KEY: Final = {"secretId": "wandb-dev", "project": "acme-ml-dev"}
+RESTORE: Final = "restore it first: gcloud storage restore gs://acme-data-dev#GENERATION"
+ADD: Final = (
+    "add a version afterwards: "
+    "gcloud secrets versions add wandb-dev --project=acme-ml-dev --data-file=FILE"
+)
+
+
+def deleted(type_: str, name: str, inputs: dict[str, Any], *, protect: bool) -> list[plans.Event]:
+    """The events of a preview with a refresh: what the state had, then what is declared."""
+    state = plans.step("refresh", type_, name, inputs, inputs, protect=(protect, protect))
+    return [state, plans.step("create", type_, name, None, inputs, protect=(False, protect))]
+
+
+def planned(*told: plans.Event, losses: dict[str, str] | None = None) -> Plan:
+    stack = plans.step("same", "pulumi:pulumi:Stack", "vertex-training-dev", {}, {})
+    config = {"vertex-training:drift": json.dumps({"acceptedLosses": losses or {}})}
+    return events.parse(plans.lines(stack, *told, config=config), "dev")
+
+
+@pytest.mark.parametrize(
+    ("type_", "name", "inputs", "hint"),
+    [(plans.BUCKET, "storage-data", DATA, RESTORE), (SECRET, "secrets-wandb", KEY, ADD)],
+)
+def test_it_is_in_the_headline_with_the_command_that_brings_it_back(
+    type_: str, name: str, inputs: dict[str, Any], hint: str
+) -> None:
+    found = report.build(planned(*deleted(type_, name, inputs, protect=False)), source="here")
+    told = f"made anew, empty: it was deleted in the cloud: {name} ({hint})"
+    assert told in verdict(found)
+    assert found.outcome is ReviewOutcome.CLEAN
+    assert "| what is lost |" in markdown.render(found)
+
+
+def test_what_is_protected_is_refused_until_the_stack_file_accepts_it() -> None:
+    told = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
+    found = report.build(planned(*told), source="here")
+    assert found.outcome is ReviewOutcome.FORBIDDEN
+    assert verdict(found).startswith("Refused: what is protected would be made anew, empty; ")
+    [problem] = found.problems
+    assert RESTORE in problem.hint
+    assert "drift.acceptedLosses" in problem.hint
+    accepted = planned(*told, losses={"storage-data": "its copy is in acme-backup"})
+    found = report.build(accepted, source="here")
+    assert found.outcome is ReviewOutcome.CLEAN
+    assert "made anew, empty" in verdict(found)
+
+
+def test_one_that_the_file_protects_no_longer_is_refused_as_well() -> None:
+    refresh, create = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
+    create["resourcePreEvent"]["metadata"]["new"]["protect"] = False
+    assert [each.name for each in refused_losses(planned(refresh, create))] == ["storage-data"]
+
+
+def test_a_refresh_before_the_review_hides_nothing() -> None:
+    outputs = {"buckets": {"data": "gs://acme-data-dev"}, "secrets": {"wandb": "x/wandb-dev"}}
+    stack = plans.step("same", "pulumi:pulumi:Stack", "dev", {}, {}, outputs=outputs)
+    create = [
+        plans.step("create", plans.BUCKET, "storage-data", None, DATA, protect=(False, True)),
+        plans.create(plans.BUCKET, "storage-new", name="acme-new-dev"),
+    ]
+    found = report.build(plans.plan(stack, *create), source="here")
+    assert found.outcome is ReviewOutcome.FORBIDDEN
+    assert "deleted in the cloud: storage-data (" in verdict(found)
+    assert "storage-new" not in verdict(found)
+
+
+def test_an_accepted_loss_of_what_is_there_is_a_warning_and_new_ones_are_told() -> None:
+    there = plans.step("same", plans.BUCKET, "storage-data", DATA, DATA)
+    found = report.build(planned(there, losses={"storage-data": "gone in May"}), source="here")
+    assert [each.message for each in found.warnings] == [
+        "drift.acceptedLosses: storage-data is there. Remove it, or its next loss is accepted, too."
+    ]
+    assert "loss accepted: storage-data (gone in May)" in verdict(found)
+
+
+def test_the_plan_of_a_pull_request_keeps_what_was_deleted() -> None:
+    plan = planned(*deleted(plans.BUCKET, "storage-data", DATA, protect=True))
+    source = "Previewed against the local stack's state"
+    again = plan_file.parse(plan_file.write(plan, source).encode(), "dev").plan
+    assert [each.name for each in refused_losses(again)] == ["storage-data"]
+
+
+def test_a_resource_without_data_that_is_made_anew_is_no_loss() -> None:
+    told = deleted(plans.MEMBER, "reads-data", plans.member("data"), protect=False)
+    assert "made anew" not in verdict(report.build(planned(*told), source="here"))
+
+
+def test_what_a_repair_puts_back_as_it_was_deployed_is_no_loss() -> None:
+    kept = {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": "2592000s"}}]}
+    state = plans.step("refresh", REPOSITORY, "registry-docker", kept, kept)
+    repair = plans.step("update", REPOSITORY, "registry-docker", {}, kept)
+    told = verdict(report.build(planned(state, repair), source="here"))
+    assert "data is lost" not in told
+    assert "back as deployed: registry-docker (images are deleted after: never deleted" in told
+    changed = plans.step(
+        "update", REPOSITORY, "registry-docker", {},
+        {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": "86400s"}}]},
+    )  # fmt: skip
+    told = verdict(report.build(planned(state, changed), source="here"))
+    assert "data is lost: registry-docker (images are deleted after: 30 days → 1 days" in told
+
+
+def test_drift_recommends_no_repair_that_loses_data() -> None:
+    def document(*pairs: tuple[str, str, dict[str, Any]]) -> str:
+        steps = [
+            {"op": op, "urn": f"urn:pulumi:dev::p::a:b:C${type_}::n", **state}
+            for type_, _, inputs in pairs
+            for op, state in (
+                ("refresh", {"oldState": {"type": type_, "inputs": inputs, "id": "i"}}),
+                ("create", {"newState": {"type": type_, "inputs": inputs}}),
+            )
+        ]
+        return json.dumps({"steps": steps})
+
+    lost = findings.read("dev", 7, document((plans.BUCKET, "n", DATA)), "")
+    told = drift_report.markdown(lost).replace("\\", "")
+    assert RESTORE in told
+    assert "To undo what was changed by hand" not in told
+    assert "makes it anew, empty" in told
+    member = (plans.MEMBER, "m", plans.member("acme-data-dev"))
+    other = findings.read("dev", 7, document(member), "")
+    assert "To undo what was changed by hand" in drift_report.markdown(other)
+    both = dataclasses.replace(lost, differences=(*lost.differences, *other.differences))
+    assert "To undo what was changed by hand" not in drift_report.markdown(both)
