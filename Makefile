@@ -52,7 +52,7 @@ approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the 
 
 deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
 	@exec $(BIN)/vt deploy --stack $(STACK) $(POLICIES) $(if $(REFRESH),--refresh) \
-		$(if $(VT_APPROVAL),,--approval $(REPORT).approval.json)
+		$(if $(value VT_APPROVAL),,--approval $(REPORT).approval.json)
 
 images: setup ## STACK=S [SOURCE=DIR COMMIT=ID]: build images that are not built, and pin their digests
 	@cd $(or $(SOURCE),.) && if [ -n "$$COMMIT" ] && [ "$$(git rev-parse HEAD)" != "$$COMMIT" ]; then \
