@@ -26,8 +26,10 @@ def in_turns(
 ) -> dict[str, list[float]]:
     """Seconds of each arm by round. The order alternates from round to round.
 
-    ``warm_up``: number of first rounds that do not count.
+    ``warm_up``: number of first rounds that do not count. A single round is a trial of the
+    benchmark, which measures nothing: it has none.
     """
+    warm_up = warm_up if rounds > 1 else 0
     times: dict[str, list[float]] = {name: [] for name in arms}
     for turn in range(warm_up + rounds):
         for name in sorted(arms, reverse=turn % 2 == 1):

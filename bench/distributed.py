@@ -189,7 +189,7 @@ def main() -> int:
                 return found[name][-1].step
 
             in_turns({name: lambda name=name: measure(name) for name in found}, options.rounds, 1)
-    return report({name: taken[1:] for name, taken in found.items()}, options)
+    return report({name: taken[-options.rounds :] for name, taken in found.items()}, options)
 
 
 def report(found: dict[str, list[Measured]], options: argparse.Namespace) -> int:

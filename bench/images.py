@@ -188,7 +188,7 @@ def main() -> int:
     added, found = changed["vt"] - changed["bare"], changed["vt"] / changed["bare"]
     print(f"one file changed: {added:+.2f} s (at most {MAX_SECONDS}), ratio {found:.3f}")
     print(f"unchanged: {unchanged['vt']:.2f} s (at most {MAX_UNCHANGED})")
-    busy = {name: statistics.median(seconds[1:]) for name, seconds in used.items()}
+    busy = {name: statistics.median(seconds[-given.rounds :]) for name, seconds in used.items()}
     listed = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in busy.items())
     print(
         f"of the processor: {listed}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
