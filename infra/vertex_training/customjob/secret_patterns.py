@@ -37,6 +37,11 @@ _FORMS: Final = (
     r"[0-9a-f]{32}-us[0-9]{1,2}\b|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",  # Mailchimp, Telegram
     r"[A-Za-z0-9_.-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31}",  # Azure
     r"AGE-SECRET-KEY-1[A-Z0-9]{50}",
+    r"nvapi-[A-Za-z0-9_-]{40}|pcsk_[A-Za-z0-9_]{30}",  # NVIDIA, Pinecone
+    r"sk-lf-[0-9a-f]{8}-[0-9a-f]{4}-",  # Langfuse
+    # A service account's key in base64, by how its JSON begins.
+    r"(?:eyJ0eXBlIjogInNlcnZpY2VfYWNjb3Vu|eyJ0eXBlIjoic2VydmljZV9hY2NvdW50|"
+    r"ewogICJ0eXBlIjogInNlcnZpY2VfYWNjb3Vu)[A-Za-z0-9+/]{20}",
     r"eyJ[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10}",  # JSON Web Token
 )
 #: Forms that only the text before a secret tells from other text: (text before, secret).
@@ -184,7 +189,9 @@ def _is_secret(name: str, value: str, *, strict: bool) -> bool:
         return bool(_PASSWORD.search(last)) and value.isdecimal() and len(value) > 3
     sure = bool(
         _PASSWORD.search(last)
-        or last in ("credential", "credentials", "apikey", "pwd")
+        or last in ("apikey", "pwd")
+        # "Application Default Credentials: see docs" is prose.
+        or (last in ("credential", "credentials") and not (strict and value.isalpha()))
         or (last == "key" and _SECRET_KEYS.fullmatch(before))
         or (last == "pass" and _ACCOUNTS.fullmatch(before))
     )
@@ -233,7 +240,7 @@ _NAMED: Final = re.compile(
     r"((?:PASSWORD|PASSWD|PASS|SECRET|CREDENTIALS?|API_?KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN)[\"']?"
     rf"\s*[,:=]\s*(?:value\s*:\s*)?)(?![\"']?\$)"
     # Permissions and switches of workflows: `id-token: write`, `persist-credentials: false`.
-    rf"(?!(?:true|false|read|write|none)\s*$)({_INSIDE}|[^\s,}}\]]{{1,200}})",
+    rf"(?!(?:true|false|read|write|none)\s*(?:#.*)?$)({_INSIDE}|[^\s,}}\]]{{1,200}})",
     re.IGNORECASE,
 )
 

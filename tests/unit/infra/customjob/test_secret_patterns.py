@@ -1,6 +1,8 @@
 """No secret is repeated in what is said of a file, wherever in it the secret stands."""
 
+import base64
 import doctest
+import json
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,36 @@ def test_a_mapping_or_list_after_a_secrets_name_is_hidden_as_a_whole(text: str) 
 
 def test_an_empty_mapping_after_a_secrets_name_is_no_secret() -> None:
     assert not secret_patterns.contains_secret("api-key: {}")
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "nvapi-" + "abcdEFGH12" * 6,
+        "pcsk_" + "abcdEFGH12" * 5,
+        "sk-lf-" + "0123abcd-0123-" + "abcd-0123-0123456789ab",
+        base64.b64encode(json.dumps({"type": "service_account", "id": "x" * 90}).encode()).decode(),
+        base64.b64encode(
+            json.dumps({"type": "service_account", "id": "x" * 90}, indent=2).encode()
+        ).decode(),
+        base64.b64encode(b'{"type":"service_account","id":"' + b"x" * 90).decode(),
+    ],
+)
+def test_a_key_of_a_service_that_ml_teams_use_is_withheld_to_its_end(token):
+    assert redacted(f"KEYFILE={token} b") == "KEYFILE=[secret] b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Application Default Credentials: see docs",
+        "no Google credentials: default credentials were not found",
+    ],
+)
+def test_prose_about_credentials_is_shown(text):
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize("line", ["+  id-token: write", "      id-token: write  # federation"])
+def test_a_permission_in_the_diff_of_a_workflow_is_shown(line):
+    assert masked(line) == line
