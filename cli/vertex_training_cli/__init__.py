@@ -1,7 +1,7 @@
 """``vt``: the command beside ``pulumi``. It imports ``vertex_training``, which never imports it.
 
 =================  =======================================================================
-``cli``            the verbs of ``vt``, each imported from its folder
+``cli``            the command line; its verbs are in ``help``
 ``setup``          ``vt setup``: pulumi and policies beside ``vt``
 ``check``          ``vt check``: every mistake in job files and stack files
 ``render``         ``vt render``: the request that a job file becomes
@@ -23,10 +23,12 @@
 ``local``          ``vt local``: the commands about the local cloud
 ``engine``         the one place that runs ``pulumi`` and reads its events, plans and state
 ``toolchain``      installs pulumi, its plugins and the policies' packages
-``help``           examples of every command, and completion in shells
+``help``           which function a verb is; examples of every verb, completion in shells
+``failures``       turns exceptions into lines on stderr and exit codes
+``options``        options that several verbs have
 ``policy_levels``  levels of policies, of the stack file and of ``--policy-levels``
 ``console``        tables and colours for people
-``status``         lines on stderr
+``status``         lines on stderr; which extra a missing package is of
 ``read_errors``    refused reads: an object that is missing, or a permission
 ``proxies``        exempts this machine from the proxies in the environment
 ``user``           ``USER`` and ``HOME`` where the system has no entry

@@ -1,8 +1,4 @@
-"""``vt``, the command beside ``pulumi``.
-
-Exit codes: 0 done, 1 it failed (the reason is one line on stderr), 2 wrong usage, 130 interrupted;
-commands that run another program pass its exit code on. ``vt review`` has codes of its own.
-"""
+"""``vt``, the command beside ``pulumi``. ``failures`` has its exit codes."""
 
 from __future__ import annotations
 
@@ -11,7 +7,12 @@ import os
 import sys
 from typing import Annotated, Any
 
-import typer
+from vertex_training_cli.status import extra_hint
+
+try:
+    import typer
+except ModuleNotFoundError as missing:
+    sys.exit(f"vt: {missing.name} is not installed. Hint: {extra_hint('typer')}")
 from typer.completion import get_completion_inspect_parameters
 
 from vertex_training_cli.check import quick

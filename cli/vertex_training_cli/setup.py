@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from vertex_training_cli.status import print_line
+from vertex_training_cli.toolchain.installed import install_pulumi, installed_pulumi
+from vertex_training_cli.toolchain.layout import Layout
 
 Check = Annotated[bool, typer.Option("--check", help="Only say what is in place.")]
 Deploy = Annotated[
@@ -37,17 +39,9 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
     this project `make setup` does it. Environment: VT_CACHE_DIR (what is downloaded or built is
     kept there), VT_PULUMI_SOURCE=auto|path|official|build.
     """
-    from vertex_training_cli.toolchain.console import SetupError
-    from vertex_training_cli.toolchain.installed import install_pulumi, installed_pulumi
-    from vertex_training_cli.toolchain.layout import Layout
-
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
-    try:
-        layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
-        found = installed_pulumi(layout, source) if check else install_pulumi(layout, source)
-    except SetupError as error:
-        print_line(error)
-        raise typer.Exit(1) from None
+    layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
+    found = installed_pulumi(layout, source) if check else install_pulumi(layout, source)
     if found is None:
         print_line("setup: pulumi or the policies are missing here, or out of date. Hint: vt setup")
         raise typer.Exit(1)

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Final
 
 from vertex_training_cli.engine.values import redact
+
+#: Packages that only an extra of this distribution brings along -> that extra.
+EXTRAS: Final[Mapping[str, str]] = {
+    "typer": "cli",
+    "rich": "cli",
+    "jinja2": "cli",
+    "psutil": "cli",
+    "google.cloud.secretmanager": "cli",
+    "google.cloud.devtools": "cli",
+    "localgcp": "local",
+}
 
 
 def print_line(text: object) -> None:
@@ -13,3 +26,9 @@ def print_line(text: object) -> None:
     Errors quote the engine, the cloud and files, which may quote a secret.
     """
     print(redact(str(text)), file=sys.stderr, flush=True)
+
+
+def extra_hint(module: str) -> str:
+    """How to install the extra that a module is of; empty if it is of none."""
+    extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]
+    return f"pip install 'vertex-training[{extras[0]}]'" if extras else ""

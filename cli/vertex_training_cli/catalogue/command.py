@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from vertex_training.errors import UnknownNameError
-from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.catalog.machines import Price
-    from vertex_training_cli.catalogue.rows import Row
+from vertex_training.catalog.machines import Price
+from vertex_training_cli.catalogue import rows
+from vertex_training_cli.catalogue.rows import Row
+from vertex_training_cli.options import Format
 
 #: Columns of a table that is not written to a terminal: wide enough that nothing is cut.
 WIDTH_OF_FILES: Final = 180
@@ -28,13 +25,6 @@ PRICES: Final = (
 WIDTH_OF_TABLE: Final = 110
 
 
-class Format(StrEnum):
-    """How the catalogue is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def catalogue(
     accelerator: Annotated[
         str, typer.Option("--accelerator", "-a", help="A type or a part of it: L4, H100, A100.")
@@ -45,13 +35,7 @@ def catalogue(
     ] = Format.TEXT,
 ) -> None:
     """Machine types for training jobs: accelerators, regions and list prices, with their dates."""
-    from vertex_training_cli.catalogue import rows
-
-    try:
-        found = rows.select(accelerator, region)
-    except UnknownNameError as unknown:
-        print_line(f"vt catalogue: {unknown}")
-        raise typer.Exit(2) from None
+    found = rows.select(accelerator, region)
     if format_ is Format.JSON:
         print(json.dumps([rows.as_dict(row, region) for row in found], indent=2))
     else:

@@ -3,5 +3,6 @@
 import typer
 
 from vertex_training_cli.check.command import check
+from vertex_training_cli.failures import exit_codes
 
-typer.run(check)
+typer.run(exit_codes("check")(check))

@@ -9,15 +9,26 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from vertex_training.customjob.secret_patterns import masked
 from vertex_training.errors import CheckUnavailableError
+from vertex_training_cli.check import (
+    checking,
+    fixing,
+    json_report,
+    listing,
+    sarif,
+    text_report,
+    watching,
+    workflow_commands,
+)
+from vertex_training_cli.check.report import FileReport
+from vertex_training_cli.console import plain
+from vertex_training_cli.engine import paths
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:  # imported where it is used: `vt --help` needs none of it
-    from vertex_training_cli.check.report import FileReport
 
 
 class Format(StrEnum):
@@ -122,17 +133,12 @@ class Task:
 
 def _run(task: Task) -> None:
     """Do it; the exit code is that of the command."""
-    try:
-        task.ensure_possible()
-        if task.watch:
-            _watch(task)
-        if task.fix:
-            _fix(task)
-        clean = _check(task)
-    except CheckUnavailableError as reason:
-        print_line(f"vt check: {reason}")
-        raise typer.Exit(2) from None
-    if not clean:
+    task.ensure_possible()
+    if task.watch:
+        _watch(task)
+    if task.fix:
+        _fix(task)
+    if not _check(task):
         raise typer.Exit(1)
 
 
@@ -147,10 +153,6 @@ def _check(task: Task) -> bool:
 
 def _fix(task: Task) -> None:
     """Mend files and show the diff; what is left is reported as ever."""
-    from vertex_training.customjob.secret_patterns import masked
-    from vertex_training_cli.check import fixing
-    from vertex_training_cli.console import plain
-
     count = 0
     for fixed in fixing.fix_all(task.files, task.stack):
         for line in fixed.diff():
@@ -166,8 +168,6 @@ def _fix(task: Task) -> None:
 
 def _watch(task: Task) -> None:
     """Check after each change until Ctrl-C, which is exit code 130."""
-    from vertex_training_cli.check import watching
-    from vertex_training_cli.engine import paths
 
     def check_once() -> None:
         try:
@@ -177,10 +177,7 @@ def _watch(task: Task) -> None:
         print_line(f"[{time.strftime('%H:%M:%S')}] waiting for changes; Ctrl-C ends")
 
     root = paths.root_of(Path.cwd())
-    try:
-        watching.watch(lambda: watching.watched(task.files, root, task.stack), check_once)
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    watching.watch(lambda: watching.watched(task.files, root, task.stack), check_once)
 
 
 def _accept_any_name() -> None:
@@ -191,9 +188,6 @@ def _accept_any_name() -> None:
 
 
 def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
-    from vertex_training_cli.check import checking
-    from vertex_training_cli.engine import paths
-
     root = paths.root_of(Path.cwd())
     if stack:
         if root is None:
@@ -209,17 +203,11 @@ def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) ->
 
 
 def _print_reports(reports: list[FileReport], format_: Format) -> None:
-    from vertex_training_cli.check import json_report, text_report
-
     if format_ is Format.JSON:
         print(json_report.as_json(reports))
     elif format_ is Format.SARIF:
-        from vertex_training_cli.check import sarif
-
         print(sarif.as_sarif(reports))
     elif format_ is Format.GITHUB:
-        from vertex_training_cli.check import workflow_commands
-
         for line in workflow_commands.as_workflow_commands(reports):
             print(line)
     else:
@@ -229,8 +217,6 @@ def _print_reports(reports: list[FileReport], format_: Format) -> None:
 
 
 def _list_rules(format_: Format) -> None:
-    from vertex_training_cli.check import listing
-
     rows = listing.all_rules()
     if format_ is Format.TEXT:
         for line in listing.as_text(rows):

@@ -21,9 +21,11 @@ def run(files: list[str]) -> int:
     import typer
 
     from vertex_training_cli.check.command import check
+    from vertex_training_cli.failures import exit_codes
 
     try:
-        check(files)
+        with exit_codes("check"):
+            check(files)
         sys.stdout.flush()
     except typer.Exit as end:
         return end.exit_code

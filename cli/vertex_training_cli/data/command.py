@@ -1,4 +1,4 @@
-"""The command lines of ``vt data``. They import late: Google's client takes a second to load."""
+"""The command lines of ``vt data``."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from vertex_training import stack as stacks_of_files
+from vertex_training.settings import stack_files
 from vertex_training_cli.console import plain, plain_lines
+from vertex_training_cli.data import cloud, comparison, download, files, places, upload
+from vertex_training_cli.data.comparison import Comparison, Pair
+from vertex_training_cli.data.files import LocalFile
+from vertex_training_cli.data.places import Place
+from vertex_training_cli.data.progress import in_units, progress
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
     from google.cloud import storage
 
-    from vertex_training_cli.data.comparison import Comparison, Pair
-    from vertex_training_cli.data.files import LocalFile
-    from vertex_training_cli.data.places import Place
-
 #: Exit code where a question cannot be asked.
 REFUSED: Final = 2
-#: Exit code after Ctrl-C.
-INTERRUPTED: Final = 130
 
-Stack = Annotated[
-    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
-]
 BucketArgument = Annotated[
     str,
     typer.Argument(
@@ -50,13 +49,6 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="With --delete: do not as
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 
 
-class Format(StrEnum):
-    """How results are written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def _say(text: str) -> None:
     """A line for people: names of objects and files in it direct no terminal."""
     print_line(plain_lines(text))
@@ -64,38 +56,22 @@ def _say(text: str) -> None:
 
 @contextmanager
 def _place(text: str, stack: str | None) -> Iterator[tuple[storage.Client, Place]]:
-    """The client and the place; errors a person can mend become one line and exit code 1."""
-    from vertex_training.errors import ConfigError, TrainingError
-
+    """The client and the place."""
+    ref = stacks.find(stack)
+    raw = stack_files.read_raw(stacks_of_files.SCHEMA, ref.root, ref.stack)
+    settings = stacks_of_files.read_settings(raw, ref.root)
+    place = places.find(text, settings, settings.names)
     try:
-        from vertex_training import stack as stacks_of_files
-        from vertex_training.settings import stack_files
-        from vertex_training_cli.data import cloud, places
-        from vertex_training_cli.engine import stacks
-
-        ref = stacks.find(stack)
-        raw = stack_files.read_raw(stacks_of_files.SCHEMA, ref.root, ref.stack)
-        settings = stacks_of_files.read_settings(raw, ref.root)
-        place = places.find(text, settings, settings.names)
         yield cloud.connect(ref, lambda line: _say(f"vt: {line}")), place
-    except ConfigError as error:
-        _say(f"vt: {error.report()}")
-        raise typer.Exit(1) from None
-    except TrainingError as error:
-        _say(f"vt: {error}")
-        raise typer.Exit(1) from None
-    except OSError as error:
-        _say(f"vt: {error.filename or ''}: {error.strerror or error}")
-        raise typer.Exit(1) from None
     except KeyboardInterrupt:
         _say("vt: interrupted; what arrived stays. Run it again to go on.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise
 
 
 def push(
     bucket: BucketArgument,
     folder: Annotated[Path, typer.Argument(help="A folder, or one file.")],
-    stack: Stack = None,
+    stack: SelectedStack = None,
     exclude: Exclude = None,
     follow_links: FollowLinks = False,
     delete: Delete = False,
@@ -109,9 +85,6 @@ def push(
     Exit code: 0 done, 1 something was not sent, 2 --delete cannot ask, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place):
-        from vertex_training_cli.data import cloud, comparison, files, upload
-        from vertex_training_cli.data.progress import progress
-
         found = files.scan(folder, exclude or (), follow_links=follow_links)
         if found.links:
             _say(f"vt: {found.links} links are left out; --follow-links takes their files")
@@ -134,7 +107,7 @@ def push(
 def pull(
     bucket: BucketArgument,
     folder: Annotated[Path, typer.Argument(help="A folder; it is made.")],
-    stack: Stack = None,
+    stack: SelectedStack = None,
     exclude: Exclude = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
@@ -148,9 +121,6 @@ def pull(
     Exit code: 0 done, 1 something was not fetched or differs, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place):
-        from vertex_training_cli.data import cloud, comparison, download, files
-        from vertex_training_cli.data.progress import progress
-
         remote = [item for item in cloud.objects(client, place)
                   if not files.is_excluded(item.name, exclude or ())]  # fmt: skip
         files.ensure_writable(folder, [item.name for item in remote])
@@ -169,14 +139,11 @@ def pull(
 
 def ls(
     bucket: BucketArgument,
-    stack: Stack = None,
-    format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.TEXT,
+    stack: SelectedStack = None,
+    format_: FormatOption = Format.TEXT,
 ) -> None:
     """List the objects of a bucket below a prefix: size in bytes, time of change (UTC), name."""
     with _place(bucket, stack) as (client, place):
-        from vertex_training_cli.data import cloud
-        from vertex_training_cli.data.progress import in_units
-
         count = total = 0
         for item in cloud.objects(client, place):
             count, total = count + 1, total + item.size
@@ -190,20 +157,14 @@ def ls(
 
 
 def _checksum(file: LocalFile) -> str:
-    from vertex_training_cli.data import files
-
     return files.checksum(file.open())
 
 
 def _not_excluded(names: tuple[str, ...], exclude: list[str] | None) -> tuple[str, ...]:
-    from vertex_training_cli.data import files
-
     return tuple(name for name in names if not files.is_excluded(name, exclude or ()))
 
 
 def _show(compared: Comparison, gone: tuple[str, ...], verb: str) -> None:
-    from vertex_training_cli.data.progress import in_units
-
     for pair in compared.of("new", "changed"):
         print(f"{verb} {plain(pair.name)} ({pair.what}, {in_units(pair.size)})")
     for name in gone:
@@ -215,8 +176,6 @@ def _show(compared: Comparison, gone: tuple[str, ...], verb: str) -> None:
 
 
 def _report(verb: str, pairs: tuple[Pair, ...], compared: Comparison, more: str = "") -> None:
-    from vertex_training_cli.data.progress import in_units
-
     size = in_units(sum(pair.size for pair in pairs))
     print(f"{verb} {len(pairs)} files, {size}; {len(compared.of('same'))} are the same{more}")
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 
+from vertex_training.errors import ApprovalParseError, CommandError, Problem
+from vertex_training_cli.deploy import decision, sources
+from vertex_training_cli.deploy.approval import Approval, make_approval, parse_approval
+from vertex_training_cli.deploy.sources import PlanInputs
+from vertex_training_cli.deploy.state_code import state_problems
+from vertex_training_cli.deploy.target import signed_in, target_of
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.options import StackOfFile
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.errors import Problem
-    from vertex_training_cli.deploy.approval import Approval
-    from vertex_training_cli.deploy.sources import PlanInputs
-    from vertex_training_cli.engine.stacks import StackRef
 
 PolicyPack = Annotated[
     str | None, typer.Option(help="Policy pack that has to pass, now and in `vt up`.")
@@ -27,11 +29,10 @@ PolicyLevels = Annotated[
 ]
 #: Exit code: the plan, the commit, the stack or the target is not the approved one.
 STOPPED: Final = 3
-Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
 
 
 def approval(
-    stack: Stack,
+    stack: StackOfFile,
     digest: Annotated[
         str, typer.Argument(help="Digest of the approved report, or a report in JSON to take it of")
     ],
@@ -43,33 +44,26 @@ def approval(
 
     Exit code: 0 done, 1 it cannot be recorded.
     """
-    from vertex_training.errors import CommandError
-    from vertex_training_cli.deploy import sources
-    from vertex_training_cli.deploy.approval import make_approval
-    from vertex_training_cli.deploy.target import target_of
-    from vertex_training_cli.engine import stacks
-
-    with _plain_errors("approval"):
-        found = digest
-        if Path(digest).is_file():
-            text = Path(digest).read_text(encoding="utf-8", errors="replace")
-            found = sources.approvable_digest_in(text)
-        ref = stacks.find(stack)
-        here = sources.checkout(ref.root, ref.stack)
-        if problems := here.problems():
-            raise CommandError("; ".join(map(str, problems)))
-        fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
-        fields |= {"target": target_of(ref).model_dump()}
-        record = make_approval(fields).as_json()
-        if output is None:
-            print(record)
-        else:
-            output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(record + "\n", encoding="utf-8")
+    found = digest
+    if Path(digest).is_file():
+        text = Path(digest).read_text(encoding="utf-8", errors="replace")
+        found = sources.approvable_digest_in(text)
+    ref = stacks.find(stack)
+    here = sources.checkout(ref.root, ref.stack)
+    if problems := here.problems():
+        raise CommandError("; ".join(map(str, problems)))
+    fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
+    fields |= {"target": target_of(ref).model_dump()}
+    record = make_approval(fields).as_json()
+    if output is None:
+        print(record)
+    else:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(record + "\n", encoding="utf-8")
 
 
 def deploy(
-    stack: Stack,
+    stack: StackOfFile,
     approved: Annotated[
         str,
         typer.Option(
@@ -92,31 +86,26 @@ def deploy(
     (backend, accounts, provider settings) is not the approved one, or the state has other code;
     otherwise that of `vt up`.
     """
-    from vertex_training_cli.deploy import sources
-    from vertex_training_cli.deploy.approval import parse_approval
-    from vertex_training_cli.engine import stacks
-
-    with _plain_errors("deploy"):
+    try:
         record = parse_approval(_text_of(approved))
-        ref = stacks.find(stack)
-        inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
-        env = ref.deployment_environment(_print_status)
-        if reasons := _reasons(record, ref, inputs, env):
-            _stop(stack, reasons)
-        print_line(f"vt deploy: the plan of {stack} is the approved one")
-        os.chdir(ref.root)
-        command = sources.up_command(ref.root, stack, inputs)
-        os.execve(command[0], command, env)
+    except ApprovalParseError as reason:
+        text = f"no record of an approval: {reason}."
+        raise CommandError(text, "`vt approval` writes such a record.") from None
+    ref = stacks.find(stack)
+    inputs = sources.PlanInputs(policy_pack, refresh, policy_levels)
+    env = ref.deployment_environment(_print_status)
+    if reasons := _reasons(record, ref, inputs, env):
+        _stop(stack, reasons)
+    print_line(f"vt deploy: the plan of {stack} is the approved one")
+    os.chdir(ref.root)
+    command = sources.up_command(ref.root, stack, inputs)
+    os.execve(command[0], command, env)
 
 
 def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
     """The reasons not to deploy of the first check that has any; empty if there are none."""
-    from vertex_training_cli.deploy import decision, sources
-    from vertex_training_cli.deploy.state_code import state_problems
-    from vertex_training_cli.deploy.target import signed_in, target_of
-
     return (
         decision.checkout_problems(record, ref.stack, sources.checkout(ref.root, ref.stack))
         or decision.target_problems(record, target_of(ref, env), *signed_in(env))
@@ -141,22 +130,3 @@ def _text_of(approval: str) -> str:
         return approval
     # A file that is no text is no record: `parse_approval` refuses it.
     return Path(approval).read_text(encoding="utf-8", errors="replace")
-
-
-@contextmanager
-def _plain_errors(command: str) -> Iterator[None]:
-    """Errors a person can mend become one line and exit code 1."""
-    from vertex_training.errors import ApprovalParseError, CommandError
-
-    try:
-        yield
-    except CommandError as reason:
-        print_line(f"vt {command}: {reason}")
-    except ApprovalParseError as reason:
-        hint = "Hint: `vt approval` writes such a record."
-        print_line(f"vt {command}: no record of an approval: {reason}. {hint}")
-    except OSError as error:
-        print_line(f"vt {command}: {error.filename}: {error.strerror}")
-    else:
-        return
-    raise typer.Exit(1)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from vertex_training import stack
+from vertex_training.errors import ConfigError, Problem, UnknownStackError
+from vertex_training_cli.console import console, table
+from vertex_training_cli.destroy.look import UNKNOWN, Contents, look
+from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals
+from vertex_training_cli.engine import attributes_file, locks, stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.errors import Problem
-    from vertex_training_cli.destroy.look import Contents
-    from vertex_training_cli.destroy.losses import Loss, Losses
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.engine.stacks import StackRef
 
 #: Exit code: something refuses to go, so nothing was deleted.
 REFUSED: Final = 3
@@ -49,29 +51,18 @@ def destroy(
 
     Exit code: that of pulumi; 1 if the stack is in use, 2 not confirmed, 3 refused.
     """
-    from vertex_training.errors import CommandError
-    from vertex_training_cli.engine import attributes_file, locks, stacks
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
-
-    try:
-        ref = stacks.find(stack)
-        pulumi = PulumiCli(ref.root, ref.environment(print_status))
-        backend = pulumi.backend_url()
-        locks.clear_dead(backend, ref.pulumi_project, ref.stack, print_status)
-        attributes_file.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
-        code = _destroy(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
-    except CommandError as error:
-        print_status(str(error))
-        raise typer.Exit(1) from None
+    ref = stacks.find(stack)
+    pulumi = PulumiCli(ref.root, ref.environment(print_status))
+    backend = pulumi.backend_url()
+    locks.clear_dead(backend, ref.pulumi_project, ref.stack, print_status)
+    attributes_file.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
+    code = _destroy(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
     raise typer.Exit(code)
 
 
 def _destroy(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
-    from vertex_training_cli.destroy.look import look
-    from vertex_training_cli.destroy.losses import find_losses
-
     deployment = pulumi.export_deployment(ref.stack)
     losses = find_losses(deployment)
     if not losses.named and not losses.others:
@@ -95,8 +86,6 @@ def _destroy(
 
 
 def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem]:
-    from vertex_training_cli.destroy.losses import refusals
-
     return refusals(
         ref.stack, losses, file_protects=_file_protects(ref),
         full=contents.full(losses.named), orphaned=contents.orphaned,
@@ -105,9 +94,6 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
 
 def _file_protects(ref: StackRef) -> bool:
     """Whether the stack file protects anything. One that cannot be read protects nothing."""
-    from vertex_training import stack
-    from vertex_training.errors import ConfigError, UnknownStackError
-
     try:
         return stack.load(ref.root, ref.stack).settings.protects
     except (ConfigError, UnknownStackError, OSError):
@@ -136,8 +122,6 @@ def _ids(deployment: Mapping[str, Any]) -> list[str]:
 
 def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
     """Print what would be lost, the most important first."""
-    from vertex_training_cli.console import console, table
-
     rows = [(loss.kind, loss.name, _detail(loss, contents)) for loss in losses.named]
     out = console()
     out.print(f"Stack {ref.stack} of project {ref.project} would lose:", style="bold")
@@ -153,9 +137,6 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
 
 
 def _detail(loss: Loss, contents: Contents) -> str:
-    from vertex_training_cli.destroy.look import UNKNOWN
-    from vertex_training_cli.review.jobs import progress
-
     parts = ["protected"] if loss.protected else []
     if loss.kind == "job":
         now = contents.jobs.jobs.get(loss.id)

@@ -8,20 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from vertex_training.errors import PreviewParseError
+from vertex_training import stack
+from vertex_training.errors import CommandError, ConfigError, OperatorError, PreviewParseError
+from vertex_training.settings import stack_files
+from vertex_training.settings.model import AllowedMember
+from vertex_training_cli import read_errors
+from vertex_training_cli.drift import findings, policies, policy_clients, report
+from vertex_training_cli.drift.findings import Drift, ResourceDifference
+from vertex_training_cli.drift.policies import Membership
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs import orphaned, view
+from vertex_training_cli.jobs.service import kind_of
 from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
 
 #: What ``--remove`` takes: a digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
 #: Exit code: what is undeclared is not what was reviewed.
 OTHER_DRIFT: Final = 3
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
-    from vertex_training.settings.model import AllowedMember
-    from vertex_training_cli.drift.findings import Drift, ResourceDifference
-    from vertex_training_cli.drift.policies import Membership
-    from vertex_training_cli.engine.stacks import StackRef
 
 
 def drift(
@@ -48,10 +56,6 @@ def drift(
     Exit code: 0 as declared, 7 it differs, 1 it could not be compared, 3 there is other drift than
     was to be removed.
     """
-    from vertex_training.errors import CommandError, ConfigError, OperatorError
-    from vertex_training_cli import read_errors
-    from vertex_training_cli.drift import findings
-
     try:
         found = _compare(stack, remove)
     except (CommandError, ConfigError, OperatorError, PreviewParseError) as reason:
@@ -67,8 +71,6 @@ def drift(
 
 def _write(found: Drift, output: Path | None) -> None:
     """The report to the files ``output.md`` and ``output.json``, or to stdout."""
-    from vertex_training_cli.drift import report
-
     if output is None:
         print(report.markdown(found), end="")
         return
@@ -78,11 +80,7 @@ def _write(found: Drift, output: Path | None) -> None:
 
 
 def _compare(stack: str, remove: str) -> Drift:
-    from vertex_training_cli.drift import findings
-    from vertex_training_cli.engine import stacks
     from vertex_training_cli.engine.preview import compare_with_cloud
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.jobs import orphaned
 
     ref = stacks.find(stack)
     env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))
@@ -97,8 +95,6 @@ def _compare(stack: str, remove: str) -> Drift:
 
 def _undeclared(ref: StackRef, found: Drift, remove: str) -> list[Membership]:
     """Members that the stack does not declare, after those that ``remove`` names were removed."""
-    from vertex_training_cli.drift import policies, policy_clients
-
     if found.declared is None:
         return []
     wanted, allowed = found.declared, _allowed(ref)
@@ -123,10 +119,6 @@ def _undeclared(ref: StackRef, found: Drift, remove: str) -> list[Membership]:
 
 def _allowed(ref: StackRef) -> list[AllowedMember]:
     """Exceptions of the stack file. One with mistakes allows nothing: the preview reports them."""
-    from vertex_training import stack
-    from vertex_training.errors import ConfigError
-    from vertex_training.settings import stack_files
-
     try:
         raw = stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack)
         return list(stack.read_settings(raw, ref.root).drift.allowed.values())
@@ -136,10 +128,6 @@ def _allowed(ref: StackRef) -> list[AllowedMember]:
 
 def _difference(job: AnyJob, stack: str) -> ResourceDifference:
     """The difference that an orphaned job is."""
-    from vertex_training_cli.drift import findings
-    from vertex_training_cli.jobs import orphaned, view
-    from vertex_training_cli.jobs.service import kind_of
-
     return findings.ResourceDifference(
         findings.RUNS,
         orphaned.title(job),

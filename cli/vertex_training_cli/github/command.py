@@ -9,18 +9,20 @@ import enum
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from vertex_training.errors import CommandError
+from vertex_training.errors import ApprovalParseError, CommandError
+from vertex_training_cli.drift.findings import DriftOutcome
+from vertex_training_cli.engine.paths import root_of
+from vertex_training_cli.github import gh, kept_approval, preview_comment
+from vertex_training_cli.github.doctor import State, as_text, examine
+from vertex_training_cli.github.preview_run import PreviewRun
+from vertex_training_cli.github.repository import Repository
+from vertex_training_cli.init import manifest
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training_cli.github.repository import Repository
 
 Stack = Annotated[str, typer.Option("--stack", "-s", help="The stack that it is about.")]
 Report = Annotated[Path, typer.Argument(help="The report in Markdown.", metavar="REPORT.md")]
@@ -48,30 +50,26 @@ def comment(
     Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
     was refused, which the comment says then.
     """
-    from vertex_training_cli.github import kept_approval, preview_comment
-    from vertex_training_cli.github.preview_run import PreviewRun
-
     output.unlink(missing_ok=True)
-    with _plain_errors():
-        event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
-        run = PreviewRun.of_event(event, _repository().name)
-        pull = run.find_pull()
-        if pull is None:
-            _log("there is no open pull request of this commit any more.")
-            return
-        found = preview_comment.make(run, pull, stack, os.environ)
-        source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
-        answer = _repository().write_comment(pull["number"], stack, found.text, source)
-        _log(answer["html_url"])
-        kept = kept_approval.KeptApproval.of(answer, found.approval)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(kept.model_dump_json() + "\n", encoding="utf-8")
-        _append("GITHUB_OUTPUT", f"kept={kept_approval.name_of(stack, pull['number'])}\n")
-        _append("GITHUB_STEP_SUMMARY", answer["body"])
-        if found.reason:
-            _log(found.reason)
-        if found.is_refused:
-            raise typer.Exit(1)
+    event = json.loads(_text(Path(_variable("GITHUB_EVENT_PATH"))))
+    run = PreviewRun.of_event(event, _repository().name)
+    pull = run.find_pull()
+    if pull is None:
+        _log("there is no open pull request of this commit any more.")
+        return
+    found = preview_comment.make(run, pull, stack, os.environ)
+    source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
+    answer = _repository().write_comment(pull["number"], stack, found.text, source)
+    _log(answer["html_url"])
+    kept = kept_approval.KeptApproval.of(answer, found.approval)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(kept.model_dump_json() + "\n", encoding="utf-8")
+    _append("GITHUB_OUTPUT", f"kept={kept_approval.name_of(stack, pull['number'])}\n")
+    _append("GITHUB_STEP_SUMMARY", answer["body"])
+    if found.reason:
+        _log(found.reason)
+    if found.is_refused:
+        raise typer.Exit(1)
 
 
 def approval(
@@ -79,21 +77,20 @@ def approval(
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
 ) -> None:
     """Fetch what was approved by merging the pull request that GITHUB_SHA came from."""
-    with _plain_errors():
+    try:
         record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(record.as_json() + "\n", encoding="utf-8")
-        _log(f"approved: {record.as_json()}")
+    except ApprovalParseError as reason:
+        raise CommandError(f"the report's record is damaged: {reason}") from None
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(record.as_json() + "\n", encoding="utf-8")
+    _log(f"approved: {record.as_json()}")
 
 
 def drift(stack: Stack, report: Report) -> None:
     """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
-    from vertex_training_cli.drift.findings import DriftOutcome
-
-    with _plain_errors():
-        found = json.loads(_text(report.with_suffix(".json")))
-        outcome = DriftOutcome[found["outcome"].upper()]
-        _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
+    found = json.loads(_text(report.with_suffix(".json")))
+    outcome = DriftOutcome[found["outcome"].upper()]
+    _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
 
 
 def doctor(
@@ -108,29 +105,22 @@ def doctor(
 
     In a repository that `vt init` made, its own environments are expected.
     """
-    from vertex_training_cli.github import gh
-    from vertex_training_cli.github.doctor import State, as_text, examine
-
     name = repository or os.environ.get("GITHUB_REPOSITORY", "")
     if not re.fullmatch(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}", name):
         _log(f"{name or 'no repository'}: write --repository OWNER/NAME.")
         raise typer.Exit(2)
-    with _plain_errors():
-        gh.ensure_installed()
-        settings = examine(name, **_expected())
-        if format_ is DoctorFormat.JSON:
-            typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
-        else:
-            typer.echo(as_text(name, settings))
-        if any(setting.state is not State.OK for setting in settings):
-            raise typer.Exit(1)
+    gh.ensure_installed()
+    settings = examine(name, **_expected())
+    if format_ is DoctorFormat.JSON:
+        typer.echo(json.dumps([setting.as_dict() for setting in settings], indent=2))
+    else:
+        typer.echo(as_text(name, settings))
+    if any(setting.state is not State.OK for setting in settings):
+        raise typer.Exit(1)
 
 
 def _expected() -> dict[str, Any]:
     """What a repository of ``vt init`` around this folder expects; nothing elsewhere."""
-    from vertex_training_cli.engine.paths import root_of
-    from vertex_training_cli.init import manifest
-
     root = root_of(Path.cwd())
     if root is None or not (root / manifest.NAME).is_file():
         return {}
@@ -141,8 +131,6 @@ def _expected() -> dict[str, Any]:
 
 
 def _repository() -> Repository:
-    from vertex_training_cli.github.repository import Repository
-
     return Repository(_variable("GITHUB_REPOSITORY"))
 
 
@@ -170,20 +158,3 @@ def _text(file: Path) -> str:
 
 def _log(text: str) -> None:
     print_line(f"vt github: {text}")
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Errors a person can mend become one line and exit code 1."""
-    from vertex_training.errors import ApprovalParseError
-
-    try:
-        yield
-        return
-    except ApprovalParseError as reason:
-        _log(f"the report's record is damaged: {reason}")
-    except CommandError as reason:
-        _log(str(reason))
-    except OSError as error:
-        _log(f"{error.filename}: {error.strerror}")
-    raise typer.Exit(1)

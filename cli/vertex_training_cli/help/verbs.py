@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.help import completion, examples
 
 #: Groups of verbs -> their help.
@@ -52,7 +53,7 @@ VERBS: Final[Mapping[str, str]] = {
     "promote": "vertex_training_cli.images.command:promote",
     "approval": "vertex_training_cli.deploy.command:approval",
     "deploy": "vertex_training_cli.deploy.command:deploy",
-    "diff": "vertex_training_cli.diff.command:diff",
+    "diff": "vertex_training_cli.diff:diff",
     "drift": "vertex_training_cli.drift.command:drift",
     "iam": "vertex_training_cli.iam.command:iam",
     "new job": "vertex_training_cli.new.command:job",
@@ -101,7 +102,8 @@ class Verb(TyperCommand):
     def load(self) -> TyperCommand:
         """The whole command, with its parameters."""
         module, _, name = VERBS[self.path].partition(":")
-        function = getattr(importlib.import_module(module), name)
+        with exit_codes(self.path, FAILED):  # an extra may be missing
+            function = getattr(importlib.import_module(module), name)
         if completion.is_asked_for():
             completion.give_names(function)
         app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -110,7 +112,7 @@ class Verb(TyperCommand):
             self.name,
             epilog=examples.epilog(self.path),
             context_settings={"allow_extra_args": passing, "ignore_unknown_options": passing},
-        )(function)
+        )(exit_codes(self.path)(function))
         command = get_command(app)
         assert isinstance(command, TyperCommand)
         return command

@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
-from vertex_training.errors import CommandError, ConfigError, UnknownStackError
+from vertex_training.settings import project_files
+from vertex_training_cli.engine.paths import root_of
+from vertex_training_cli.iam import tables
+from vertex_training_cli.iam.recording import environments, record
 from vertex_training_cli.status import print_line
 
 
@@ -33,25 +36,10 @@ def iam(
 
     Nothing is asked of the cloud. Exit codes: 0 done, 1 a file has mistakes, 2 wrong usage.
     """
-    from vertex_training.settings import project_files
-    from vertex_training_cli.engine.paths import root_of
-    from vertex_training_cli.iam import tables
-    from vertex_training_cli.iam.recording import environments, record
-
     here = Path.cwd()
     root = here if project_files.names(here) else root_of(here) or here
-    try:
-        names = stacks or environments(root)
-        found = [record(root, name) for name in names]
-    except ConfigError as error:
-        print_line(error.report())
-        raise typer.Exit(1) from None
-    except CommandError as error:
-        print_line(str(error))
-        raise typer.Exit(1) from None
-    except UnknownStackError as error:
-        print_line(f"vt iam: {error}")
-        raise typer.Exit(2) from None
+    names = stacks or environments(root)
+    found = [record(root, name) for name in names]
     if not names:
         print_line("vt iam: bootstrap/ has no environment here. Hint: vt iam STACK")
         raise typer.Exit(2)

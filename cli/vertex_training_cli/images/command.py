@@ -1,84 +1,51 @@
-"""The command lines of ``vt images`` and ``vt promote``. They import late."""
+"""The command lines of ``vt images`` and ``vt promote``."""
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 import typer
 
+from vertex_training import stack
+from vertex_training.settings import stack_files
+from vertex_training.settings.model import Settings
+from vertex_training_cli import options
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.images import building, checking, connection, engines, listing, promotion
+from vertex_training_cli.images.progress import progress
+from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
 
-if TYPE_CHECKING:
-    from vertex_training.settings.model import Settings
-    from vertex_training_cli.engine.stacks import StackRef
-
-#: Exit code after Ctrl-C.
-INTERRUPTED: Final = 130
-_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smh])\Z")
-
-Stack = Annotated[
-    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
-]
 Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="Images of the stack file; without any: all."),
 ]
 
 
-class Format(StrEnum):
-    """How results are written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="How it is written.")]
-
-
 @contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Errors that a person can mend become lines on stderr, and exit code 1."""
-    from vertex_training.errors import ConfigError, ImageBuildError, TrainingError
+def _interruptible() -> Iterator[None]:
+    """A cancelled workflow ends its build, as Ctrl-C does."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)  # a cancelled workflow ends its build
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
-    except ConfigError as error:
-        print_line(f"vt: {error.report()}")
-        raise typer.Exit(1) from None
-    except TrainingError as error:
-        if isinstance(error, ImageBuildError):
-            for line in error.last_lines:
-                print_line(f"  | {_plain(line)}")
-        print_line(f"vt: {error}")
-        raise typer.Exit(1) from None
     except KeyboardInterrupt:
         print_line("vt: interrupted; nothing was pinned that was not built.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _plain(line: str) -> str:
-    from vertex_training_cli.console import plain
-
-    return plain(line)
-
-
 def _settings(ref: StackRef) -> Settings:
     """The settings of a stack; no package is built, and no job file is read."""
-    from vertex_training import stack
-    from vertex_training.settings import stack_files
-
     raw = stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack)
     return stack.read_settings(raw, ref.root)
 
@@ -95,7 +62,7 @@ TargetOf = Annotated[
 
 def build(
     names: Names = None,
-    stack: Stack = None,
+    stack: SelectedStack = None,
     engine: Annotated[
         str | None,
         typer.Option(help="cloud-build, docker, podman or buildah; default: what is there."),
@@ -110,23 +77,19 @@ def build(
 
     Exit code: 0 all are pinned, 1 one is not (the stack file has those before it), 130 interrupted.
     """
-    seconds = _seconds(timeout)
-    with _plain_errors():
-        from vertex_training_cli.engine import stacks
-        from vertex_training_cli.images import building, connection, engines
-        from vertex_training_cli.images.progress import progress
-
+    seconds = options.seconds(timeout, "--timeout")
+    with _interruptible():
         ref = stacks.find(stack)
         building.check_target(ref, target_of)
         settings = _settings(ref)
         chosen = building.names_to_build(settings, names or [])
         with progress(with_log=log) as lines:
             connection.connect(ref, lines.report, start=True)
-            options = building.BuildOptions(
+            how = building.BuildOptions(
                 lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
                 seconds, lines.report, lines.write_log, writes_cache=target_of is None,
             )  # fmt: skip
-            results = [building.build_image(settings, name, ref.root, options) for name in chosen]
+            results = [building.build_image(settings, name, ref.root, how) for name in chosen]
         for result in results:
             what = "built" if result.built else "unchanged" if not result.pinned else "found"
             print(f"{result.name}: {what} {result.digest} in {result.seconds:.1f} s")
@@ -134,30 +97,24 @@ def build(
         print_line(f"vt: {count} {'build' if count == 1 else 'builds'}")
 
 
-def list_(stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
+def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the images of a stack file, and whether they are behind their contexts. No network."""
-    with _plain_errors():
-        from vertex_training_cli.engine import stacks
-        from vertex_training_cli.images import listing
-
-        ref = stacks.find(stack)
-        listing.show(_settings(ref), ref.root, as_json=format_ is Format.JSON)
+    ref = stacks.find(stack)
+    listing.show(_settings(ref), ref.root, as_json=format_ is Format.JSON)
 
 
-def check(names: Names = None, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
+def check(
+    names: Names = None, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
+) -> None:
     """Look at the pinned images in their registries, and at what could take them away.
 
     Exit code: 0 all can be run, 1 one cannot, or could not be looked at.
     """
-    with _plain_errors():
-        from vertex_training_cli.engine import stacks
-        from vertex_training_cli.images import checking, connection
-
-        ref = stacks.find(stack)
-        settings = _settings(ref)
-        connection.connect(ref, lambda _: None, start=False)
-        if checking.show(settings, names or [], ref.root, as_json=format_ is Format.JSON):
-            raise typer.Exit(1)
+    ref = stacks.find(stack)
+    settings = _settings(ref)
+    connection.connect(ref, lambda _: None, start=False)
+    if checking.show(settings, names or [], ref.root, as_json=format_ is Format.JSON):
+        raise typer.Exit(1)
 
 
 def promote(
@@ -170,20 +127,10 @@ def promote(
     The image is copied to the other stack's repository, then its digest is written into the stack
     file: one line an image.
     """
-    with _plain_errors():
-        from vertex_training_cli.engine import stacks
-        from vertex_training_cli.images import connection, promotion
-
+    with _interruptible():
         origin, goal = stacks.find(source), stacks.find(target)
         connection.connect(origin, lambda _: None, start=False)
         connection.connect(goal, lambda _: None, start=False)
         pairs = promotion.plan(_settings(origin), _settings(goal), names)
         for result in promotion.run(pairs, goal.root, goal.stack):
             print(result)
-
-
-def _seconds(text: str) -> float:
-    match = _DURATION.match(text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r}; write it like 30m", param_hint="--timeout")
-    return int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +14,9 @@ from vertex_training.customjob.secret_patterns import masked
 from vertex_training.errors import (
     CheckUnavailableError,
     CommandError,
-    ConfigError,
-    UnknownStackError,
 )
 from vertex_training_cli.console import plain
+from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -66,13 +63,12 @@ def import_(
     shown; without --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a
     job that did not succeed; 2 not read.
     """
-    with plain_errors("vt import"):
-        proposal = _proposal(source, job, run, stack, name)
-        if up:
-            _ensure_local(proposal)
-        if fix:
-            _mend(proposal)
-        offer(proposal, write=write or up, only_right=up)
+    proposal = _proposal(source, job, run, stack, name)
+    if up:
+        _ensure_local(proposal)
+    if fix:
+        _mend(proposal)
+    offer(proposal, write=write or up, only_right=up)
     if up:
         _bring_up(proposal)
 
@@ -103,20 +99,6 @@ def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
     _tell(proposal, reports, hint="" if written else hint)
     if wrong:
         raise typer.Exit(1)
-
-
-@contextmanager
-def plain_errors(command: str) -> Iterator[None]:
-    """What cannot be read or written is a line on stderr and exit code 2."""
-    try:
-        yield
-    except (CheckUnavailableError, CommandError, UnknownStackError) as reason:
-        print_line(f"{command}: {reason}")
-        raise typer.Exit(2) from None
-    except ConfigError as failed:
-        for problem in failed.problems:
-            print_line(str(problem))
-        raise typer.Exit(2) from None
 
 
 def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) -> Proposal:
@@ -166,7 +148,7 @@ def _bring_up(proposal: Proposal) -> None:
     from vertex_training_cli.local import commands
     from vertex_training_cli.local import up as local_up
 
-    with commands.plain_errors():
+    with exit_codes("import", FAILED), commands.private_files():
         home, names = Home.find(cwd=proposal.root), [job.name for job in proposal.jobs]
         raise typer.Exit(
             local_up.run(home, proposal.stack, wait=True, report=commands.report, only=names)

@@ -6,14 +6,15 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from vertex_training.errors import CommandError
+from vertex_training_cli.init import answers as answers_
+from vertex_training_cli.init import changes, manifest, offering, staging
+from vertex_training_cli.init.answers import Answers, EnvironmentAnswers, placeholders
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training_cli.init.answers import Answers, EnvironmentAnswers
 
 Directory = Annotated[
     Path | None, typer.Argument(metavar="DIR", help="Where it goes; the current folder if absent.")
@@ -66,19 +67,14 @@ def init(
         "name": name, "project": project, "projectNumber": project_number, "region": region,
         "team": team, "submitters": list(submitter or ()), "github": github,
     }  # fmt: skip
-    from vertex_training_cli.init.offering import plain_errors
-
-    with plain_errors("vt init"):
-        if environment:
-            _add_environment(directory or Path(), environment, before, given, write=write)
-        else:
-            _ensure_no_options(before=before, write=write)
-            _create(directory or Path(), given)
+    if environment:
+        _add_environment(directory or Path(), environment, before, given, write=write)
+    else:
+        _ensure_no_options(before=before, write=write)
+        _create(directory or Path(), given)
 
 
 def _ensure_no_options(*, before: str, write: bool) -> None:
-    from vertex_training.errors import CommandError
-
     if before or write:
         option = "--before" if before else "--write"
         raise CommandError(f"{option} goes with --environment.", "leave it out")
@@ -86,8 +82,6 @@ def _ensure_no_options(*, before: str, write: bool) -> None:
 
 def _create(directory: Path, given: dict[str, Any]) -> None:
     """A new repository, in a folder that may be there."""
-    from vertex_training_cli.init import changes, offering, staging
-
     root = directory.absolute()
     if staging.resume(root, write=True):
         print_line(staging.COMPLETED)
@@ -112,9 +106,6 @@ def _create(directory: Path, given: dict[str, Any]) -> None:
 
 
 def _ensure_new(root: Path) -> None:
-    from vertex_training.errors import CommandError
-    from vertex_training_cli.init import manifest
-
     if root.exists() and not root.is_dir():
         raise CommandError(f"{root} is a file.", "name a folder")
     if (root / manifest.NAME).exists():
@@ -124,8 +115,6 @@ def _ensure_new(root: Path) -> None:
 
 def _make(root: Path) -> bool:
     """Make the folder; whether it was not there."""
-    from vertex_training.errors import CommandError
-
     if root.is_dir():
         return False
     try:
@@ -144,8 +133,6 @@ def _remove_if_empty(root: Path) -> None:
 
 def _answers(root: Path, given: dict[str, Any]) -> Answers:
     """The answers: what was given, then what a person says, then what is usual."""
-    from vertex_training_cli.init import answers as answers_
-
     said = dict(given)
     if _is_terminal():
         _ask(said, "name", "Name of the project", answers_.name_from(root.name))
@@ -171,8 +158,6 @@ def _is_terminal() -> bool:
 
 def _advice(root: Path, answers: Answers) -> Iterator[str]:
     """What is not wrong, and will not do what one may expect."""
-    from vertex_training_cli.init.answers import placeholders
-
     if found := placeholders(answers):
         yield f"replace {' and '.join(found)} in the files before a deployment; README.md says how"
     above = next((folder for folder in root.parents if (folder / ".git").exists()), None)
@@ -183,8 +168,6 @@ def _advice(root: Path, answers: Answers) -> Iterator[str]:
 def _add_environment(
     directory: Path, name: str, before: str, given: dict[str, Any], *, write: bool
 ) -> None:
-    from vertex_training_cli.init import changes, manifest, offering, staging
-
     root, release = offering.root_of(directory), offering.release()
     if staging.resume(root, write=write):
         print_line(staging.COMPLETED)
@@ -199,8 +182,6 @@ def _add_environment(
 
 def _environment(name: str, given: dict[str, Any], answers: Answers) -> EnvironmentAnswers:
     """The answers of one environment; what nobody said is derived of the first one."""
-    from vertex_training_cli.init import answers as answers_
-
     first, said = answers.environments[0], dict(given)
     answers_.ensure_only_of_environment(said)
     if _is_terminal():

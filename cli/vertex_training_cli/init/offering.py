@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import typer
 
 from vertex_training.customjob.secret_patterns import masked
-from vertex_training.errors import CommandError, ConfigError
+from vertex_training.errors import CommandError
 from vertex_training_cli.console import plain
 from vertex_training_cli.init import manifest, staging
 from vertex_training_cli.init.changes import Proposal
@@ -29,23 +27,6 @@ def release() -> str:
         return version("vertex-training")
     except PackageNotFoundError:
         raise CommandError("this is a checkout that is not installed.", "`make setup`") from None
-
-
-@contextmanager
-def plain_errors(command: str) -> Iterator[None]:
-    """What is wrong is a line on stderr each, and exit code 2."""
-    try:
-        yield
-    except CommandError as reason:
-        print_line(f"{command}: {reason}")
-        raise typer.Exit(2) from None
-    except OSError as failed:  # a current folder that is gone, for one
-        print_line(f"{command}: {failed.filename or 'this folder'}: {failed.strerror or failed}")
-        raise typer.Exit(2) from None
-    except ConfigError as failed:
-        for problem in failed.problems:
-            print_line(f"{command}: {problem}")
-        raise typer.Exit(2) from None
 
 
 def root_of(directory: Path) -> Path:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
+from vertex_training.errors import CommandError
+from vertex_training_cli.init import changes, manifest, staging
+from vertex_training_cli.init.manifest import Manifest
+from vertex_training_cli.init.offering import offer, release, root_of
+from vertex_training_cli.options import Write
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training_cli.init.manifest import Manifest
 
 _PIN: Final = re.compile(r"^vertex-training(?:\[[a-z,]+\])?\s*==\s*([^\s;#]+)", re.MULTILINE)
 #: Files that pin the package.
@@ -22,7 +24,6 @@ Directory = Annotated[
     Path | None,
     typer.Argument(metavar="DIR", help="In the repository; the current folder if absent."),
 ]
-Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
 
 
 def upgrade(directory: Directory = None, write: Write = False) -> None:
@@ -32,29 +33,23 @@ def upgrade(directory: Directory = None, write: Write = False) -> None:
     file, as FILE.merge. Without --write, nothing is written. Exit code: 0 in order, 1 with
     conflicts, 2 not possible.
     """
-    from vertex_training_cli.init import changes, manifest, staging
-    from vertex_training_cli.init.offering import offer, plain_errors, release, root_of
-
-    with plain_errors("vt upgrade"):
-        root, new = root_of(directory or Path()), release()
-        if staging.resume(root, write=write):
-            print_line(staging.COMPLETED)
-        old = manifest.read(root)
-        _ensure_not_older(old, new)
-        proposal = changes.update(root, old, old.answers, new)
-        if not proposal.changes and old.release == new:
-            print_line(f"{root} is as release {new} makes it; your edits aside.")
-            return
-        offer(proposal, write=write, done=f"Upgraded from {old.release} to {new}.")
-        if write:
-            for line in _needs(root, new):
-                print_line(line)
+    root, new = root_of(directory or Path()), release()
+    if staging.resume(root, write=write):
+        print_line(staging.COMPLETED)
+    old = manifest.read(root)
+    _ensure_not_older(old, new)
+    proposal = changes.update(root, old, old.answers, new)
+    if not proposal.changes and old.release == new:
+        print_line(f"{root} is as release {new} makes it; your edits aside.")
+        return
+    offer(proposal, write=write, done=f"Upgraded from {old.release} to {new}.")
+    if write:
+        for line in _needs(root, new):
+            print_line(line)
 
 
 def _ensure_not_older(old: Manifest, release: str) -> None:
     from packaging.version import InvalidVersion, Version
-
-    from vertex_training.errors import CommandError
 
     try:
         older = Version(release) < Version(old.release)

@@ -1,45 +1,33 @@
-"""The command line of ``vt jobs``. It imports late: Google's clients take a second to load."""
+"""The command lines of ``vt jobs``."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
+from vertex_training.errors import CommandError
+from vertex_training_cli.data import command as data
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.jobs import log, show, view, waiting
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training_cli.jobs.service import Jobs
 
 #: Exit code when the deadline passed, as of timeout(1).
 TIME_IS_UP: Final = 124
 #: Exit code where a question cannot be asked.
 REFUSED: Final = 2
-#: Exit code after Ctrl-C.
-INTERRUPTED: Final = 130
-_LABEL: Final = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\Z")
-_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])\Z")
-_REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+\Z")
+_LABEL: Final = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})")
+_REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+")
 
-Stack = Annotated[
-    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
-]
 JobArgument = Annotated[
     str, typer.Argument(metavar="JOB", help="Name in the stack (newest run), id, or resource name.")
 ]
-
-
-class Format(StrEnum):
-    """How results are written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class Goal(StrEnum):
@@ -49,42 +37,20 @@ class Goal(StrEnum):
     SUCCEEDED = "succeeded"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How it is written.")]
-
-
 def print_status(text: str) -> None:
     """Print a line to stderr: stdout has the command's result."""
     print_line(f"vt: {text}")
 
 
-@contextmanager
-def _jobs_of(stack: str | None) -> Iterator[Jobs]:
-    """The stack's jobs; errors a person can mend become one line and exit code 1."""
-    from vertex_training.errors import CommandError, OperatorError
-    from vertex_training_cli.engine import stacks
-
-    try:
-        ref = stacks.find(stack)
-        ref.connect_clients()
-        from vertex_training_cli.jobs.service import Jobs
-
-        yield Jobs(ref)
-    except (CommandError, OperatorError) as error:
-        print_status(str(error))
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
-
-
-def _matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
-    match = pattern.match(value)
-    if match is None:
-        raise typer.BadParameter(f"{value!r}; write it like {example}", param_hint=option)
-    return match
+def _jobs_of(stack: str | None) -> Jobs:
+    """The stack's jobs."""
+    ref = stacks.find(stack)
+    ref.connect_clients()
+    return Jobs(ref)
 
 
 def list_(
-    stack: Stack = None,
+    stack: SelectedStack = None,
     all_stacks: Annotated[
         bool, typer.Option("--all", help="All jobs of the project and region, not this stack's.")
     ] = False,
@@ -98,27 +64,25 @@ def list_(
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """List jobs, newest first."""
-    from vertex_training_cli.jobs import show
-
-    parts = [_matching(_LABEL, text, "--label", "team=ml") for text in label or []]
+    parts = [matching(_LABEL, text, "--label", "team=ml") for text in label or []]
     labels = {match[1]: match[2] for match in parts}
-    with _jobs_of(stack) as found:
-        states = [show.known_state(text) for text in state or []]
-        chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
-        show.table_of(chosen, limit, as_json=format_ is Format.JSON, log=print_status)
+    found = _jobs_of(stack)
+    states = [show.known_state(text) for text in state or []]
+    chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
+    show.table_of(chosen, limit, as_json=format_ is Format.JSON, log=print_status)
 
 
-def show_(job: JobArgument, stack: Stack = None, format_: FormatOption = Format.TEXT) -> None:
+def show_(
+    job: JobArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
+) -> None:
     """Show one job, or a tuning job with its trials; as JSON the whole message, as REST has it."""
-    from vertex_training_cli.jobs import show
-
-    with _jobs_of(stack) as found:
-        show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
+    found = _jobs_of(stack)
+    show.one(found.find(job), found.ref, as_json=format_ is Format.JSON)
 
 
 def logs(
     job: JobArgument,
-    stack: Stack = None,
+    stack: SelectedStack = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
     ] = False,
@@ -132,17 +96,15 @@ def logs(
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Print what a job's replicas wrote. Exit code 0 whatever became of the job."""
-    from vertex_training_cli.jobs import log
-
     if replica:
-        _matching(_REPLICA, replica, "--replica", "workerpool0-0")
+        matching(_REPLICA, replica, "--replica", "workerpool0-0")
     if follow and tail:
         raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
-    with _jobs_of(stack) as found:
-        log.show(
-            found, found.find(job), replica=replica, follow=follow, tail=tail,
-            as_json=format_ is Format.JSON, log=print_status, trial=trial,
-        )  # fmt: skip
+    found = _jobs_of(stack)
+    log.show(
+        found, found.find(job), replica=replica, follow=follow, tail=tail,
+        as_json=format_ is Format.JSON, log=print_status, trial=trial,
+    )  # fmt: skip
 
 
 def artifacts(
@@ -150,21 +112,18 @@ def artifacts(
     folder: Annotated[
         Path | None, typer.Argument(help="Fetch them into this folder; without it: list them.")
     ] = None,
-    stack: Stack = None,
+    stack: SelectedStack = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
     ] = False,
 ) -> None:
     """List what a job wrote below its output directory, or fetch it."""
-    from vertex_training.errors import CommandError
-    from vertex_training_cli.data import command as data
-
-    with _jobs_of(stack) as found:
-        chosen = found.find(job)
-        where = chosen.job_spec.base_output_directory.output_uri_prefix
-        if not where:
-            hint = "baseOutputDirectory in its file gives it one"
-            raise CommandError(f"job {job} has no output directory.", hint)
+    found = _jobs_of(stack)
+    chosen = found.find(job)
+    where = chosen.job_spec.base_output_directory.output_uri_prefix
+    if not where:
+        hint = "baseOutputDirectory in its file gives it one"
+        raise CommandError(f"job {job} has no output directory.", hint)
     if folder is None:
         data.ls(where, stack)
     else:
@@ -173,7 +132,7 @@ def artifacts(
 
 def wait(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
-    stack: Stack = None,
+    stack: SelectedStack = None,
     goal: Annotated[
         Goal, typer.Option("--for", metavar="GOAL", help="running or succeeded.")
     ] = Goal.SUCCEEDED,
@@ -184,14 +143,11 @@ def wait(
     Exit code: 0 they got there, 1 one ended otherwise, 124 time was up. A job is never touched:
     Ctrl-C ends the waiting alone.
     """
-    from vertex_training_cli.jobs import waiting
-
-    number, unit = _matching(_DURATION, deadline, "--deadline", "30m").groups()
-    seconds = int(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
-    with _jobs_of(stack) as found:
-        result = waiting.wait_for([found.find(one) for one in job], found, goal.value, seconds)
-        for text in result.messages:
-            print_status(text)
+    limit = seconds(deadline, "--deadline")
+    found = _jobs_of(stack)
+    result = waiting.wait_for([found.find(one) for one in job], found, goal.value, limit)
+    for text in result.messages:
+        print_status(text)
     if result.failed:
         raise typer.Exit(1)
     if result.messages:
@@ -200,25 +156,21 @@ def wait(
 
 def cancel(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
-    stack: Stack = None,
+    stack: SelectedStack = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Cancel jobs; asks first, and without a terminal wants --yes. Ended jobs are left alone."""
-    from vertex_training_cli.jobs import view
-
-    with _jobs_of(stack) as found:
-        chosen = [found.find(one) for one in job]
-        live = [one for one in chosen if not view.has_ended(one)]
-        for one in chosen:
-            if view.has_ended(one):
-                print_status(
-                    f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}"
-                )
-        if live and not yes:
-            _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
-        for one in live:
-            found.cancel(one)
-            print_status(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
+    found = _jobs_of(stack)
+    chosen = [found.find(one) for one in job]
+    live = [one for one in chosen if not view.has_ended(one)]
+    for one in chosen:
+        if view.has_ended(one):
+            print_status(f"job {view.title(one)} ({view.job_id(one)}) has ended: {view.state(one)}")
+    if live and not yes:
+        _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
+    for one in live:
+        found.cancel(one)
+        print_status(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
 
 
 def _confirm(names: list[str]) -> None:

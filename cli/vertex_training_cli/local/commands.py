@@ -1,16 +1,21 @@
-"""``vt local …``: arguments, messages and exit codes. The work is done elsewhere, imported late."""
+"""``vt local …``: arguments, messages and exit codes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
+from localgcp import lifecycle
+from localgcp.home import PRIVATE_UMASK, Home
+from vertex_training_cli.local import joblogs, shutdown
+from vertex_training_cli.local import shell as local_shell
+from vertex_training_cli.local import status as local_status
+from vertex_training_cli.local import up as local_up
 from vertex_training_cli.status import print_line
-
-_INTERRUPTED: Final = 130
 
 
 def report(text: str) -> None:
@@ -19,35 +24,14 @@ def report(text: str) -> None:
 
 
 @contextmanager
-def plain_errors() -> Iterator[int]:
-    """Errors a person can mend become one line and exit code 1; Ctrl-C becomes exit code 130.
-
-    Files that are made meanwhile are for this user alone. Yields the umask from before.
-    """
-    import os
-    import sqlite3
-
-    from localgcp.errors import LocalCloudError
-    from localgcp.home import PRIVATE_UMASK
-    from vertex_training.errors import CommandError
-
+def private_files() -> Iterator[int]:
+    """Make files for this user alone; say what goes on after Ctrl-C. Yields the earlier umask."""
     umask = os.umask(PRIVATE_UMASK)
     try:
         yield umask
-    except BrokenPipeError:
-        raise  # `vt local logs | head`: typer ends without a word
-    except OSError as error:  # a full disk, a file of another user
-        report(f"{error.filename or 'a file'} cannot be used: {error.strerror or error}.")
-        raise typer.Exit(1) from None
-    except sqlite3.Error as error:
-        report(f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew.")
-        raise typer.Exit(1) from None
-    except (CommandError, LocalCloudError) as error:
-        report(str(error))
-        raise typer.Exit(1) from None
     except KeyboardInterrupt:
         report("interrupted; what was started goes on (`vt local status`, `vt local down`)")
-        raise typer.Exit(_INTERRUPTED) from None
+        raise
     finally:
         os.umask(umask)
 
@@ -68,29 +52,20 @@ def up(
     Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
     nothing.
     """
-    from localgcp.home import Home
-    from vertex_training_cli.local import up as local_up
-
-    with plain_errors():
+    with private_files():
         raise typer.Exit(local_up.run(Home.find(), stack, wait=wait, images=images, report=report))
 
 
 def start() -> None:
     """Start the local cloud; does nothing if it runs."""
-    from localgcp import lifecycle
-    from localgcp.home import Home
-
-    with plain_errors():
+    with private_files():
         info = lifecycle.start(Home.find(), report)
         report(f"running (process {info.pid})")
 
 
 def stop() -> None:
     """Stop the local cloud and keep its files. A job that runs fails; waiting jobs go on later."""
-    from localgcp import lifecycle
-    from localgcp.home import Home
-
-    with plain_errors():
+    with private_files():
         report("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
 
 
@@ -100,19 +75,13 @@ def down(
     ] = False,
 ) -> None:
     """Cancel all jobs and stop everything that was started."""
-    from localgcp.home import Home
-    from vertex_training_cli.local import shutdown
-
-    with plain_errors():
+    with private_files():
         shutdown.down(Home.find(), clean=clean, report=report)
 
 
 def status() -> None:
     """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
-    from localgcp.home import Home
-    from vertex_training_cli.local import status as local_status
-
-    with plain_errors():
+    with private_files():
         raise typer.Exit(0 if local_status.show(Home.find()) else 1)
 
 
@@ -125,10 +94,7 @@ def shell(
 
     Exit code: that of the shell or the command.
     """
-    from localgcp.home import Home
-    from vertex_training_cli.local import shell as local_shell
-
-    with plain_errors() as umask:
+    with private_files() as umask:
         local_shell.enter(Home.find(), command, report, umask)
 
 
@@ -149,8 +115,5 @@ def logs(
 
     Exit code 0 whatever became of the job, 1 if there is no such job, trial or log.
     """
-    from localgcp.home import Home
-    from vertex_training_cli.local import joblogs
-
-    with plain_errors():
+    with private_files():
         joblogs.show(Home.find(), job, replica, follow=follow, trial=trial)

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from vertex_training_cli.local.commands import plain_errors, report
+from localgcp.faults.model import Fault
+from localgcp.faults.table import FaultTable, inject
+from localgcp.faults.table import clear as clear_faults
+from localgcp.home import Home
+from vertex_training_cli.console import console, table
+from vertex_training_cli.local.commands import private_files, report
 
 _Replica = Annotated[
     str, typer.Option(help="Of kill (default: workerpool0-0) and preempt (default: all).")
@@ -54,11 +59,7 @@ def add(
 
     On those that are asked: deny (no permission, no reservation, a quota of 0), error, delay.
     """
-    from localgcp.faults.model import Fault
-    from localgcp.faults.table import inject
-    from localgcp.home import Home
-
-    with plain_errors():
+    with private_files():
         wanted = Fault.parse(
             service=service, kind=kind, method=method, match=match, when=when, code=code,
             seconds=seconds, replica=replica, nth=nth, times=times,
@@ -73,11 +74,7 @@ def show(
     """Show the faults, how often each happened, and the calls they hold."""
     import json
 
-    from localgcp.faults.table import FaultTable
-    from localgcp.home import Home
-    from vertex_training_cli.console import console, table
-
-    with plain_errors():
+    with private_files():
         entries = FaultTable(Home.find().faults).entries()
     if json_:
         print(json.dumps([entry.as_json() for entry in entries], indent=2))
@@ -96,19 +93,13 @@ def clear(
     fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
 ) -> None:
     """Remove one fault, or all. A call that one holds ends without having gone on."""
-    from localgcp.faults.table import clear as clear_faults
-    from localgcp.home import Home
-
-    with plain_errors():
+    with private_files():
         report(f"{clear_faults(Home.find(), fault_id)} cleared")
 
 
 def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Let the calls go on that a fault holds. It holds no further ones."""
-    from localgcp.faults.table import FaultTable
-    from localgcp.home import Home
-
-    with plain_errors():
+    with private_files():
         for call in FaultTable(Home.find().faults).release(fault_id):
             report(f"released {call}")
 
@@ -118,8 +109,5 @@ def wait(
     timeout: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
 ) -> None:
     """Wait until a fault holds a call, and print that call. Exit code 1 if none came in time."""
-    from localgcp.faults.table import FaultTable
-    from localgcp.home import Home
-
-    with plain_errors():
+    with private_files():
         print(FaultTable(Home.find().faults).wait_held(fault_id, timeout))

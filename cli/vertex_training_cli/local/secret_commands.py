@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vertex_training_cli.local.commands import plain_errors, report
+from vertex_training_cli.local import secret_values
+from vertex_training_cli.local.commands import private_files, report
 
 
 def set_value(
@@ -18,8 +19,6 @@ def set_value(
     The value is in no argument, log or state. Jobs whose account may read the secret get it from
     Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
     """
-    from vertex_training_cli.local import secret_values
-
-    with plain_errors():
+    with private_files():
         number = secret_values.set_value(name, stack, report)
         report(f"{name} has version {number}")

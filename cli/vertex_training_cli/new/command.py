@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 import typer
 
+from vertex_training import stack as stacks
+from vertex_training.errors import CheckUnavailableError, CommandError
+from vertex_training.settings import stack_files
+from vertex_training.settings.model import Settings
+from vertex_training_cli.engine import paths
+from vertex_training_cli.importing import proposal
+from vertex_training_cli.importing.command import offer
+from vertex_training_cli.importing.imported import key_of
+from vertex_training_cli.importing.proposal import Proposal
+from vertex_training_cli.new import template
+from vertex_training_cli.new.template import Choices
+from vertex_training_cli.options import StackOfJob, Write, seconds
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.settings.model import Settings
-    from vertex_training_cli.importing.proposal import Proposal
-    from vertex_training_cli.new.template import Choices
-
-_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Name = Annotated[str, typer.Argument(help="Name of the job in the stack: a-z, 0-9 and hyphens.")]
 Command = Annotated[
@@ -26,7 +29,6 @@ Command = Annotated[
         metavar="[-- COMMAND...]", help="With --image: its command. Else arguments of the code."
     ),
 ]
-StackName = Annotated[str, typer.Option("--stack", "-s", help="The stack that gets the job.")]
 Image = Annotated[
     str, typer.Option("--image", help="An image, or one of the stack's images by its name.")
 ]
@@ -39,13 +41,12 @@ Count = Annotated[int, typer.Option("--accelerators", min=1, help="GPUs of a mac
 Replicas = Annotated[int, typer.Option(min=1, max=1000, help="Machines.")]
 Timeout = Annotated[str, typer.Option(help="After which it is ended: 90s, 30m, 2h, 1d.")]
 Spot = Annotated[bool, typer.Option("--spot", help="On Spot machines, which may be taken away.")]
-Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
 
 
 def job(
     name: Name,
     command: Command = None,
-    stack: StackName = "local",
+    stack: StackOfJob = "local",
     image: Image = "",
     package: Package = False,
     machine: Machine = "",
@@ -61,48 +62,29 @@ def job(
     What is not said is asked on a terminal. Nothing that is there is overwritten. Exit code: 0 in
     order, 1 mistakes, 2 not made.
     """
-    from vertex_training_cli.importing.command import offer, plain_errors
-    from vertex_training_cli.new.template import Choices
-
     words = tuple(command or ())
-    with plain_errors("vt new"):
-        _ensure_one_kind(image, package=package)
-        seconds = _seconds(timeout)
-        root, settings = _settings(stack, name)
-        given = Choices(
-            name, image, words, machine, accelerator, accelerators, replicas, seconds, spot
-        )
-        proposal = _proposal(_asked(given, package=package), root, stack, settings)
-        offer(proposal, write=write)
-        if not write and sys.stdin.isatty() and typer.confirm("Write these files?", err=True):
-            proposal.write()
-            print_line(f"Written: {name}. Next: `vt up --stack {stack}`.")
+    _ensure_one_kind(image, package=package)
+    ends_after = f"{seconds(timeout, '--timeout')}s"
+    root, settings = _settings(stack, name)
+    given = Choices(
+        name, image, words, machine, accelerator, accelerators, replicas, ends_after, spot
+    )
+    proposal = _proposal(_asked(given, package=package), root, stack, settings)
+    offer(proposal, write=write)
+    if not write and sys.stdin.isatty() and typer.confirm("Write these files?", err=True):
+        proposal.write()
+        print_line(f"Written: {name}. Next: `vt up --stack {stack}`.")
 
 
 def _ensure_one_kind(image: str, *, package: bool) -> None:
-    from vertex_training.errors import CommandError
-
     if image and package:
         raise CommandError("choose one of --image and --package.")
     if not image and not package and not sys.stdin.isatty():
         raise CommandError("say what it runs: --image IMAGE, or --package.")
 
 
-def _seconds(text: str) -> str:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r}; write it like 30m", param_hint="--timeout")
-    return f"{int(match[1]) * _SECONDS[match[2]]}s"
-
-
 def _settings(stack: str, name: str) -> tuple[Path, Settings]:
     """The checkout and the stack's settings; the name has to be free there."""
-    from vertex_training import stack as stacks
-    from vertex_training.errors import CheckUnavailableError, CommandError
-    from vertex_training.settings import stack_files
-    from vertex_training_cli.engine import paths
-    from vertex_training_cli.importing.imported import key_of
-
     root = paths.root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
@@ -132,7 +114,4 @@ def _asked(given: Choices, *, package: bool) -> Choices:
 
 
 def _proposal(choices: Choices, root: Path, stack: str, settings: Settings) -> Proposal:
-    from vertex_training_cli.importing import proposal
-    from vertex_training_cli.new import template
-
     return proposal.propose(template.source_of(choices, settings), root, root, stack, settings)

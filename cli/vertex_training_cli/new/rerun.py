@@ -9,17 +9,25 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 import yaml
 
-from vertex_training.errors import CommandError, Mend, did_you_mean
+from vertex_training import stack as stacks
+from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
-
-if TYPE_CHECKING:
-    from vertex_training.settings.model import Settings
-    from vertex_training_cli.importing.proposal import Proposal
+from vertex_training.located_yaml import document, mending
+from vertex_training.located_yaml.editing import set_value
+from vertex_training.settings import stack_files
+from vertex_training.settings.includes import read_config
+from vertex_training.settings.model import Settings
+from vertex_training.settings.reader import file_name
+from vertex_training_cli.engine import stacks as engine_stacks
+from vertex_training_cli.importing.command import offer
+from vertex_training_cli.importing.imported import ImportedJob
+from vertex_training_cli.importing.proposal import Proposal, named_files
+from vertex_training_cli.options import SelectedStack, Write
 
 #: Fields of a worker pool that have arguments, in both spellings.
 TASKS: Final = ("containerSpec", "container_spec", "pythonPackageSpec", "python_package_spec")
@@ -29,35 +37,20 @@ SPECS: Final = ("jobSpec", "job_spec")
 
 def rerun(
     job: Annotated[str, typer.Argument(metavar="JOB", help="Name in the stack.")],
-    stack: Annotated[
-        str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
-    ] = None,
+    stack: SelectedStack = None,
     args: Annotated[
         str, typer.Option("--args", help="Arguments that change, as one text: '--epochs=3'.")
     ] = "",
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the files, after showing the diff.")
-    ] = False,
+    write: Write = False,
 ) -> None:
     """Ask for one more run of a job: raises `run` in the stack file, and changes arguments.
 
     Nothing is sent: the diff is shown, and what --write writes is submitted by the next `up`.
     """
-    from vertex_training_cli.importing.command import offer, plain_errors
-
-    with plain_errors("vt jobs rerun"):
-        offer(_proposal(job, stack, args), write=write)
+    offer(_proposal(job, stack, args), write=write)
 
 
 def _proposal(job: str, stack: str | None, args: str) -> Proposal:
-    from vertex_training import stack as stacks
-    from vertex_training.located_yaml.editing import set_value
-    from vertex_training.settings import stack_files
-    from vertex_training.settings.reader import file_name
-    from vertex_training_cli.engine import stacks as engine_stacks
-    from vertex_training_cli.importing.imported import ImportedJob
-    from vertex_training_cli.importing.proposal import Proposal, named_files
-
     ref = engine_stacks.find(stack)
     raw = stack_files.read_raw(stacks.SCHEMA, ref.root, ref.stack)
     settings = stacks.read_settings(raw, ref.root)
@@ -83,8 +76,6 @@ def _proposal(job: str, stack: str | None, args: str) -> Proposal:
 
 def _file_of(job: str, files: Sequence[str], root: Path) -> str:
     """The file that has the job's entry; the stack's own if none can be told."""
-    from vertex_training.settings.includes import read_config
-
     for file in files:
         config = read_config(root / file)
         entries = config.get("vertex-training:jobs") or config.get("jobs")
@@ -124,9 +115,6 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
     Raises:
         CommandError: no pool has a flag, or its place cannot be edited alone.
     """
-    from vertex_training.errors import ConfigError
-    from vertex_training.located_yaml import document, mending
-
     try:
         document.parse(text.encode(), file)  # bounded
     except ConfigError as failed:

@@ -10,6 +10,12 @@ from typing import Annotated
 
 import typer
 
+from vertex_training.errors import CheckUnavailableError
+from vertex_training.stack import Stack
+from vertex_training_cli.check import checking, text_report
+from vertex_training_cli.engine.paths import root_of
+from vertex_training_cli.options import StackOfFile
+from vertex_training_cli.render import rendering
 from vertex_training_cli.status import print_line
 
 
@@ -24,10 +30,7 @@ def render(
     job: Annotated[
         str, typer.Argument(help="Name of a job or tuning job in the stack, or a file.")
     ],
-    stack: Annotated[
-        str,
-        typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml)."),
-    ],
+    stack: StackOfFile,
     format_: Annotated[
         Format, typer.Option("--format", "-f", help="How the request is written.")
     ] = Format.JSON,
@@ -43,23 +46,10 @@ def render(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    from vertex_training.errors import CheckUnavailableError
-
-    try:
-        text = _rendered(job, stack, format_, as_sent)
-    except CheckUnavailableError as reason:
-        print_line(f"vt render: {reason}")
-        raise typer.Exit(2) from None
-    sys.stdout.write(text)
+    sys.stdout.write(_rendered(job, stack, format_, as_sent))
 
 
 def _rendered(job: str, stack_name: str, format_: Format, as_sent: bool) -> str:
-    from vertex_training.errors import CheckUnavailableError
-    from vertex_training.stack import Stack
-    from vertex_training_cli.check import checking, text_report
-    from vertex_training_cli.engine.paths import root_of
-    from vertex_training_cli.render import rendering
-
     root = root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")

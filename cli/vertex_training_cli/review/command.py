@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from vertex_training.errors import CommandError, UnknownStackError
+from vertex_training.errors import CommandError
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -120,19 +120,12 @@ def review(
     them but 2.
     """
     _write_utf8()
-    try:
-        formats = _formats(output or [], format_)
-        packs = tuple(policy_pack or ())
-        how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
-        report, plan = _review(stack, expect, how)
-        for file, its_format in formats.items():
-            file.write_text(_render(report, plan, its_format), encoding="utf-8")
-    except (CommandError, UnknownStackError) as reason:
-        _log(str(reason))
-        raise typer.Exit(2) from None
-    except OSError as failed:
-        _log(f"{failed.filename}: {failed.strerror or failed}")
-        raise typer.Exit(2) from None
+    formats = _formats(output or [], format_)
+    packs = tuple(policy_pack or ())
+    how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
+    report, plan = _review(stack, expect, how)
+    for file, its_format in formats.items():
+        file.write_text(_render(report, plan, its_format), encoding="utf-8")
     if output:
         from vertex_training_cli.review.headline import verdict
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from localgcp.home import Home
+from localgcp.orphaned_plugins import end_orphaned_plugins
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.policy_levels import up_options
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.up import flow
 
 PolicyLevels = Annotated[
     Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
@@ -44,33 +48,20 @@ def up(
     Exit code: that of pulumi; 1 if the stack is in use, 3 if what is protected would be made anew,
     empty.
     """
-    from vertex_training.errors import CommandError
-    from vertex_training_cli.engine import stacks
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.policy_levels import up_options
-    from vertex_training_cli.up import flow
-
-    try:
-        ref = stacks.find(stack)
-        policies = up_options(ref.root, ref.stack, context.args, policy_levels)
-        pulumi = PulumiCli(ref.root, ref.environment(print_status))
-        code = flow.bring_up(
-            ref,
-            pulumi,
-            [*context.args, *policies],
-            print_status,
-            on_dead_lock=lambda: _end_plugins(ref),
-        )
-    except CommandError as error:
-        print_status(str(error))
-        raise typer.Exit(1) from None
+    ref = stacks.find(stack)
+    policies = up_options(ref.root, ref.stack, context.args, policy_levels)
+    pulumi = PulumiCli(ref.root, ref.environment(print_status))
+    code = flow.bring_up(
+        ref,
+        pulumi,
+        [*context.args, *policies],
+        print_status,
+        on_dead_lock=lambda: _end_plugins(ref),
+    )
     raise typer.Exit(code)
 
 
 def _end_plugins(stack: StackRef) -> None:
     """End the plugins of a killed run in the local cloud: they could act beside the next run."""
     if stack.is_local:
-        from localgcp.home import Home
-        from localgcp.orphaned_plugins import end_orphaned_plugins
-
         end_orphaned_plugins(Home.find(cwd=stack.root))

@@ -114,7 +114,7 @@ def test_a_job_that_is_not_there_is_said_with_what_there_is(vt: Vt, cloud: Cloud
     done(cloud, submit(cloud, "true", "titanic"))
     told = vt("show", "titanik", code=1).stderr
     assert told == (
-        "vt: stack local has submitted no job 'titanik'. Hint: did you mean 'titanic'?\n"
+        "vt jobs show: stack local has submitted no job 'titanik'. Hint: did you mean 'titanic'?\n"
     )
     assert "there is no job" in vt("show", "123", code=1).stderr
     assert "is no name of a job" in vt("cancel", "projects/p/x", "--yes", code=1).stderr
@@ -143,7 +143,7 @@ def test_a_log_without_lines_is_told_from_a_replica_that_is_not_there(vt: Vt, cl
         "", "vt: nothing is in the log of job train, which is SUCCEEDED\n"
     )  # fmt: skip
     assert vt("logs", "train", "--replica", "workerpool1-0", code=1).stderr == (
-        "vt: job train has no replica 'workerpool1-0'. Hint: it has: workerpool0-0.\n"
+        "vt jobs logs: job train has no replica 'workerpool1-0'. Hint: it has: workerpool0-0.\n"
     )
 
 

@@ -27,7 +27,7 @@ def test_a_damaged_database_is_one_line_and_exit_code_1(
 
     assert done.exit_code == 1
     assert done.stderr == (
-        "vt: cloud.sqlite cannot be used: file is not a database. "
+        "vt local status: cloud.sqlite cannot be used: file is not a database. "
         "Hint: `vt local down --clean` begins anew.\n"
     )
 
@@ -41,7 +41,7 @@ def test_a_file_that_cannot_be_used_is_one_line_and_exit_code_1(
     done = CliRunner().invoke(app, ["local", "start"])
 
     assert done.exit_code == 1
-    assert done.stderr == f"vt: {home.start_lock} cannot be used: Is a directory.\n"
+    assert done.stderr == f"vt local start: {home.start_lock} cannot be used: Is a directory.\n"
 
 
 def test_a_log_is_shown_on_a_terminal_that_lacks_some_of_its_letters(home: Home) -> None:

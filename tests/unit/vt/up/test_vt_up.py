@@ -109,7 +109,7 @@ def test_the_exit_code_of_pulumi_is_ours_and_nothing_is_read_after_it(
 
 def test_a_question_that_pulumi_cannot_answer_is_one_line(up: Up) -> None:
     told = up(failing="stack", expect=1).stderr
-    assert told.startswith("vt: `pulumi stack export --stack local` failed")
+    assert told.startswith("vt up: `pulumi stack export --stack local` failed")
 
 
 def test_without_pulumi_there_is_one_line_with_a_hint(
@@ -118,7 +118,7 @@ def test_without_pulumi_there_is_one_line_with_a_hint(
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "empty" / "python"))
     told = up(expect=1).stderr
-    assert told == "vt: there is no pulumi on PATH. Hint: run `vt setup`.\n"
+    assert told == "vt up: there is no pulumi on PATH. Hint: run `vt setup`.\n"
 
 
 def test_the_lock_of_a_dead_run_goes_and_so_do_the_plugins_it_left_behind(

@@ -1,0 +1,228 @@
+"""``vt diff``: what differs between two stacks, as text for people and JSON for programs.
+
+Exit code, as of diff: 0 the same, 1 they differ, 2 trouble.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.errors import CommandError, ConfigError
+from vertex_training.settings.model import Section, Settings
+from vertex_training.stack import Stack, load
+from vertex_training_cli.check.checking import shown_from
+from vertex_training_cli.engine.fields import FieldDifference, diff_fields
+from vertex_training_cli.engine.paths import root_of
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.options import Format
+
+#: Exit code.
+DIFFERENT: Final = 1
+#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+VERSION: Final = 1
+#: Stands for a side that has no such field.
+ABSENT: Final = "(none)"
+#: The neutral names. No stack has this one; the project has the form of ids, and does not exist.
+STACK: Final = "vtx"
+PROJECT: Final = "vtx-neutral-project"
+NUMBER: Final = "970097009700"
+#: Stands for the id of a request.
+REQUEST_ID: Final = "${job.requestId}"
+
+
+def diff(
+    one: Annotated[str, typer.Argument(help="A stack (Pulumi.ONE.yaml).")],
+    other: Annotated[str, typer.Argument(help="The stack to compare it with.")],
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="How differences are told.")
+    ] = Format.TEXT,
+) -> None:
+    """Show what differs between two stacks: settings, and the requests of their jobs.
+
+    What differs only because names carry the project and the stack is no difference. Exit code, as
+    of diff: 0 the same, 1 they differ, 2 trouble.
+    """
+    root = root_of(Path.cwd())
+    if root is None:
+        raise CommandError("no Pulumi.yaml here or above: a stack needs a project")
+    found = compare(load(root, one), load(root, other))
+    written = {Format.TEXT: as_text, Format.JSON: as_json}
+    print(written[format_](found), end="")
+    if not found.same:
+        raise typer.Exit(DIFFERENT)
+
+
+@dataclass(frozen=True, slots=True)
+class JobDifference:
+    """A job that only one stack has (``only_in`` names it), or whose requests differ."""
+
+    name: str
+    only_in: str = ""
+    fields: tuple[FieldDifference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between the stacks ``one`` and ``other``, in this order."""
+
+    one: str
+    other: str
+    settings: tuple[FieldDifference, ...]
+    jobs: tuple[JobDifference, ...]
+    same_jobs: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.settings or self.jobs)
+
+
+def compare(one: Stack, other: Stack) -> Comparison:
+    """What differs between two stacks of one checkout.
+
+    Raises:
+        ConfigError: with every mistake in the jobs of either.
+    """
+    here, there = requests_of(one), requests_of(other)
+    jobs, same = list[JobDifference](), list[str]()
+    for name in sorted({*here, *there}):
+        if name not in here or name not in there:
+            jobs.append(JobDifference(name, only_in=_name(one if name in here else other)))
+        elif fields := diff_fields(here[name], there[name]):
+            jobs.append(JobDifference(name, fields=tuple(fields)))
+        else:
+            same.append(name)
+    settings = diff_fields(
+        _neutral_settings(one.settings, other.settings),
+        _neutral_settings(other.settings, one.settings),
+    )
+    return Comparison(_name(one), _name(other), tuple(settings), tuple(jobs), tuple(same))
+
+
+def requests_of(stack: Stack) -> dict[str, Mapping[str, Any]]:
+    """The requests of all jobs under neutral names.
+
+    Raises:
+        ConfigError: with every mistake in them.
+    """
+    renamed = dataclasses.replace(stack, settings=_renamed(stack.settings))
+    verdicts = renamed.check_jobs(shown_from(stack.root))
+    if problems := [problem for verdict in verdicts.values() for problem in verdict.errors]:
+        raise ConfigError(problems)
+    return {
+        name: _neutral_request(verdict.request, renamed.references)
+        for name, verdict in verdicts.items()
+        if verdict.request
+    }
+
+
+def _name(stack: Stack) -> str:
+    return stack.settings.stack
+
+
+def as_text(found: Comparison) -> str:
+    """Lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
+    if found.same:
+        return f"{found.one} and {found.other} are the same, but for their names.\n"
+    lines = [f"{found.one} -> {found.other}", ""]
+    if found.settings:
+        lines += ["settings:", *(_line(field) for field in found.settings), ""]
+    for job in found.jobs:
+        if job.only_in:
+            lines += [f"job {job.name}: only in {job.only_in}", ""]
+        else:
+            lines += [f"job {job.name}:", *(_line(field) for field in job.fields), ""]
+    if found.same_jobs:
+        lines += [f"the same request in both: {', '.join(found.same_jobs)}", ""]
+    return "\n".join(lines)
+
+
+def _line(field: FieldDifference) -> str:
+    old, new = (ABSENT if side is None else side for side in (field.old, field.new))
+    return f"  {redact(field.path)}: {redact(old)} -> {redact(new)}"
+
+
+def as_json(found: Comparison) -> str:
+    """The comparison for programs; null stands for a side that does not have it."""
+    content = {"version": VERSION, "same": found.same, **redact(dataclasses.asdict(found))}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _renamed(settings: Settings) -> Settings:
+    """The stack under neutral names; its region is its own."""
+    same = {"stack": STACK, "project": PROJECT, "project_number": NUMBER}
+    return settings.model_copy(update=same)
+
+
+def _neutral_request(found: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
+    """A request as it is compared and shown: with references, and without its own id.
+
+    ``references`` are those of the renamed stack.
+    """
+    texts = {
+        text: _symbol(name, text)
+        for name, text in references.items()
+        # Only a text with a neutral name in it is sure to have come from a reference.
+        if isinstance(text, str) and (PROJECT in text or NUMBER in text)
+    }
+    texts |= {found.request_id: REQUEST_ID, STACK: "${stack.name}"}
+    longest_first = map(re.escape, sorted(texts, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(longest_first)})(?![a-z0-9])")
+    return _replaced(found.message, lambda text: pattern.sub(lambda match: texts[match[0]], text))
+
+
+def _symbol(name: str, text: str) -> str:
+    """How a reference is shown: with its version where one name can stand for several things."""
+    versioned = name.startswith(("images.", "packages."))
+    return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
+
+
+def _neutral_settings(own: Settings, other: Settings) -> dict[str, Any]:
+    """The settings in a stack file, defaults included, without the stack's own names.
+
+    A named part that the ``other`` stack does not have is one text, without its defaults. Jobs that
+    it does not have are left out: they are compared as jobs.
+    """
+    content: dict[str, Any] = {}
+    for field, info in type(own).model_fields.items():
+        if field in ("stack", "project", "project_number"):
+            continue
+        value, beside = getattr(own, field), getattr(other, field)
+        content[info.alias or field] = _dumped(field, value, beside)
+    tokens = {own.project: "${stack.project}", own.project_number: "${stack.projectNumber}"}
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, tokens))})(?![\w-])")
+    return _replaced(content, lambda text: pattern.sub(lambda match: tokens[match[0]], text))
+
+
+def _dumped(field: str, value: Any, beside: Any) -> Any:
+    if isinstance(value, Section):
+        return value.model_dump(mode="json", by_alias=True)
+    if not isinstance(value, dict):
+        return value
+    written: dict[str, Any] = {}
+    for key, part in value.items():
+        if not isinstance(part, Section):
+            written[key] = part
+        elif key in beside:
+            written[key] = part.model_dump(mode="json", by_alias=True)
+        elif field not in ("jobs", "tuning"):
+            given = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            written[key] = json.dumps(given, sort_keys=True)
+    return written
+
+
+def _replaced(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {_replaced(key, change): _replaced(item, change) for key, item in value.items()}
+    return [_replaced(item, change) for item in value] if isinstance(value, list) else value

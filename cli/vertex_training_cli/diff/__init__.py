@@ -1,1 +1,0 @@
-"""``vt diff``: what differs between two environments' settings and jobs, names aside."""

@@ -1,0 +1,85 @@
+"""The one place that turns exceptions into lines on stderr and exit codes.
+
+0 is done, 1 failed, 2 called wrongly or nothing to work on, 130 interrupted. Codes of a verb's own
+stand in its help. An error of the program itself keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import typer
+
+from vertex_training.errors import (
+    CheckUnavailableError,
+    ConfigError,
+    ImageBuildError,
+    TrainingError,
+    UnknownNameError,
+    UnknownStackError,
+)
+from vertex_training_cli.console import plain_lines
+from vertex_training_cli.status import extra_hint, print_line
+
+FAILED: Final = 1
+#: Called wrongly, or nothing to work on.
+NOT_POSSIBLE: Final = 2
+INTERRUPTED: Final = 130
+#: Errors that always mean that there is nothing to work on.
+NOTHING_THERE: Final = (CheckUnavailableError, UnknownNameError, UnknownStackError)
+#: Verbs whose exit code 1 is about the files they read or write: what else fails ends them with 2.
+OWN_FAILURE: Final = ("diff", "import", "init", "jobs rerun", "new job", "review", "upgrade")
+
+
+@contextmanager
+def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
+    """Print an error that a person can act on, and end the verb with its exit code.
+
+    ``failed``: the code of a failure, if it is not the verb's own.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # `vt jobs list | head`: typer ends without a word
+    except Exception as error:
+        text = _text(error, verb)
+        if text is None:
+            raise
+        print_line(plain_lines(f"vt {verb}: {text}"))
+        if failed is None:
+            failed = NOT_POSSIBLE if verb in OWN_FAILURE else FAILED
+        code = NOT_POSSIBLE if isinstance(error, NOTHING_THERE) else failed
+        raise typer.Exit(code) from None
+
+
+def _text(error: Exception, verb: str) -> str | None:
+    """What a person reads; None for an error of the program."""
+    if isinstance(error, ConfigError):
+        if any(problem.location.file for problem in error.problems):
+            return error.report()
+        return f"\nvt {verb}: ".join(map(str, error.problems))  # options, answers
+    if isinstance(error, ImageBuildError):
+        return "\n".join([str(error), *(f"  | {line}" for line in error.last_lines)])
+    if isinstance(error, OSError):  # a full disk, a file of another user
+        name = f"{error.filename} cannot be used: " if error.filename else ""
+        return f"{name}{error.strerror or error}."
+    if isinstance(error, sqlite3.Error):
+        return f"cloud.sqlite cannot be used: {error}. Hint: `vt local down --clean` begins anew."
+    if isinstance(error, ModuleNotFoundError):
+        hint = extra_hint(error.name or "")
+        return f"{error.name} is not installed. Hint: {hint}" if hint else None
+    return str(error) if isinstance(error, _told()) else None
+
+
+def _told() -> tuple[type[Exception], ...]:
+    """Exceptions with a text for a person. Loaded after a failure: the local cloud is an extra."""
+    from vertex_training_cli.toolchain.console import SetupError
+
+    try:
+        from localgcp.errors import LocalCloudError
+    except ModuleNotFoundError:
+        return TrainingError, SetupError
+    return TrainingError, SetupError, LocalCloudError

@@ -1,0 +1,51 @@
+"""Options and arguments that several verbs have."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+
+SelectedStack = Annotated[
+    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
+]
+StackOfFile = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
+StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="The stack that gets the job.")]
+Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How it is written.")]
+
+_DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def matching(pattern: re.Pattern[str], value: str, option: str, example: str) -> re.Match[str]:
+    """The match of a whole value.
+
+    Raises:
+        typer.BadParameter: it is written otherwise.
+    """
+    match = pattern.fullmatch(value)
+    if match is None:
+        raise typer.BadParameter(f"{value!r}; write it like {example}", param_hint=option)
+    return match
+
+
+def seconds(value: str, option: str) -> int:
+    """A duration such as ``30m``, in seconds.
+
+    Raises:
+        typer.BadParameter: it is no duration.
+    """
+    number, unit = matching(_DURATION, value, option, "30m").groups()
+    return int(number) * _SECONDS[unit]
