@@ -97,7 +97,7 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
     "data pull": ("vt data pull artifacts/titanic ./results",),
     "data ls": ("vt data ls artifacts/titanic --stack dev",),
     "github": ("vt github doctor --repository acme/training",),
-    "github comment": ("vt github comment --stack dev",),
+    "github comment": ("vt github comment --stack dev -o kept.json",),
     "github approval": ("vt github approval --stack dev -o approval.json",),
     "github drift": ("vt github drift --stack dev drift.md",),
     "github doctor": (

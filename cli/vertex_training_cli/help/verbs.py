@@ -55,7 +55,7 @@ VERBS: Final[Mapping[str, str]] = {
     "deploy": "vertex_training_cli.deploy.command:deploy",
     "diff": "vertex_training_cli.diff:diff",
     "drift": "vertex_training_cli.drift.command:drift",
-    "iam": "vertex_training_cli.iam.command:iam",
+    "iam": "vertex_training_cli.iam:iam",
     "new job": "vertex_training_cli.new.command:job",
     "jobs list": "vertex_training_cli.jobs.command:list_",
     "jobs show": "vertex_training_cli.jobs.command:show_",

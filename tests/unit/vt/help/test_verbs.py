@@ -31,7 +31,7 @@ def test_a_list_shows_the_first_paragraph_of_a_verbs_help(path):
 
 @pytest.mark.parametrize(
     ("line", "loaded"),
-    [("--help", ""), ("jobs --help", ""), ("iam --help", "iam"), ("statuss", "")],
+    [("--help", ""), ("jobs --help", ""), ("deploy --help", "deploy"), ("statuss", "")],
 )
 def test_only_the_verb_that_is_called_is_loaded(line, loaded):
     done = subprocess.run(

@@ -11,7 +11,7 @@ import yaml
 from tests.extra_page import EXAMPLE
 from tests.fixture_project import copy_project
 from vertex_training.errors import CommandError, ConfigError
-from vertex_training_cli.iam.recording import UNKNOWN, record
+from vertex_training_cli.iam import UNKNOWN, record
 from vertex_training_cli.review.grants import IamBinding
 
 HEAD = "import json\nimport pulumi\nimport pulumi_gcp as gcp\n\ndef declare(environment):\n"

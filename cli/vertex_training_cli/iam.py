@@ -1,15 +1,21 @@
-"""Grants that ``bootstrap/`` and a stack declare, recorded by Pulumi's mocks without an engine."""
+"""``vt iam``: who can do what in an environment, from what the two programs declare.
+
+The programs run without an engine, on Pulumi's mocks, which record their grants.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import enum
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import pulumi
+import typer
 from pulumi.runtime.settings import ROOT
 
 from vertex_training import program, stack
@@ -27,10 +33,144 @@ from vertex_training.foundation import config
 from vertex_training.foundation import program as foundation
 from vertex_training.naming import is_local
 from vertex_training.settings import project_files, stack_files
+from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.status import print_line
 
 #: What stands for a value that the cloud chooses.
 UNKNOWN: Final = "(not known yet)"
+HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
+PAGE: Final = """\
+# Who can do what
+
+What the programs in `bootstrap/` and of a stack grant, written from the two:
+
+```sh
+vt iam dev prod --format markdown
+```
+
+It leaves out what Google grants to its own service agents, and what others grant in the projects.
+A role without a dot is a custom role; its permissions are below. A condition is CEL, evaluated by
+IAM. A denial wins over every grant.
+"""
+
+
+class IamFormat(enum.StrEnum):
+    """How the grants are printed."""
+
+    TABLE = enum.auto()
+    JSON = enum.auto()
+    MARKDOWN = enum.auto()
+
+
+def iam(
+    stacks: Annotated[
+        list[str] | None,
+        typer.Argument(help="Environments; all that bootstrap/ has if absent.", metavar="STACK..."),
+    ] = None,
+    format_: Annotated[
+        IamFormat, typer.Option("--format", "-f", metavar="FORMAT", help="table, json or markdown.")
+    ] = IamFormat.TABLE,
+) -> None:
+    """Show who can do what: every grant that bootstrap and the stacks declare.
+
+    Nothing is asked of the cloud. Exit codes: 0 done, 1 a file has mistakes, 2 wrong usage.
+    """
+    here = Path.cwd()
+    root = here if project_files.names(here) else root_of(here) or here
+    names = stacks or environments(root)
+    found = [record(root, name) for name in names]
+    if not names:
+        print_line("vt iam: bootstrap/ has no environment here. Hint: vt iam STACK")
+        raise typer.Exit(2)
+    for name in names:
+        if name not in project_files.names(root / "bootstrap"):
+            what = f"bootstrap has no {name}: its grants are those of the stack alone"
+            print_line(f"vt iam: {what}")
+    show = {
+        IamFormat.TABLE: as_table,
+        IamFormat.JSON: as_json,
+        IamFormat.MARKDOWN: as_markdown,
+    }[format_]
+    typer.echo(show(found).rstrip("\n"))
+
+
+def as_json(accesses: Iterable[EnvironmentIam]) -> str:
+    """A list of environments."""
+    found = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
+    return json.dumps(found, indent=2)
+
+
+def _as_object(grant: IamBinding) -> dict[str, str]:
+    member, role, on = grant.member, grant.role, _on(grant)
+    return {"member": member, "role": role, "on": on, "condition": grant.condition}
+
+
+def _on(grant: IamBinding) -> str:
+    return f"{grant.kind} {grant.target}"
+
+
+def as_table(accesses: Iterable[EnvironmentIam]) -> str:
+    """The grants in columns; conditions are numbered and written below."""
+    return "\n\n".join(_table(access) for access in accesses)
+
+
+def _table(access: EnvironmentIam) -> str:
+    conditions: list[str] = []
+    rows = [HEAD, *(_row(grant, conditions) for grant in access.grants)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    notes = [f"[{number}] {text}" for number, text in enumerate(conditions, 1)]
+    denied = [
+        f"denied to all accounts of CI{f' if {d.condition}' if d.condition else ''}: "
+        f"{', '.join(d.permissions)}"
+        for d in access.denials
+    ]
+    return "\n".join([f"{access.stack}:", *lines, *notes, *denied])
+
+
+def _row(grant: IamBinding, conditions: list[str]) -> tuple[str, str, str, str]:
+    mark = ""
+    if grant.condition:
+        if grant.condition not in conditions:
+            conditions.append(grant.condition)
+        mark = f"[{conditions.index(grant.condition) + 1}]"
+    return grant.member, grant.role, _on(grant), mark
+
+
+def as_markdown(accesses: Sequence[EnvironmentIam]) -> str:
+    """A page with the grants, custom roles and denials of each environment."""
+    parts = [PAGE]
+    for access in accesses:
+        parts += [_section(access)]
+    return "\n".join(parts)
+
+
+def _section(access: EnvironmentIam) -> str:
+    lines = [f"## {access.stack}", "", "| member | role | on | condition |", "|---|---|---|---|"]
+    lines += [
+        f"| {_code(g.member)} | {_code(g.role)} | {_code(_on(g))} | {_code(g.condition)} |"
+        for g in access.grants
+    ]
+    lines += ["", "| custom role | permissions |", "|---|---|"]
+    lines += [
+        f"| {_code(role)} | {', '.join(permissions)} |"
+        for role, permissions in sorted(access.roles.items())
+    ]
+    lines += ["", "| denied to all accounts of CI | if |", "|---|---|"]
+    lines += [
+        f"| {d.title}: {', '.join(_code(p) for p in d.permissions)} | {_code(d.condition)} |"
+        for d in access.denials
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _code(text: str) -> str:
+    """A cell; a bar inside of a table must be escaped."""
+    return f"`{text}`".replace("|", "\\|") if text else ""
 
 
 @dataclass(frozen=True, slots=True)
