@@ -86,8 +86,8 @@ class PortOfKind:
 def virtual_provider() -> Iterator[None]:
     """The provider module on the ports and the clock of the process whose thread calls it."""
 
-    def withdraw(*args: Any, **kwargs: Any) -> None:
-        withdrawal.withdraw(*args, **kwargs, sleep=CURRENT.process.sleep)
+    def withdraw(*args: Any, **kwargs: Any) -> JobSnapshot | None:
+        return withdrawal.withdraw(*args, **kwargs, sleep=CURRENT.process.sleep)
 
     with ExitStack() as stack:
         replaced = {
@@ -98,6 +98,7 @@ def virtual_provider() -> Iterator[None]:
             "ProcessEnvironment": lambda **kwargs: CURRENT.process.environment(**kwargs),
             "is_engine_alive": lambda: not CURRENT.process.engine_gone,
             "withdraw": withdraw,
+            "_cancelled": {},
         }
         for name, value in replaced.items():
             stack.enter_context(patch.object(module, name, value))

@@ -52,10 +52,9 @@ PROVIDER: Final = of(
     "provider",
     (
         "the record is freed before the job has ended",
-        "        withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)\n"
-        '        release(_intents(props), props["requestId"], id_)',
+        "        ask = functools.partial",
         '        release(_intents(props), props["requestId"], id_)\n'
-        "        withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)",
+        "        ask = functools.partial",
     ),
     (
         "nobody asks before a job is cancelled",

@@ -34,7 +34,7 @@ def checkout(root: Path, stack: str) -> Checkout:
     Raises:
         CommandError: ``root`` is no checkout of git, or has no commit.
     """
-    commit, tree = _git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    commit, tree = run_git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
     changed = _names(root, "diff", "--name-only", "-z", "--relative", "HEAD")
     # (mode, object, stage) and the name of each file
     staged = [each.split("\t", 1) for each in _names(root, "ls-files", "-z", "--stage")]
@@ -47,10 +47,15 @@ def checkout(root: Path, stack: str) -> Checkout:
 
 
 def _names(root: Path, *arguments: str) -> list[str]:
-    return [name for name in _git(root, *arguments).split("\0") if name]
+    return [name for name in run_git(root, *arguments).split("\0") if name]
 
 
-def _git(root: Path, *arguments: str) -> str:
+def run_git(root: Path, *arguments: str) -> str:
+    """What git printed in ``root``.
+
+    Raises:
+        CommandError: there is no git, or it failed.
+    """
     command = ["git", "-C", str(root), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS
 from vertex_training.errors import Problem
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import attributes_file, locks, pending_creates
 from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.up.cancelled_jobs import report_cancelled_jobs
 from vertex_training_cli.up.orphaned_jobs import report_orphaned_jobs
 
 Log = Callable[[str], None]
@@ -48,7 +52,7 @@ def bring_up(
         for problem in refused:
             log(str(problem))
         return REFUSED
-    if code := pulumi.run_in_foreground("up", "--stack", stack.stack, *arguments):
+    if code := _run_up(stack, pulumi, arguments, log):
         log(f"pulumi up ended with exit code {code}")
         return code
     deployment = pulumi.export_deployment(stack.stack)
@@ -78,6 +82,16 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
     if options:
         return options[-1]["value"] not in ("false", "False", "f", "F", "0")
     return project_files.refreshes(root)
+
+
+def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
+    """The exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
+    with tempfile.TemporaryDirectory(prefix="vt-up-") as folder:
+        notes = Path(folder) / "cancelled-jobs"
+        noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
+        code = noting.run_in_foreground("up", "--stack", stack.stack, *arguments)
+        report_cancelled_jobs(stack, notes, log)
+        return code
 
 
 def clear_settled(

@@ -8,9 +8,12 @@ threads.
 from __future__ import annotations
 
 import functools
+import json
+import os
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar, Final
 
 from pulumi import dynamic
@@ -38,11 +41,16 @@ from vertex_training.customjob.protocol.prerequisites import (
 )
 from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.customjob.protocol.withdrawal import release, withdraw
+from vertex_training.customjob.protocol.withdrawal import (
+    CANCELLED_JOBS,
+    CancelledJob,
+    release,
+    withdraw,
+)
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request.job_file import digest_of
 from vertex_training.customjob.secret_patterns import redacted
-from vertex_training.errors import JobRefusedError, OperatorError
+from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
@@ -112,10 +120,22 @@ class CustomJobProvider(dynamic.ResourceProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or adopt the one that exists. Never waits for the job to run."""
+        """Submit the job, or adopt the one that exists. Never waits for the job to run.
+
+        Raises:
+            OperatorError: it was refused, or is not certain; and what was cancelled for it.
+        """
         request = _request(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
-        job, adopted = submit(request, _service(props), _intents(props), self.timing, environment)
+        service, intents = _service(props), _intents(props)
+        try:
+            job, adopted = submit(request, service, intents, self.timing, environment)
+        except (NotSubmittedError, JobRefusedError) as error:
+            cancelled = _cancelled.get(_job_key(props))
+            if cancelled is None:
+                raise
+            _note(cancelled)
+            raise type(error)(f"{error} {cancelled.in_vain}") from None
         if adopted:
             _adopted.add(job.name)
         return dynamic.CreateResult(job.name, _outputs(props, job))
@@ -151,7 +171,11 @@ class CustomJobProvider(dynamic.ResourceProvider):
             return
         delete_record = props["options"]["onDelete"] == "delete"
         ask = functools.partial(self._ensure_accepted, _declared.get(_job_key(props)), props)
-        withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)
+        ended = withdraw(_service(props), id_, delete_record=delete_record, before_cancel=ask)
+        if ended is not None:
+            submission = props["submission"]
+            cancelled = CancelledJob.of(submission["job"], int(submission["run"]), ended)
+            _cancelled[_job_key(props)] = cancelled
         release(_intents(props), props["requestId"], id_)
 
     def _ensure_accepted(
@@ -230,6 +254,8 @@ _lookup: Final = RefusalLookup()
 #: Names of jobs that were there when a resource was created. The engine starts a process for each
 #: update.
 _adopted: Final[set[str]] = set()
+#: Jobs that were cancelled for a request that takes their place, by ``_job_key``.
+_cancelled: Final[dict[tuple[str, ...], CancelledJob]] = {}
 #: Inputs of the jobs that the program declares, by ``_job_key``: what takes the place of a job that
 #: is deleted. The engine checks inputs before it deletes.
 _declared: Final[dict[tuple[str, ...], dict[str, Any]]] = {}
@@ -248,6 +274,13 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
         digest=digest_of(props["request"]),
         labels=_labels(props),
     )
+
+
+def _note(cancelled: CancelledJob) -> None:
+    """Leave a note for ``vt up``, which has more to say of it."""
+    if file := os.environ.get(CANCELLED_JOBS):
+        with open(file, "a", encoding="utf-8") as notes:
+            notes.write(json.dumps(asdict(cancelled)) + "\n")
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,11 +1,15 @@
-"""Withdraw a job that leaves the stack. Imports neither Pulumi nor Google."""
+"""Withdraw a job that leaves the stack, and tell of one that was withdrawn in vain.
+
+Imports neither Pulumi nor Google.
+"""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
@@ -14,6 +18,7 @@ from vertex_training.customjob.protocol.ports import (
     JobService,
     JobSnapshot,
 )
+from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.errors import OperatorError, PreconditionFailedError
 
 
@@ -53,6 +58,44 @@ def withdraw(
     if job is not None and delete_record:
         jobs.delete(name)
     return job if ran else None
+
+
+#: Variable with a file for notes of jobs that were cancelled in vain; ``vt up`` sets it.
+CANCELLED_JOBS: Final = "VT_CANCELLED_JOBS"
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledJob:
+    """A live job that was cancelled for a request that takes its place."""
+
+    job: str
+    """Its name in the stack."""
+    run: int
+    name: str
+    seconds: float
+    """How long its code had run."""
+    output: str
+    """Its output directory; empty if it has none."""
+
+    @classmethod
+    def of(cls, job: str, run: int, ended: JobSnapshot) -> CancelledJob:
+        """The job as it ended."""
+        ran = (ended.ended - ended.started) / 1e9 if ended.started and ended.ended else 0.0
+        return cls(job, run, ended.name, ran, ended.output)
+
+    def __str__(self) -> str:
+        """What became of it, in a sentence."""
+        after = f" after {format_duration(self.seconds)}" if self.seconds else ""
+        return f"job '{self.job}' (run {self.run}, {self.name}) was cancelled{after}"
+
+    @property
+    def in_vain(self) -> str:
+        """The same with the way back, for who gets no more than an error."""
+        output = f" Its output is in {self.output}." if self.output else ""
+        return (
+            f"For it {self}, and nothing runs now.{output} To bring that back, put its files back "
+            "as they were and run `pulumi up`."
+        )
 
 
 def release(intents: IntentStore, request_id: str, name: str) -> None:

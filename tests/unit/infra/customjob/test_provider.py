@@ -17,7 +17,7 @@ from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request import job_file as spec
-from vertex_training.errors import JobRefusedError, OperatorError
+from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 
 BODY = json.dumps(
     {"displayName": "x", "jobSpec": {"baseOutputDirectory": {"outputUriPrefix": "gs://a/x"}}}
@@ -83,6 +83,7 @@ def lookup(monkeypatch):
     monkeypatch.setattr(module, "_lookup", RefusalLookup())
     monkeypatch.setattr(module, "_adopted", set())
     monkeypatch.setattr(module, "_declared", {})
+    monkeypatch.setattr(module, "_cancelled", {})
     monkeypatch.setattr(module, "_prerequisites", unreachable)
     monkeypatch.setattr(module, "_service", unreachable)
     monkeypatch.setattr(module, "_intents", unreachable)
@@ -287,6 +288,43 @@ def test_a_no_answer_is_told_and_cancels_as_any_change(service, google, capsys):
         "vt: job 'titanic' is replaced, and it is not known whether who deploys may act as "
         "t@p.iam.gserviceaccount.com: 403 Forbidden"
     )
+
+
+def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
+    service, google, monkeypatch, tmp_path
+):
+    outs, _ = running(service), google(yes=True)
+    service.record = dataclasses.replace(
+        service.record, started=10**9, ended=313 * 10**9, output="gs://a/x"
+    )
+    PROVIDER.check({}, EDITED)
+    PROVIDER.delete(NAME, outs)
+
+    def refuse(*_):
+        raise NotSubmittedError("Vertex AI refused the job.")
+
+    monkeypatch.setattr(service, "create", refuse)
+    monkeypatch.setenv("VT_CANCELLED_JOBS", str(tmp_path / "notes"))
+    with pytest.raises(NotSubmittedError) as refused:
+        PROVIDER.create(EDITED)
+    assert str(refused.value) == (
+        f"Vertex AI refused the job. For it job 'titanic' (run 1, {NAME}) was cancelled after "
+        "5m 12s, and nothing runs now. Its output is in gs://a/x. To bring that back, put its "
+        "files back as they were and run `pulumi up`."
+    )
+    [note] = (tmp_path / "notes").read_text().splitlines()
+    assert json.loads(note) == {
+        "job": "titanic", "run": 1, "name": NAME, "seconds": 312.0, "output": "gs://a/x"
+    }  # fmt: skip
+
+
+def test_a_refusal_of_a_job_that_replaces_none_says_no_more(service, monkeypatch):
+    def refuse(*_):
+        raise NotSubmittedError("Vertex AI refused the job.")
+
+    monkeypatch.setattr(service, "create", refuse)
+    with pytest.raises(NotSubmittedError, match=r"^Vertex AI refused the job.$"):
+        PROVIDER.create(PROPS)
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])

@@ -1,0 +1,104 @@
+"""A submission that is refused although everything that can be asked said yes: real engine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from localgcp.runner.gcsfuse import storage_client
+from localgcp.server_info import ServerInfo
+from tests.e2e import only_jobs
+from tests.e2e.only_jobs import CONTROL, Project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+OUTPUT = f"gs://{CONTROL}/train"
+SPEC = {"baseOutputDirectory": {"outputUriPrefix": OUTPUT}}
+BUSY = {"script": "exec sleep 600", "spec": SPEC}
+UP = ("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
+REFUSE = ("jobs", "error", "--code", "PERMISSION_DENIED", "--method", "CreateCustomJob")
+
+
+def git(project: Project, *words: str) -> None:
+    who = ("-c", "user.name=Kim", "-c", "user.email=kim@example.com")
+    subprocess.run(["git", *who, *words], cwd=project.path, check=True)
+
+
+def commit(project: Project, run: int) -> None:
+    project.want(train={**BUSY, "run": run})
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", f"run {run}")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with only_jobs.project(tmp_path_factory.mktemp("refused")) as made:
+        (made.path / ".gitignore").write_text(".vt-local\n__pycache__\n")
+        git(made, "init", "-q", "-b", "main")
+        git(made, "config", "user.name", "Kim")
+        git(made, "config", "user.email", "kim@example.com")
+        yield made
+
+
+def live(project: Project) -> list[str]:
+    return [x.labels["vt-run"] for x in project.accepted("train") if not x.state.terminal]
+
+
+def refused(project: Project) -> str:
+    """What `vt up` says where the new job is refused, once the old one was cancelled for it."""
+    project.vt("local", "fault", "add", *REFUSE, "--times", "0")
+    told = project.vt(*UP, code=None)
+    project.vt("local", "fault", "clear")
+    assert live(project) == []
+    assert "Traceback" not in told
+    return told
+
+
+def the_command(told: str) -> str:
+    [found] = re.findall(r"vt: to bring it back: (.*)", told)
+    return found
+
+
+def test_up_says_what_ran_and_where_its_checkpoint_is_and_its_one_command_brings_it_back(
+    project: Project,
+) -> None:
+    commit(project, 1)
+    project.vt(*UP)
+    [first] = project.accepted("train")
+    info = ServerInfo.read(project.home.server_file)
+    assert info
+    bucket = storage_client(f"http://127.0.0.1:{info.storage_port}").bucket(CONTROL)
+    bucket.blob("train/checkpoints/step-7").upload_from_string(b"weights")
+
+    commit(project, 2)
+    told = refused(project)
+    name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
+    said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
+    assert re.search(rf"For it {said}, and nothing runs now", told), told
+    assert re.search(rf"vt: {said} for a request that was refused: nothing runs now", told), told
+    assert re.search(rf"vt: its newest checkpoint is \d+s old, in {OUTPUT}/checkpoints/", told)
+    command = the_command(told)
+    assert command.startswith("git revert --no-edit ")
+    project.vt("local", "shell", "-c", f"{command} --yes --skip-preview")
+    assert live(project) == ["1"]
+
+    # Not committed: then there is nothing to revert.
+    project.want(train={**BUSY, "run": 3})
+    told = refused(project)
+    assert the_command(told).startswith("git stash && vt up --stack local")
+    project.vt("local", "shell", "-c", f"{the_command(told)} --yes --skip-preview")
+    assert live(project) == ["1"]
+
+
+def test_plain_pulumi_says_as_much_in_the_error_itself(project: Project) -> None:
+    commit(project, 4)
+    project.vt("local", "fault", "add", *REFUSE, "--times", "0")
+    told = project.up(code=None)
+    project.vt("local", "fault", "clear")
+    assert "was cancelled after" in told
+    assert f"Its output is in {OUTPUT}" in told
+    assert "put its files back as they were and run `pulumi up`" in told
+    assert "vt: " not in told
