@@ -38,8 +38,16 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    acts = (("submit", "submitted"), ("replace", "replaced"), ("cancel", "cancelled"))
-    counts = [(report.count(action), word) for action, word in acts]
+    ended = sum(job.action == "cancel" and not job.cancels for job in report.jobs)
+    counts = [
+        (report.count("submit"), "submitted"),
+        (report.count("replace"), "replaced"),
+        (report.count("cancel") - ended, "cancelled"),
+        (
+            ended,
+            "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",
+        ),
+    ]
     phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:

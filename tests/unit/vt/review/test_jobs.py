@@ -132,3 +132,13 @@ def test_what_the_stack_filled_in_stands_in_the_review() -> None:
     assert only(told).filled_in == ("scheduling.timeout", "serviceAccount")
     text = markdown.render(build(plans.plan(told), source="here"))
     assert "- `a`: `jobDefaults` fill in `scheduling.timeout, serviceAccount`" in text
+
+
+def test_a_job_that_had_ended_is_not_told_as_cancelled() -> None:
+    def told(state: str) -> str:
+        outputs = {"state": f"JOB_STATE_{state}"}
+        step = plans.step("delete", plans.JOB, "training-a", plans.job("a"), outputs=outputs)
+        return verdict(build(plans.plan(step), source="here"))
+
+    assert told("SUCCEEDED") == "1 job that had ended leaves the stack; nothing destroyed."
+    assert told("RUNNING") == "1 job cancelled; nothing destroyed."
