@@ -227,6 +227,8 @@ def outputs(
         "rules": dict(stack.declared.rules),
         "drift": stack.declared.drift.model_dump(by_alias=True, exclude_defaults=True),
     }
+    if stack.declared.overrides:
+        found["overrides"] = dict(stack.declared.overrides)
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
     for key, request in requests.items():
         section = sections.setdefault(request.kind.section, {})

@@ -30,7 +30,10 @@ from vertex_training.settings.section import Section
 TARGET: Final = Path(__file__).parents[2] / "infra/vertex_training/components/sections.py"
 #: Parts of a stack file that only ``vt`` and its reviews read, or that a component has apart.
 LEFT_OUT: Final = frozenset(
-    {"stack", "include", "project", "region", "project_number", "drift", "policy_levels"}
+    (
+        *("stack", "include", "overrides", "project", "region", "project_number"),
+        *("drift", "policy_levels"),
+    )
 )
 #: Components whose arguments are the fields of one section: name -> section, fields left out.
 FLAT: Final[dict[str, tuple[type[Section], frozenset[str]]]] = {

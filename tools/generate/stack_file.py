@@ -170,6 +170,8 @@ class Project:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
     def _type(self, field: dict[str, Any]) -> str:
+        if not field:
+            return "any value"
         if "$ref" in field or "anyOf" in field:
             [name] = _sections(field)
             return f"[section](#{_anchor(self._title_of(name))})"
@@ -228,9 +230,10 @@ def _sections(field: dict[str, Any]) -> list[str]:
 
 
 def _entry(field: dict[str, Any]) -> dict[str, Any]:
-    """What a mapping has by name."""
+    """What a mapping has by name; nothing if that is any value."""
     patterns = field.get("patternProperties")
-    return next(iter(patterns.values())) if patterns else field["additionalProperties"]
+    found = next(iter(patterns.values())) if patterns else field["additionalProperties"]
+    return {} if found is True else found
 
 
 def _values(field: dict[str, Any]) -> str:

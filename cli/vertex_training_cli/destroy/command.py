@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from vertex_training import stack
-from vertex_training.errors import ConfigError, Problem, UnknownStackError
+from vertex_training.errors import ConfigError, Problem, UnknownStackError, dotted
+from vertex_training.settings.reader import file_name
 from vertex_training_cli.console import console, table
 from vertex_training_cli.destroy.look import UNKNOWN, Contents, look
 from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals
@@ -89,7 +91,43 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
     return refusals(
         ref.stack, losses, file_protects=_file_protects(ref),
         full=contents.full(losses.named), orphaned=contents.orphaned,
+        hints=protection_hints(ref.root, ref.stack) if losses.protected else {},
     )  # fmt: skip
+
+
+def protection_hints(root: Path, name: str) -> dict[str, str]:
+    """What takes protection away, by the name in the cloud of what may have it.
+
+    None for a stack whose files have mistakes.
+    """
+    try:
+        loaded = stack.load(root, name)
+    except (ConfigError, UnknownStackError, OSError):
+        return {}
+    settings, known = loaded.settings, loaded.references
+    entries: dict[tuple[str, ...], tuple[str, bool]] = {
+        ("registry",): (settings.names.repository_id(), settings.registry.protect)
+    }
+    for section, found, reference in (
+        ("buckets", settings.buckets, "{}.name"),
+        ("secrets", settings.secrets, "{}"),
+        ("reservations", settings.reservations, "{}.name"),
+    ):
+        for key, each in found.items():
+            full = str(known[f"{section}.{reference.format(key)}"])
+            entries[section, key] = (full.rpartition("/")[2], each.protect)
+    own, hints = file_name(name), dict[str, str]()
+    for entry, (called, protects) in entries.items():
+        path = (*entry, "protect")
+        [at] = loaded.located([Problem("", path=path)])
+        hint = f"set protect: false in {own}"
+        if not protects:
+            hint = f"{own} protects it no longer"
+        elif at.location.file != own:
+            hint = f"add {dotted(path)}: false to overrides in {own}: {at.location.file}"
+            hint += " protects it in every stack"
+        hints[called] = hint
+    return hints
 
 
 def _file_protects(ref: StackRef) -> bool:

@@ -65,10 +65,17 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
 
 
 def refusals(
-    stack: str, losses: Losses, *, file_protects: bool, full: Sequence[str], orphaned: Sequence[str]
+    stack: str,
+    losses: Losses,
+    *,
+    file_protects: bool,
+    full: Sequence[str],
+    orphaned: Sequence[str],
+    hints: Mapping[str, str] | None = None,
 ) -> list[Problem]:
     """Why nothing of the stack may go yet; empty if all may.
 
+    ``hints``: what takes a resource's protection away, by its name in the cloud.
     ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
     with what to do about each.
     """
@@ -76,7 +83,10 @@ def refusals(
     off = "{}, have it reviewed and deployed, then run this again."
     ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
     found = [
-        Problem(f"{name} is protected", hint=off.format(theirs if name in losses.teams else ours))
+        Problem(
+            f"{name} is protected",
+            hint=off.format(theirs if name in losses.teams else (hints or {}).get(name, ours)),
+        )
         for name in losses.protected
     ]
     if file_protects and not found:

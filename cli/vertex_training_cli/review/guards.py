@@ -6,6 +6,7 @@ limits and levels of policies.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,8 @@ from vertex_training_cli.review.risk import LIMITS, RiskKind
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
 SECTIONS: Final = ("drift", "rules")
+#: Stands for the value that an included file has.
+AS_INCLUDED: Final = "as included"
 #: Levels of rules, from the least.
 ORDER: Final = ("note", "warning", "error")
 
@@ -60,6 +63,17 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
         for key, each in as_mapping(drift.get("allowed")).items()
         if isinstance(each, Mapping)
     }
+
+
+def changed_overrides(plan: Plan) -> tuple[FieldDifference, ...]:
+    """What the stack has otherwise than the files that it includes, and had not when deployed."""
+    given = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
+    before, now = ({path: json.dumps(each[path]) for path in each} for each in given)
+    return tuple(
+        FieldDifference(path, before.get(path, AS_INCLUDED), now.get(path, AS_INCLUDED))
+        for path in sorted({*before, *now})
+        if before.get(path) != now.get(path) and plan.is_compared
+    )
 
 
 def lowered_rules(plan: Plan) -> tuple[FieldDifference, ...]:
@@ -124,6 +138,16 @@ ACCEPTED: Final = RiskKind(
     question=LIMITS,
     answer="loss accepted: {}",
     line=lambda each, quote: f"loss accepted: {quote(each.path)} ({quote(each.new)})",
+    danger="opens",
+)
+OVERRIDES: Final = RiskKind(
+    changed_overrides,
+    lambda each, quote: quote(each.path),
+    key="overrides",
+    line=lambda each, quote: (
+        f"exception of this stack from what it includes: {quote(each.path)}: "
+        f"{quote(each.old)} → {quote(each.new)}"
+    ),
     danger="opens",
 )
 RULES: Final = RiskKind(

@@ -60,6 +60,7 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     grants.STRANGERS,
     guards.EXCEPTIONS,
     guards.ACCEPTED,
+    guards.OVERRIDES,
     guards.RULES,
     guards.LOWERED,
     reachability.OPENED,

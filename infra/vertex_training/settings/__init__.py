@@ -9,6 +9,7 @@
 ``includes``       files that several stack files share
 ``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings; refuses unknown keys and encrypted values
+``overrides``      what a stack has otherwise than the files that it includes
 ``partial``        as much of a wrong config as is valid, so that rules judge the rest
 ``stack_files``    a stack's config from its files, with what they include
 ``project_files``  which stacks a project has

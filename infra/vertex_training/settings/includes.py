@@ -1,8 +1,8 @@
 """Files that several stack files share, by the key ``include``: one config of all of them. Pure.
 
 A mapping of names (``buckets``, ``jobs``, ``labels``, …) has the entries of all files; any other
-key stands in one of them. Nothing overrides anything: what stands in two places is a mistake
-(docs/adr/0037-stacks-share-files-by-include.md).
+key stands in one of them. What stands in two places is a mistake: a stack's exceptions are named
+as such (``overrides``; docs/adr/0037-stacks-share-files-by-include.md).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Annotated, Any, Final, get_origin
 
 import yaml
 
-from vertex_training.errors import ConfigError, Location, Problem
+from vertex_training.errors import ConfigError, Location, Path, Problem
 from vertex_training.located_yaml import document
 from vertex_training.located_yaml.loader import Loader
-from vertex_training.settings import reader
+from vertex_training.settings import overrides, reader
 from vertex_training.settings.reader import RawConfig, Schema
 from vertex_training.settings.section import form
 
@@ -34,6 +34,7 @@ _PATH: Final = re.compile(rf"(?:{FORM})\Z")
 #: Keys of the project that stand in the file of one stack: why.
 OF_ONE_STACK: Final[Mapping[str, str]] = {
     INCLUDE: "an included file includes nothing",
+    overrides.OVERRIDES: "an included file has no exceptions from others",
     "images": "each stack pins digests of its own repository",
     "projectNumber": "it stands beside gcp:project",
 }
@@ -138,6 +139,9 @@ def merge(
         problems += file.document.problems
         for full, value in file.config.items():
             problems += _add(schema, stack, merged, given, places, (file, full, value))
+    own = {full: value for full, value in values.items() if full in given}
+    exceptions = overrides.apply(schema.namespace, merged, own, places)
+    problems += [_at_stack(each, stack, each.path) for each in exceptions]
     merged.problems = tuple(problems)
     return merged
 
@@ -230,7 +234,7 @@ def _refuse_encrypted(file: _Included, stack: str) -> None:
         raise ConfigError(reader.encrypted_problem(full, stack).at(file.at(full)) for full in found)
 
 
-def _at_stack(problem: Problem, stack: str, place: tuple[str, int]) -> Problem:
+def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:
     """A problem of a whole file, at the line that includes it; one inside of it stays there."""
     if problem.location.file:
         return problem

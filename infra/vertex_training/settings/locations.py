@@ -9,7 +9,7 @@ from typing import Any
 
 from vertex_training.errors import ConfigError, Path, Problem
 from vertex_training.located_yaml import document
-from vertex_training.settings import includes
+from vertex_training.settings import includes, overrides
 
 
 def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
@@ -57,6 +57,9 @@ def _located(problem: Problem, parsed: list[document.Document]) -> Problem:
     """At the longest part of its path that is there; as it is if not even its key is."""
     if problem.location.line:
         return problem
+    if overriding := overrides.place(parsed[0], problem.path):
+        found = _longest(parsed[0], overriding)
+        return problem.at(parsed[0].location(found, key=not isinstance(found[-1], int)))
     path = ("config", *problem.path)
     file = max(parsed, key=lambda each: len(_longest(each, path)))
     found = _longest(file, path)

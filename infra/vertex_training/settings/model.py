@@ -363,6 +363,9 @@ class Settings(Section):
     """The name of the stack, which the name of its file has."""
     include: list[IncludePath] = []
     """Files of the checkout whose ``config`` belongs to this stack's, from the checkout's top."""
+    overrides: dict[str, Any] = {}
+    """What the stack has otherwise than the included files: path, like ``buckets.data.protect``,
+    and value. Null leaves it out."""
     project: ProjectId
     """The project where everything is made, and where jobs run."""
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]

@@ -244,3 +244,111 @@ def test_a_file_that_grows_without_bound_is_refused(tmp_path: Path) -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     [found] = mistakes(write(tmp_path, shared="\n".join(lines)))
     assert found.location.file == "stacks/shared.yaml"
+
+
+TEAMS = """\
+config:
+  vertex-training:buckets:
+    data: {protect: true, softDeleteDays: 30}
+    scratch: {}
+  vertex-training:serviceAccounts:
+    trainer: {reads: [data], writes: [scratch]}
+  vertex-training:limits: {maxUsdPerJob: 500}
+  vertex-training:labels: {team: vision, cost-center: a1}
+"""
+
+
+def overriding(root: Path, *lines: str, own: str = "") -> Path:
+    """A stack with these overrides of the file that it includes."""
+    text = "".join(f"    {line}\n" for line in lines)
+    return write(root, f"{own}  vertex-training:overrides:\n{text}", TEAMS)
+
+
+def test_a_stack_has_exceptions_from_what_it_includes(tmp_path: Path) -> None:
+    root = overriding(
+        tmp_path,
+        "buckets.data.protect: false",
+        "buckets.data.softDeleteDays: null",
+        "buckets.scratch.keepNoncurrentDays: 3",
+        "limits.maxUsdPerJob: 50",
+        "labels.cost-center: b2",
+        "serviceAccounts.trainer: {writes: [scratch]}",
+    )
+    settings = stack.load(root, "dev").settings
+    assert settings.buckets["data"].protect is False
+    assert settings.buckets["data"].soft_delete_days == 7
+    assert settings.buckets["scratch"].keep_noncurrent_days == 3
+    assert settings.limits.max_usd_per_job == 50
+    assert settings.labels == {"team": "vision", "cost-center": "b2"}
+    assert settings.service_accounts["trainer"].reads == []
+
+
+def test_a_stack_leaves_out_what_it_includes(tmp_path: Path) -> None:
+    root = overriding(
+        tmp_path, "buckets.data: null", "serviceAccounts.trainer.reads: []", "limits: null"
+    )
+    settings = stack.load(root, "dev").settings
+    assert set(settings.buckets) == {"scratch"}
+    assert settings.limits.max_usd_per_job is None
+
+
+def test_another_stack_of_the_same_file_has_no_exceptions(tmp_path: Path) -> None:
+    overriding(tmp_path, "buckets.data.protect: false")
+    (tmp_path / "Pulumi.prod.yaml").write_text(STACK)
+    assert stack.load(tmp_path, "prod").settings.buckets["data"].protect is True
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("buckets.dta.protect: false", "no included file has buckets.dta. Hint: did you mean "
+         "'buckets.data'?"),
+        ("network.mode: none", "no included file has network. Hint: known here: buckets.data, "
+         "buckets.scratch, labels.cost-center, labels.team, limits, serviceAccounts.trainer"),
+        ("buckets.corpus.protect: true", "stands in this file. Hint: change it there"),
+        ("buckets: {}", "is a mapping of names. Hint: override one of them, like buckets.data"),
+        ("buckets.data.protect.really: 1", "buckets.data.protect is no mapping"),
+        ("buckets.data.versioning: null", "there is nothing to leave out"),
+        ("images.a: null", "no included file has images. Hint"),
+        ("\"\": 1", "no included file has"),
+        ("buckets..protect: 1", "no included file has"),
+    ],
+)  # fmt: skip
+def test_an_exception_from_nothing_is_a_mistake_at_its_line(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    found = [each for each in told(overriding(tmp_path, line, own=OWN)) if "overrides" in each]
+    assert len(found) == 1
+    assert found[0].startswith("Pulumi.dev.yaml:8:5: vertex-training:overrides.")
+    assert message in found[0]
+
+
+def test_an_exception_inside_of_another_one_is_a_mistake(tmp_path: Path) -> None:
+    root = overriding(tmp_path, "buckets.data: {protect: true}", "buckets.data.protect: false")
+    [found] = told(root)
+    assert found.startswith(
+        "Pulumi.dev.yaml:8:5: vertex-training:overrides.buckets.data.protect: is"
+    )
+    assert "is a part of buckets.data, which is overridden as a whole" in found
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("buckets.data.softDeleteDays: 3", "7:5: vertex-training:buckets.data.softDeleteDays: "
+         "must be 0 (off) or 7 to 90 days (got 3)"),
+        ("buckets.data.protct: false", "7:5: vertex-training:buckets.data.protct: unknown key. "
+         "Hint: did you mean 'protect'?"),
+        ("serviceAccounts.trainer: {reads: [dta]}", "7:39: vertex-training:serviceAccounts."
+         "trainer.reads[0]: this stack has no such bucket"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_told_where_it_stands(tmp_path: Path, line: str, message: str) -> None:
+    [found] = told(overriding(tmp_path, line))
+    assert found.startswith(f"Pulumi.dev.yaml:{message}")
+
+
+def test_an_included_file_has_no_exceptions(tmp_path: Path) -> None:
+    shared = TEAMS + "  vertex-training:overrides: {limits.maxUsdPerJob: 1}\n"
+    [found] = told(write(tmp_path, "", shared))
+    assert found.startswith("stacks/shared.yaml:9:3: vertex-training:overrides: is of one stack")

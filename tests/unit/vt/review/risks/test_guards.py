@@ -10,7 +10,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import digest, json_report, report
+from vertex_training_cli.review import digest, json_report, markdown, report
 from vertex_training_cli.review.headline import answers, verdict
 
 AUDIT = {
@@ -135,3 +135,23 @@ def test_a_preview_that_failed_before_the_state_was_read_compares_no_exceptions(
         config={"vertex-training:drift": json.dumps({"allowed": {"audit": AUDIT}})},
     )
     assert headline(events.parse(lines, "dev")) == "The preview failed."
+
+
+@pytest.mark.parametrize(
+    ("now", "deployed", "told"),
+    [
+        ({"buckets.data.protect": False}, {}, "`buckets.data.protect`: `as included` → `false`"),
+        ({"jobs.fit": None}, {}, "`jobs.fit`: `as included` → `null`"),
+        ({}, {"limits.maxUsdPerJob": 5}, "`limits.maxUsdPerJob`: `5` → `as included`"),
+        ({"jobs.fit": None}, {"jobs.fit": None}, ""),
+    ],
+)
+def test_exceptions_from_included_files_are_shown_when_they_change(
+    now: dict[str, Any], deployed: dict[str, Any], told: str
+) -> None:
+    outputs = {"overrides": deployed} if deployed else {}
+    stack = plans.step("same", "pulumi:pulumi:Stack", "vt-dev", {}, {}, outputs=outputs)
+    config = {"vertex-training:overrides": json.dumps(now)}
+    found = report.build(events.parse(plans.lines(stack, config=config), "dev"), source="here")
+    line = f"exception of this stack from what it includes: {told}"
+    assert (line in markdown.render(found)) == bool(told)
