@@ -22,6 +22,9 @@ SOURCES: Final = {
     "policy": (),
 }
 
+#: Ours, of no index: `make setup` installs it from the checkout.
+OURS: Final = "localgcp"
+
 FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
 #: Where results go that are not beside their source, from there.
 ELSEWHERE: Final = {"policy": "../cli/vertex_training_cli/toolchain/policy.txt"}
@@ -42,7 +45,10 @@ def main() -> int:
         # uv reads the old result to keep its versions, and annotates with the paths it is given.
         command = [*COMMAND, *upgrade, f"{stem}.in", *projects, "--output-file", name]
         command += ["--extra", "cli"] if projects else []
-        if code := subprocess.run(command, cwd=FOLDER, check=False).returncode:
+        command += ["--excludes", "-"]
+        if code := subprocess.run(
+            command, cwd=FOLDER, check=False, input=OURS, text=True
+        ).returncode:
             return code
         target.write_text(HEADER.format(name=stem) + target.read_text())
         print(f"{target.relative_to(FOLDER.parent)}: {target.read_text().count('==')} packages")

@@ -16,7 +16,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "psutil": "cli",
     "google.cloud.secretmanager": "cli",
     "google.cloud.devtools": "cli",
-    "localgcp": "local",
+    "localgcp": "cli",
 }
 
 

@@ -53,7 +53,7 @@ class Repository:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    """Made by a ``vt`` that was installed apart from it, without the local cloud."""
+    """Made by a ``vt`` that was installed apart from it, from a folder of wheels."""
     folder = tmp_path_factory.mktemp("a company ü")
     wheels = folder / "wheels"
     wheels.mkdir()

@@ -55,7 +55,8 @@ def test_a_program_needs_no_terminal_and_no_local_cloud(wheel: Path) -> None:
     assert not {"typer", "rich", "jinja2", "localgcp", "optuna"} & plain
     extra = {re.split(r"[<>=; ]", need)[0] for need in needs if re.search(r"extra == .cli.", need)}
     assert {"typer", "rich"} <= extra
-    assert [need for need in needs if need.startswith("localgcp")] == ["localgcp; extra == 'local'"]
+    local = [need for need in needs if need.startswith("localgcp")]
+    assert local == ["localgcp; extra == 'cli'", "localgcp; extra == 'local'"]
 
 
 def test_the_wheel_has_the_policies_and_the_pins_of_what_serves_them(

@@ -43,7 +43,7 @@ IN_A_FILE = Problem("is wrong", location=Location("Pulumi.dev.yaml", 3))
          "vt jobs list: a.log cannot be used: No space left.\n"),
         ("jobs list", ConnectionError("no route"), 1, "vt jobs list: no route.\n"),
         ("jobs list", ModuleNotFoundError("x", name="psutil"), 1, "vertex-training[cli]"),
-        ("local up", ModuleNotFoundError("x", name="localgcp.home"), 1, "vertex-training[local]"),
+        ("local up", ModuleNotFoundError("x", name="localgcp.home"), 1, "vertex-training[cli]"),
     ],
 )  # fmt: skip
 def test_what_a_person_can_act_on_is_a_line_and_a_code(capsys, verb, error, code, said):
@@ -73,7 +73,7 @@ def test_a_verb_may_have_another_code_for_a_part_of_it():
         ("typer", "--help", "vt: typer is not installed. Hint: pip install 'vertex-training[cli]'"),
         ("jinja2", "init x", "jinja2 is not installed. Hint: pip install 'vertex-training[cli]'"),
         ("localgcp", "local up", "localgcp is not installed. Hint: pip install "
-         "'vertex-training[local]'"),
+         "'vertex-training[cli]'"),
     ],
 )  # fmt: skip
 def test_an_extra_that_is_missing_is_named_in_one_line(missing, line, said):
