@@ -9,7 +9,8 @@ local backend does not have yet is made first. Everything else passes through un
 A config value that was encrypted with the cloud key cannot be read here; the engine says so.
 
 Commands that load a program run in a network of their own where the system has one
-(``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host``.
+(``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host`` or the program is a
+caller's (``--client``, Pulumi's Automation API): that process would not reach the engine in there.
 
 Standard library, and few imports: this runs at each ``pulumi`` command.
 """
@@ -25,7 +26,7 @@ _VALUE_FLAGS = frozenset(
     {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
     | {"--memprofilerate", "--otel-traces"}
 )
-#: An address of this machine in a variable: the local cloud's, or a proxy.
+#: An address of this machine in a variable or an argument: the local cloud's, a proxy, a caller's.
 _LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
 _ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
 
@@ -40,6 +41,7 @@ class Request:
         self.cwd: str | None = None
         self.has_config_file = False
         self.asks_help = False
+        self.has_client = False
         self._read(args)
 
     def _read(self, args: list[str]) -> None:
@@ -68,6 +70,8 @@ class Request:
             self.cwd = value
         elif flag == "--config-file":
             self.has_config_file = True
+        elif flag == "--client":
+            self.has_client = True
         elif flag in ("-h", "--help"):
             self.asks_help = True
 
@@ -198,14 +202,15 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
 def enter_network(args: list[str]) -> None:
     """For a command that loads a program: leave the machine's network, where the system can."""
     request = Request(args)
-    if request.command not in COMMANDS or request.asks_help:
+    if request.command not in COMMANDS or request.asks_help or request.has_client:
         return
     if os.environ.get("VT_LOCAL_NETWORK") == "host" or not sys.platform.startswith("linux"):
         return
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     from localgcp.access import engine_network
 
-    found = (_LOOPBACK.match(value) for value in os.environ.values())
+    values = [*os.environ.values(), *(arg.rpartition("=")[2] for arg in args)]
+    found = (_LOOPBACK.match(value) for value in values)
     engine_network.enter({int(each[1]) for each in found if each and int(each[1]) < 1 << 16})
 
 

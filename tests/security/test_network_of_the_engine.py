@@ -15,6 +15,7 @@ from typing import Final
 
 import psutil
 import pytest
+from pulumi import automation
 
 from localgcp.home import Home
 from localgcp.tools import install_tools
@@ -153,3 +154,18 @@ def test_a_program_that_needs_the_machines_network_gets_it(
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def test_a_caller_outside_gets_the_events_of_a_program_inside(
+    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    project = tmp_path / "project"
+    (project / "__main__.py").write_text("import os\nprint(os.readlink('/proc/self/ns/net'))\n")
+    stack = automation.create_or_select_stack("x", work_dir=str(project))
+    events = list[automation.EngineEvent]()
+    done = stack.preview(on_event=events.append)
+    assert os.readlink("/proc/self/ns/net") not in done.stdout
+    assert "net:[" in done.stdout
+    assert any(each.summary_event for each in events)
