@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from tests.conftest import running_checkout
+from tests.conftest import STAYING, running_checkout
 
 pytestmark = pytest.mark.e2e
 
@@ -36,9 +36,9 @@ def bootstrap(checkout):
 
 
 def kept(bootstrap):
-    """Types of all resources that the local cloud still has."""
+    """Types of all that the local cloud still has, without what always stays there."""
     with sqlite3.connect(bootstrap.checkout.home / "cloud.sqlite") as database:
-        return {row[0] for row in database.execute("select type from resources")}
+        return {row[0] for row in database.execute("select type from resources")} - {*STAYING}
 
 
 def test_a_mistake_in_the_environments_file_is_told_with_its_place(bootstrap):
