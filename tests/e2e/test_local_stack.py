@@ -138,8 +138,9 @@ def test_destroy_leaves_nothing_but_the_records_of_jobs(checkout):
         tables = {
             row[0] for row in database.execute("select name from sqlite_master where type='table'")
         }
-        for table in tables - {"custom_jobs"}:
+        for table in tables - {"custom_jobs", "resources"}:
             assert database.execute(f"select * from {table}").fetchall() == [], table
+    assert checkout.left("local-training") == {}
     assert len(submissions(checkout)) == 3
     assert [p.name for p in (checkout.home / "storage").iterdir() if p.is_dir()] == []
 
