@@ -122,4 +122,4 @@ def test_a_stack_in_a_shared_network_lives_in_two_projects(checkout):
     stack.pulumi("destroy -y --skip-preview")
     assert stack.states() == [JobState.CANCELLED]
     assert stack.left() == {}
-    assert stack.store.list(project=host) == []
+    assert stack.checkout.left(host) == {}
