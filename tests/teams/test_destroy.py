@@ -19,7 +19,7 @@ ARTIFACTS = "local-guarded-artifacts-guarded"
 def write(stack: SmallStack, *, protect: bool, timeout: str = "900s") -> None:
     stack.write(
         {"busy": job_file(scheduling={"timeout": timeout})},
-        buckets={"artifacts": {"forceDestroy": True, "protect": protect}},
+        buckets={"artifacts": {"forceDestroy": not protect, "protect": protect}},
         secrets={"key": {}},
     )
 
