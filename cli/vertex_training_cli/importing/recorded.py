@@ -95,8 +95,8 @@ def _job(
     job = from_message(_whole_numbers(message), str(message.get("displayName") or "job"))
     job.remarks += _differences(request, settings)
     output = job.spec.get("baseOutputDirectory", {})
-    if STAGED.search(prefix := output.get("outputUriPrefix", "")):
-        bucket = prefix[: STAGED.search(prefix).start()]  # type: ignore[union-attr]
+    if staged := STAGED.search(output.get("outputUriPrefix", "")):
+        bucket = staged.string[: staged.start()]
         output["outputUriPrefix"] = f"{bucket}/${{job.name}}/{REQUEST_ID}"
         job.remarks.append(
             f"the client makes a folder in {bucket} for each job: it is named by the request id"
