@@ -31,13 +31,13 @@ def copy(source, sink):
     try:
         while data := source.recv(65536):
             sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)  # the other direction goes on: an answer may come first
     except OSError:
-        pass
-    for end in (source, sink):
-        try:
-            end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 while True:
     inward, _ = listener.accept()
     outward = socket.socket()

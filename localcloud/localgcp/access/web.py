@@ -14,8 +14,8 @@ from localgcp.access.callers import REFUSAL, RefusalLog, caller
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 
 #: What a client may still send that was refused, and for how long: it reads the answer after that.
-_DRAIN_BYTES: Final = 1 << 20
-_DRAIN_SECONDS: Final = 2.0
+_DRAIN_BYTES: Final = 64 << 20
+_DRAIN_SECONDS: Final = 10.0
 _BLOCK: Final = 1 << 20
 
 
