@@ -83,9 +83,9 @@ chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a
 	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) \
 		$(if $(SEED),--seed $(SEED))
 
-mutants: setup ## change product code at random; tests must notice 95 % (COUNT=N, SEED=N, BASE=REV)
+mutants: setup ## change product code at random; tests must notice 95 % (COUNT=N, SEED=N, BASE=REV, SET=guards)
 	@$(BIN)/python -m bench.mutants --count $(or $(COUNT),200) --seed $(or $(SEED),20261122) \
-		$(if $(BASE),--base $(BASE))
+		$(if $(BASE),--base $(BASE)) $(if $(SET),--set $(SET))
 
 check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
 	$(BIN)/ruff check

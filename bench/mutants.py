@@ -33,6 +33,27 @@ from bench.mutation.selection import TestMap, measure
 from bench.mutation.sites import Mutant, is_valid, mutants
 
 FOLDERS: Final = ("infra", "cli", "localcloud", "bootstrap", "policy")
+#: Named parts of it: ``guards`` is the code that keeps somebody or something out.
+SETS: Final = {
+    "product": FOLDERS,
+    "guards": (
+        *("bootstrap", "policy", "infra/vertex_training/foundation"),
+        *("infra/vertex_training/guardrails", "infra/vertex_training/plugin_callers.py"),
+        "infra/vertex_training/customjob/secret_patterns.py",
+        "infra/vertex_training/customjob/rules/task/secrets.py",
+        "infra/vertex_training/plan/access.py",
+        *(f"infra/vertex_training/stack_rules/{name}.py" for name in ("deployers", "extra_grants")),
+        *("cli/vertex_training_cli/deploy", "cli/vertex_training_cli/github"),
+        "cli/vertex_training_cli/engine/values.py",
+        "cli/vertex_training_cli/init/staging.py",
+        *("localcloud/localgcp/access", "localcloud/localgcp/environment.py"),
+        "localcloud/localgcp/gcp/services/denial.py",
+        "localcloud/localgcp/gcp/services/federation.py",
+        *("localcloud/localgcp/pulumi_shim.py", "localcloud/localgcp/root_directory.py"),
+        "localcloud/localgcp/runner/environment.py",
+        "localcloud/localgcp/vertex/admission.py",
+    ),
+}
 #: Share of mutants that tests must kill.
 GOAL: Final = 0.95
 #: Seconds that a run may take beyond five times what its tests took without a mutant.
@@ -113,14 +134,15 @@ def main(arguments: Sequence[str] | None = None, root: Path | None = None) -> in
     """Exit code 1 if tests kill fewer mutants than ``GOAL``."""
     options = parse_options(arguments)
     root = root or Path(__file__).resolve().parents[1]
-    paths = [path for path in options.paths if (root / path).exists()]
+    paths = [path for path in options.paths or SETS[options.set] if (root / path).exists()]
     chosen = draw(root, paths, options)
     if not chosen:
         print("There is nothing to mutate.")
         return 0
     print(f"{len(chosen)} mutants, seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        results = _judge_all(root, Path(folder), paths, chosen, options)
+        roots = sorted({path.partition("/")[0] for path in paths})
+        results = _judge_all(root, Path(folder), roots, chosen, options)
     results.sort(key=lambda result: result.id)
     if options.json:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
@@ -132,7 +154,8 @@ def draw(root: Path, paths: Sequence[str], options: argparse.Namespace) -> list[
     sources = {
         name: (root / name).read_bytes()
         for name in copies.files(root)
-        if name.endswith(".py") and name.startswith(tuple(f"{path}/" for path in paths))
+        if name.endswith(".py")
+        and (name in paths or name.startswith(tuple(f"{path}/" for path in paths)))
     }
     every = [mutant for name, source in sources.items() for mutant in mutants(name, source)]
     if options.only:
@@ -154,13 +177,13 @@ def draw(root: Path, paths: Sequence[str], options: argparse.Namespace) -> list[
 
 
 def _judge_all(
-    root: Path, folder: Path, paths: Sequence[str], chosen: Sequence[Mutant],
+    root: Path, folder: Path, roots: Sequence[str], chosen: Sequence[Mutant],
     options: argparse.Namespace,
 ) -> list[Result]:  # fmt: skip
     jobs = min(options.jobs, len(chosen))
-    every = [Copy(root, folder / f"{n}" / "copy", paths) for n in range(jobs)]
-    cache = root / ".build" / "mutants" / copies.digest(root, paths)
-    tests = measure(every[0], cache, paths, options.jobs)
+    every = [Copy(root, folder / f"{n}" / "copy", roots) for n in range(jobs)]
+    cache = root / ".build" / "mutants" / copies.digest(root, roots)
+    tests = measure(every[0], cache, roots, options.jobs)
     free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
     for copy in every:
         free.put(copy)
@@ -226,7 +249,8 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--count", type=int, default=200, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
-    parser.add_argument("--paths", nargs="+", default=list(FOLDERS), help="folders of product code")
+    parser.add_argument("--set", choices=SETS, default="product", help="which code")
+    parser.add_argument("--paths", nargs="+", help="other folders and files of product code")
     parser.add_argument("--jobs", type=int, default=2, help="how many at the same time")
     parser.add_argument("--only", action="append", metavar="ID", help="this mutant; repeatable")
     parser.add_argument("--base", metavar="REV", help="only lines added since this revision")

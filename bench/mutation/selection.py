@@ -21,7 +21,7 @@ from tools.quick import GOLDEN, distances, import_graph
 NEAR_BUDGET: Final = 40.0
 FAR_BUDGET: Final = 60.0
 #: Tests without an engine; those of policies are beside the tests of the pack.
-UNIT: Final = ("tests/unit", "tests/policy/test_policies.py")
+UNIT: Final = ("tests/unit", "tests/security", "tests/policy/test_policies.py")
 CONFIG: Final = """\
 [run]
 relative_files = true

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,15 @@ def test_the_same_seed_draws_the_same_mutants(project):
     first, again, other = (drawn(project, "--count=4", f"--seed={seed}") for seed in (7, 7, 8))
     assert first == again != other
     assert len(first) == 4
+
+
+def test_a_path_is_a_folder_or_a_file_and_those_of_every_set_are_there():
+    root = Path(mutants.__file__).parents[1]
+    named = {path for paths in mutants.SETS.values() for path in paths}
+    assert not [path for path in named if not (root / path).exists()]
+    some = mutants.parse_options(["--count=9"])
+    [file] = {m.path for m in mutants.draw(root, ["infra/vertex_training/plugin_callers.py"], some)}
+    assert file == "infra/vertex_training/plugin_callers.py"
 
 
 def test_the_wording_of_messages_docstrings_and_annotations_are_not_mutated():
