@@ -75,6 +75,38 @@ def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: 
     assert len(project.accepted("restored")) == 2
 
 
+def test_a_restored_state_takes_over_the_job_that_runs_as_declared(project: Project) -> None:
+    project.want(again=BUSY)
+    project.up()
+    project.pulumi("stack export -s local --file before.json")
+    for run in (2, 1):
+        project.want(again={**BUSY, "run": run})
+        project.up()
+    [running] = [job.name for job in project.accepted("again") if not job.state.terminal]
+    project.pulumi("stack import -s local --file before.json")
+    told = project.vt("up", "--stack", "local", "--yes", "--skip-preview")
+    assert f"{running}. " in told
+    assert "`vt up --stack local --refresh` takes it over" in told
+    # A change that does not look first would hide what it cancels.
+    project.want(again={**BUSY, "run": 3})
+    for command in (PREVIEW, "up -s local --yes --skip-preview"):
+        told = project.pulumi(command, code=None)
+        assert f"{running} is RUNNING, and the state has another job" in told
+        assert "Nothing was cancelled" in told
+        assert "Traceback" not in told
+    told = project.vt("review", "--stack", "local", "--refresh")
+    assert "the old one is cancelled (running for " in told
+    project.want(again=BUSY)
+    project.vt("up", "--stack", "local", "--yes", "--refresh", "--skip-preview")
+    assert running in [each.get("id") for each in project.state()["resources"]]
+    assert "is as declared" in project.vt("drift", "--stack", "local")
+    assert live(project, "again") == ["1"]
+    project.want(again={**BUSY, "run": 3})
+    project.up()
+    assert live(project, "again") == ["3"]
+    assert len(project.accepted("again")) == 4
+
+
 def told_to_end(project: Project, job: str) -> None:
     """The running job ends by itself."""
     (project.path / f"end-{job}").touch()

@@ -45,5 +45,5 @@ def advice(job: AnyJob, stack: str) -> str:
     return (
         "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
         f"`vt jobs cancel {view.job_id(job)} --stack {stack}`; to keep it: declare it as it was, "
-        "and `up` takes it over."
+        f"and `vt up --stack {stack} --refresh` takes it over."
     )

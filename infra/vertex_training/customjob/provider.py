@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final
 from pulumi import dynamic
 
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_in_section
+from vertex_training.customjob.protocol.adoption import current_job
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
@@ -39,6 +40,7 @@ from vertex_training.customjob.protocol.prerequisites import (
     ask_until_settled,
     questions,
 )
+from vertex_training.customjob.protocol.refusal import ReplacedJob
 from vertex_training.customjob.protocol.submission import submit
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import (
@@ -109,7 +111,8 @@ class CustomJobProvider(dynamic.ResourceProvider):
         if not deferred and _has_another_request(olds, news):
             # The state keeps no copy of the request: it changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
-            if not _has_unknown(news) and (reason := _refusal(news, olds["requestId"])):
+            replaced = ReplacedJob(olds["requestId"], id_)
+            if not _has_unknown(news) and (reason := _refusal(news, replaced)):
                 raise JobRefusedError(f"{reason} Nothing was cancelled.")
         changes = (
             bool(replaces)
@@ -141,10 +144,13 @@ class CustomJobProvider(dynamic.ResourceProvider):
         return dynamic.CreateResult(job.name, _outputs(props, job))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Refresh the job's state. Returns no inputs: a difference would submit the job again."""
-        job = _service(props).get(id_)
-        state = RECORD_DELETED if job is None else job.state
-        return dynamic.ReadResult(id_, {**_without_provider(props), "state": state})
+        """Refresh the job's state. Returns no inputs: a difference would submit the job again.
+
+        An old state that was restored takes over the job that its request has now.
+        """
+        job = current_job(id_, _parent(props), props["requestId"], _service(props))
+        name, state = (id_, RECORD_DELETED) if job is None else (job.name, job.state)
+        return dynamic.ReadResult(name, {**_without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
         """Update the options that the state keeps, and the request that waits for the job's end.
@@ -232,7 +238,7 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
     return job is not None and job.state not in TERMINAL
 
 
-def _refusal(news: dict[str, Any], replaced: str | None) -> str:
+def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
     """Why the submission would be refused, as far as it can be looked up; empty otherwise."""
 
     def connect() -> tuple[JobService, IntentStore]:
@@ -265,7 +271,7 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
     """The submission that a job's inputs describe."""
     submission = props["submission"]
     return SubmissionRequest(
-        parent=f"projects/{submission['project']}/locations/{submission['region']}",
+        parent=_parent(props),
         stack=submission["stack"],
         job=submission["job"],
         run=int(submission["run"]),
@@ -274,6 +280,11 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
         digest=digest_of(props["request"]),
         labels=_labels(props),
     )
+
+
+def _parent(props: Mapping[str, Any]) -> str:
+    submission = props["submission"]
+    return f"projects/{submission['project']}/locations/{submission['region']}"
 
 
 def _note(cancelled: CancelledJob) -> None:

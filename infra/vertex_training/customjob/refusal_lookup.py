@@ -18,7 +18,7 @@ from vertex_training.customjob.protocol.ports import (
     JobService,
     SubmissionRequest,
 )
-from vertex_training.customjob.protocol.refusal import refusal_reason
+from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
 from vertex_training.errors import OperatorError
 from vertex_training.naming import is_local
 
@@ -42,7 +42,7 @@ class RefusalLookup:
     def reason(
         self,
         request: SubmissionRequest,
-        replaced: str | None,
+        replaced: ReplacedJob | None,
         bucket: str,
         connect: Connect,
         ask: Ask = lambda: "",
@@ -67,7 +67,11 @@ class RefusalLookup:
         return found[0] if found else ""
 
     def _read(
-        self, request: SubmissionRequest, replaced: str | None, bucket: str, connect: Connect
+        self,
+        request: SubmissionRequest,
+        replaced: ReplacedJob | None,
+        bucket: str,
+        connect: Connect,
     ) -> str:
         try:
             jobs, intents = connect()

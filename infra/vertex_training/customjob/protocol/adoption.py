@@ -1,4 +1,4 @@
-"""Which of the jobs that carry a request id to adopt, or why none can be adopted. Pure."""
+"""Which of the jobs that carry a request id to adopt, or why none can be adopted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from vertex_training.customjob.protocol.ports import (
     CANCELLING,
     DIGEST_LABEL_LENGTH,
     FAILED,
+    JobService,
     JobSnapshot,
     SubmissionRequest,
 )
@@ -30,7 +31,7 @@ def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> Jo
             f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit a new "
             "one."
         )
-    usable = [job for job in found if job.state not in FAILED and job.state != CANCELLING]
+    usable = [job for job in found if _is_usable(job)]
     if not usable:
         ended = earliest(found)
         reason = f": {ended.error}" if ended.error else ""
@@ -51,9 +52,27 @@ def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
     )
 
 
+def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> JobSnapshot | None:
+    """The job ``name`` of a state; if it failed or is gone, the one that took its place.
+
+    A state that is restored names the job of its time. The request may have been submitted once
+    more since, in a later turn.
+    """
+    job = jobs.get(name)
+    if job is not None and job.state not in FAILED:
+        return job
+    later = [each.name for each in jobs.find(parent, request_id) if each.name != name]
+    usable = [found for each in later if (found := jobs.get(each)) and _is_usable(found)]
+    return earliest(usable) if usable else job
+
+
 def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
     """The oldest job. Two processes that see the same jobs choose the same one."""
     return min(found, key=lambda job: (job.created, job.name))
+
+
+def _is_usable(job: JobSnapshot) -> bool:
+    return job.state not in FAILED and job.state != CANCELLING
 
 
 def _digest_label(digest: str) -> str:

@@ -6,6 +6,8 @@ what it does not find is no promise. Imports neither Pulumi nor Google.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vertex_training.customjob.protocol.adoption import deleted_job_error, job_to_adopt
 from vertex_training.customjob.protocol.ports import (
     TERMINAL,
@@ -20,13 +22,20 @@ from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError
 
 
+class ReplacedJob(NamedTuple):
+    """The job of a state that is cancelled for a new request."""
+
+    request_id: str
+    name: str
+
+
 def refusal_reason(
-    request: SubmissionRequest, replaced: str | None, jobs: JobService, intents: IntentStore
+    request: SubmissionRequest, replaced: ReplacedJob | None, jobs: JobService, intents: IntentStore
 ) -> str:
     """Why ``submit`` would refuse this request; empty if records show no reason.
 
-    ``replaced`` is the id of the request whose job is cancelled first. None if that is not known:
-    then live jobs of other requests are no reason.
+    ``replaced`` is cancelled first. None if that is not known: then live jobs of other requests are
+    no reason.
 
     Raises:
         OperatorError: records or jobs cannot be read.
@@ -36,8 +45,9 @@ def refusal_reason(
         if _has_live_job(request, turn, jobs, intents):
             return ""
         held = None if replaced is None else intents.read_turn(request.turn_key)
-        if held is not None and held.request_id not in (request.request_id, replaced):
-            turn.refuse_if_live(held.request_id, intents.read(held.request_id))
+        if replaced is not None and held is not None and held.request_id != request.request_id:
+            in_state = replaced.name if held.request_id == replaced.request_id else ""
+            turn.refuse_if_live(held.request_id, intents.read(held.request_id), in_state)
     except JobRefusedError as refused:
         return str(refused)
     return ""

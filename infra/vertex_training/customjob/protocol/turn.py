@@ -111,11 +111,17 @@ class SubmissionTurn:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
 
-    def refuse_if_live(self, previous: str, stored: StoredIntent | None) -> None:
-        """Raise if a job of the previous request is live. One being cancelled does not count."""
+    def refuse_if_live(
+        self, previous: str, stored: StoredIntent | None, in_state: str = ""
+    ) -> None:
+        """Raise if a job of the previous request is live. One being cancelled does not count.
+
+        Nor does the job ``in_state``, which the state has for that request.
+        """
         for job in self._jobs_of(previous, stored):
-            if job.state not in TERMINAL and job.state != CANCELLING:
-                raise JobRefusedError(self._live_job_message(job))
+            if job.state in TERMINAL or job.state == CANCELLING or job.name == in_state:
+                continue
+            raise JobRefusedError(self._live_job_message(job, in_state))
 
     def _jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
         """The listed jobs and the one that the record names, each read by its name."""
@@ -124,8 +130,15 @@ class SubmissionTurn:
             names.add(stored.record.job_name)
         return [job for name in sorted(names) if (job := self.jobs.get(name)) is not None]
 
-    def _live_job_message(self, job: JobSnapshot) -> str:
+    def _live_job_message(self, job: JobSnapshot, in_state: str) -> str:
         number = job.name.rpartition("/")[2]
+        if in_state:
+            return (
+                f"job '{self.request.job}' was submitted once more since this state was written: "
+                f"{job.name} is {job.short_state}, and the state has another job of that request. "
+                f"Nothing was submitted. Run `pulumi refresh --stack {self.request.stack}`, which "
+                "takes it over, and look at the preview again."
+            )
         return (
             f"job '{self.request.job}' has an earlier submission that this state does not know: "
             f"{job.name} is {job.short_state}. Nothing was submitted. Cancel it (`vt jobs cancel "

@@ -205,7 +205,37 @@ def test_a_failed_look_is_never_taken_for_a_deleted_job(service, monkeypatch):
 
     monkeypatch.setattr(service, "get", refuse)
     with pytest.raises(OperatorError):
-        PROVIDER.read(NAME, {})
+        PROVIDER.read(NAME, PROPS)
+
+
+LATER = f"{NAME}0"
+
+
+@pytest.mark.parametrize(
+    ("own", "later", "kept"),
+    [
+        ("FAILED", "RUNNING", LATER),
+        ("", "RUNNING", LATER),
+        ("CANCELLED", "SUCCEEDED", LATER),
+        ("CANCELLED", "CANCELLED", NAME),
+        ("CANCELLED", "CANCELLING", NAME),
+        ("CANCELLED", "", NAME),
+        ("SUCCEEDED", "RUNNING", NAME),
+        ("RUNNING", "RUNNING", NAME),
+    ],
+)
+def test_a_refresh_takes_over_the_job_that_took_the_place_of_a_failed_one(
+    service, monkeypatch, own, later, kept
+):
+    outs = outputs(service)
+    states = {name: state for name, state in ((NAME, own), (LATER, later)) if state}
+    jobs = {name: JobSnapshot(name, f"JOB_STATE_{states[name]}", 1, "") for name in states}
+    listed = [JobSnapshot(LATER, "JOB_STATE_RUNNING", 1, "")]  # the list lags
+    monkeypatch.setattr(service, "get", jobs.get)
+    monkeypatch.setattr(service, "find", lambda parent, request_id: listed)
+    result = PROVIDER.read(NAME, outs)
+    assert (result.id, result.outs["state"]) == (kept, f"JOB_STATE_{states[kept]}")
+    assert result.inputs is None
 
 
 def test_delete_ends_the_job_and_frees_the_record_of_its_submission(service, intents):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World, job
 from vertex_training.customjob.protocol import submission, withdrawal
-from vertex_training.customjob.protocol.refusal import refusal_reason
+from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import JobRefusedError, OperatorError
 
@@ -18,7 +18,10 @@ def submit(world, request=REQUEST):
     return submission.submit(request, process, process, Timing(), process.environment())
 
 
-def reason(world, request=REQUEST, replaced=""):
+OTHER = ReplacedJob("id0", "job-0")
+
+
+def reason(world, request=REQUEST, replaced=OTHER):
     calls = []
     process = Process(world, lambda name, when: calls.append(name))
     found = refusal_reason(request, replaced, process, process)
@@ -79,15 +82,23 @@ def test_the_job_that_is_replaced_does_not_stand_in_its_own_way():
     world = World()
     submit(world)
     assert "job-1 is PENDING" in reason(world, EDITED)
-    assert reason(world, EDITED, replaced="id1") == ""
+    assert reason(world, EDITED, replaced=ReplacedJob("id1", "job-1")) == ""
     assert reason(world, EDITED, replaced=None) == ""
 
 
 def test_a_job_that_the_state_does_not_know_is_named_before_another_is_cancelled():
     world = World()
     submit(world)
-    found = reason(world, EDITED, replaced="id0")
+    found = reason(world, EDITED, replaced=OTHER)
     assert "earlier submission that this state does not know: job-1 is PENDING" in found
+
+
+def test_a_job_of_the_replaced_request_that_the_state_does_not_have_is_named():
+    world = World()
+    submit(world)
+    found = reason(world, EDITED, replaced=ReplacedJob("id1", "job-0"))
+    assert "job-1 is PENDING, and the state has another job of that request" in found
+    assert "Run `pulumi refresh --stack dev`" in found
 
 
 def test_records_that_cannot_be_read_are_an_error_here():
@@ -96,4 +107,4 @@ def test_records_that_cannot_be_read_are_an_error_here():
 
     process = Process(World(), fail)
     with pytest.raises(OperatorError, match="503"):
-        refusal_reason(REQUEST, "", process, process)
+        refusal_reason(REQUEST, None, process, process)
