@@ -16,10 +16,6 @@ from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.risk import LOST, Quote, RiskKind
 
-#: Hours of a month, as price lists count them: 365 days / 12.
-HOURS_A_MONTH: Final = 730
-#: Type of a reservation's resource.
-
 
 @dataclass(frozen=True, slots=True)
 class ReservationCost:
@@ -58,7 +54,7 @@ class ReservationChange:
         """USD a month that it costs more than before; None without a price or a number."""
         sides = [each.hourly if each else 0.0 for each in (self.old, self.new)]
         old, new = sides
-        return None if old is None or new is None else (new - old) * HOURS_A_MONTH
+        return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
 
 
 @dataclass(frozen=True, slots=True, order=True)

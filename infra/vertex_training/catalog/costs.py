@@ -24,6 +24,8 @@ DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 #: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
 #: one: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
 SPOT: Final = frozenset({"SPOT", "LOW_COST"})
+#: Hours of a month, as price lists count them: 365 days / 12.
+HOURS_A_MONTH: Final = 730
 #: Why the figures are no invoice; shown wherever they are.
 NOT_INCLUDED: Final = (
     "Estimates: list prices, GPUs included, with Vertex AI's fee. Boot disks, local SSDs that are "

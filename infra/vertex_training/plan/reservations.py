@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import costs, machines
+from vertex_training.catalog.costs import HOURS_A_MONTH
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings import renames
@@ -40,6 +41,11 @@ class ReservationPlan:
     def name(self) -> str:
         """Its short name."""
         return self.path.rsplit("/", 1)[1]
+
+    def rate(self, region: str) -> costs.Rate | None:
+        """What one of its machines costs, used or not; None without a price."""
+        kind, count = self.accelerator_type or None, self.accelerator_count
+        return costs.hourly(self.machine_type, kind, count, region, fee=False)
 
     @property
     def affinity(self) -> dict[str, Any]:
@@ -112,18 +118,25 @@ def cost_lines(
 
 def _cost(plan: ReservationPlan, region: str, now: datetime.datetime) -> str:
     given = plan.settings
-    machine = plan.machine_type, plan.accelerator_type or None, plan.accelerator_count
-    rate = costs.hourly(*machine, region, fee=False)
+    rate = plan.rate(region)
     head = f"reservation {plan.key}: {given.count} x {plan.machine_type} in {given.zone}"
     end = "from creation until it is deleted, used or not"
     if rate is None:
         return f"{head}: no price known; it is paid for {end}"
     hour = rate.usd * given.count
-    text = f"{head}: ${hour:,.2f} an hour, ${hour * 24:,.0f} a day, ${hour * 730:,.0f} a month"
+    text = f"{head}: ${hour:,.2f} an hour, ${hour * 24:,.0f} a day"
+    text += f", ${hour * HOURS_A_MONTH:,.0f} a month"
     hours = lifetime(given, now)
     text += f", ${hour * hours:,.0f} in all" if hours is not None else ""
     where = "" if rate.exact else f", a price of {rate.region}"
     return f"{text}, {end} (list price {rate.date}, {rate.source}{where})"
+
+
+def monthly(plan: ReservationPlan, region: str, now: datetime.datetime) -> float | None:
+    """USD of a month, or until it deletes itself if that is sooner; None without a price."""
+    rate, hours = plan.rate(region), lifetime(plan.settings, now)
+    kept = HOURS_A_MONTH if hours is None else min(hours, HOURS_A_MONTH)
+    return None if rate is None else rate.usd * plan.settings.count * kept
 
 
 def lifetime(given: Reservation, now: datetime.datetime) -> float | None:

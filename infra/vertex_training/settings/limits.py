@@ -17,7 +17,8 @@ class Limits(Section):
     max_usd_per_job: Usd | None = None
     """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
     max_usd_per_environment: Usd | None = None
-    """The most all jobs of the stack may cost together, each once and until its timeout."""
+    """The most all jobs of the stack, each once and until its timeout, and a month of the
+    reservations that it makes may cost together."""
     allow_unpriced: bool = False
     """Whether a job without a known price may run. Its cost cannot be compared with a limit in
     USD, so such a job is refused where there is one."""

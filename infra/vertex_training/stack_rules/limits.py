@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import datetime
 import fnmatch
 import math
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from vertex_training import naming
 from vertex_training.catalog import costs, machines
 from vertex_training.customjob.request.job_file import JobFileResult
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan import stack_grants
+from vertex_training.plan.reservations import monthly, plan_reservations
 from vertex_training.settings.model import Settings
 
 
@@ -70,19 +73,50 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
         if result.request
         and (cost := costs.of_job(result.request.message, settings.region)).worst_case
     }
-    everything = {key: cost for key, (_, cost) in costs_of.items()}
-    most = settings.limits.max_usd_per_environment
+    bills = {
+        key: _Bill(cost.worst_case, bool(cost.elsewhere)) for key, (_, cost) in costs_of.items()
+    }
     found = [*_region(settings)]
-    found += _total(everything, most, "all jobs", ("limits", "maxUsdPerEnvironment"))
+    if (most := settings.limits.max_usd_per_environment) is not None:
+        kept = dict(_reservations(settings))
+        if not settings.limits.allow_unpriced:
+            found += [_unpriced(key) for key, bill in kept.items() if bill.usd is None]
+        kept = {f"reservation {key} (a month)": bill for key, bill in kept.items()}
+        whose = "all jobs and reservations" if kept else "all jobs"
+        found += _total(bills | kept, most, whose, ("limits", "maxUsdPerEnvironment"))
     for name, team in settings.teams.items():
         of_team = {
-            key: cost
-            for key, (request, cost) in costs_of.items()
+            key: bills[key]
+            for key, (request, _) in costs_of.items()
             if settings.team_at(request.account) == name
         }
         path = ("teams", name, "limits", "maxUsdPerTeam")
         found += _total(of_team, team.limits.max_usd_per_team, f"all jobs of team {name}", path)
     return found
+
+
+class _Bill(NamedTuple):
+    """What a job or a reservation can cost; ``usd`` is None without a price."""
+
+    usd: float | None
+    elsewhere: bool
+    """Whether the price is another region's."""
+
+
+def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
+    """A month of each that the stack makes: it is paid for whether or not a job uses it."""
+    now = datetime.datetime.now(tz=datetime.UTC)
+    for key, plan in plan_reservations(settings).items():
+        if not plan.settings.existing:
+            rate = plan.rate(settings.region)
+            elsewhere = rate is not None and not rate.exact
+            yield key, _Bill(monthly(plan, settings.region, now), elsewhere)
+
+
+def _unpriced(key: str) -> Problem:
+    what = "has no price, and cannot be held to limits.maxUsdPerEnvironment"
+    hint = "limits.allowUnpriced: true lets it count as 0"
+    return Problem(what, "", hint, ("reservations", key), rule="limit-price-unknown")
 
 
 def _region(settings: Settings) -> Iterator[Problem]:
@@ -94,17 +128,17 @@ def _region(settings: Settings) -> Iterator[Problem]:
 
 
 def _total(
-    jobs: Mapping[str, costs.JobCost], most: float | None, whose: str, path: Path
+    bills: Mapping[str, _Bill], most: float | None, whose: str, path: Path
 ) -> Iterator[Problem]:
-    """Jobs, by name, that together cost more than ``most``."""
-    known = {key: cost.worst_case or 0.0 for key, cost in jobs.items()}
+    """Jobs and reservations, by name, that together cost more than ``most``."""
+    known = {key: bill.usd or 0.0 for key, bill in bills.items()}
     total = math.fsum(known.values())
     if most is None or total <= most:
         return
     dearest = sorted(known, key=lambda key: -known[key])[:3]
     examples = ", ".join(f"{key} {costs.usd(known[key])}" for key in dearest)
     what = f"{whose} together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
-    if foreign := [key for key, cost in jobs.items() if cost.elsewhere]:
+    if foreign := [key for key, bill in bills.items() if bill.elsewhere]:
         what += f"; prices of the region of {', '.join(foreign)} are unknown, another's were taken"
     hint = f"shorten timeouts, use fewer machines, or raise the limit; the dearest: {examples}"
     yield Problem(what, "", hint, path, rule="limit-environment-cost")

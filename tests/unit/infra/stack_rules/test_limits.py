@@ -100,6 +100,35 @@ def test_a_limit_in_usd_asks_for_prices_unless_it_allows_to_go_without():
     assert not job_limits(stack(limits={"strategies": ["SPOT"]})).priced
 
 
+def kept(count, **more):
+    spare = {"zone": "us-central1-a", "machineType": "n1-standard-8", "count": count, **more}
+    return planned(reservations={"spare": spare}, limits={"maxUsdPerEnvironment": 2000})
+
+
+def test_a_month_of_reservations_counts_towards_the_environments_limit():
+    assert kept(3).exceeded_limits({}) == []
+    [problem] = kept(30).exceeded_limits({})
+    assert problem.rule == "limit-environment-cost"
+    assert "together may cost $8,321.96, the limit is $2,000.00" in problem.what
+    assert "reservation spare (a month) $8,321.96" in problem.hint
+
+
+def test_a_reservation_that_deletes_itself_counts_for_as_long_as_it_is_there():
+    assert kept(30, deleteAfterDuration="36000s").exceeded_limits({}) == []
+
+
+def test_a_reservation_of_others_counts_for_nothing_here():
+    path = "projects/acme-gpus/zones/us-central1-a/reservations/spare"
+    assert kept(30, existing=path).exceeded_limits({}) == []
+
+
+def test_a_reservation_without_a_price_is_refused_under_a_limit_in_usd(monkeypatch):
+    monkeypatch.setattr(costs, "hourly", lambda *_, **__: None)
+    [problem] = kept(1).exceeded_limits({})
+    assert problem.rule == "limit-price-unknown"
+    assert problem.path[-1] == "spare"
+
+
 @pytest.mark.parametrize(
     ("given", "path", "text"),
     [
