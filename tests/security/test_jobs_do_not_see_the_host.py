@@ -9,10 +9,12 @@ import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from localgcp import lifecycle, processes
+from localgcp.environment import installer_environment, server_environment
 from localgcp.home import Home
 from localgcp.runner import packages
 from localgcp.runner.joblog import JobLog
@@ -104,6 +106,23 @@ def test_the_code_of_a_job_sees_no_variable_of_this_machine(cloud: Cloud, host: 
     log = cloud.log(cloud.run(command_job(sys.executable, "-c", script)))
     assert "seen {" in log
     assert "canary" not in log
+
+
+INSTALLERS: Final = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "LC_ALL", "TZ"),
+    *("XDG_CACHE_HOME", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC"),
+    *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"),
+)
+SERVER: Final = (
+    *("VT_LOCAL_HOME", "PYTHONPATH", "GRPC_VERBOSITY", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+)
+
+
+def test_installers_and_the_server_get_what_the_page_lists_and_nothing_else() -> None:
+    hidden = ("UV_PUBLISH_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_HOME", "SSH_AUTH_SOCK", "GH_TOKEN")
+    host = dict.fromkeys((*INSTALLERS, *SERVER, *hidden), "x")
+    assert set(installer_environment(host)) == set(INSTALLERS)
+    assert set(server_environment(host)) == {*INSTALLERS, *SERVER}
 
 
 @pytest.fixture

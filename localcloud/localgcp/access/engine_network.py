@@ -69,7 +69,6 @@ def _is_possible() -> bool:
 def _pass_on(control: socket.socket, process: int) -> None:
     """Serve the listeners that come by ``control`` until ``process`` and all connections ended."""
     os.setsid()  # Ctrl-C is for the engine, which still has to save its state
-    os.chdir("/")
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)

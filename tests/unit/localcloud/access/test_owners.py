@@ -186,8 +186,13 @@ def test_nobody_of_a_user_namespace_may_be_anybody(
     assert callers._is_ambiguous(uid, tmp_path) is ambiguous
 
 
-def test_many_refused_callers_write_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    log = callers.RefusalLog("storage")
-    for _ in range(1000):
+def test_many_refused_callers_write_a_line_a_second_which_counts_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, clock = callers.RefusalLog("storage"), iter((50.0, 50.5, 50.9, 51.0, 52.0))
+    monkeypatch.setattr(callers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    for _ in range(5):
         log.refused(callers.Caller(allowed=False, uid=1001))
-    assert capsys.readouterr().out == "storage: refused a connection of user 1001\n"
+    line = "storage: refused a connection of user 1001"
+    more = f"{line} (and 2 connections before)"
+    assert capsys.readouterr().out.splitlines() == [line, more, line]

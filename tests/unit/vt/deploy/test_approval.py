@@ -2,6 +2,7 @@
 
 import json
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,12 @@ def test_a_record_survives_its_way(commit, tree, report):
 
 def test_a_record_is_one_line():
     assert "\n" not in make_approval(FIELDS).as_json()
+
+
+def test_a_record_that_was_checked_cannot_be_changed_afterwards():
+    record = make_approval(FIELDS)
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        record.stack = "prod"
 
 
 @pytest.mark.parametrize(

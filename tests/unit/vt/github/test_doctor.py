@@ -232,6 +232,14 @@ def test_a_missing_setting_is_named(answers: Answers, says: str) -> None:
     assert says in as_text("acme/training", bad)
 
 
+def test_without_a_word_on_administrators_they_are_taken_to_bypass() -> None:
+    answers = copy.deepcopy(GOOD)
+    del answers["/environments/prod"]["can_admins_bypass"]
+    settings = examine("acme/training", reader(answers))
+    [bad] = [setting for setting in settings if setting.state is not State.OK]
+    assert bad.what == "administrators do not bypass"
+
+
 @pytest.mark.parametrize("path", GOOD)
 def test_what_cannot_be_read_is_not_called_fine(path: str) -> None:
     for answers in ({k: v for k, v in GOOD.items() if k != path}, GOOD | {path: {"other": 1}}):
