@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, ConfigError, UnknownStackError
+from vertex_training.settings import stack_files
+from vertex_training.settings.includes import INCLUDE
 from vertex_training.settings.project_files import PROJECT_FILE
 from vertex_training.settings.reader import file_name
+from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
 from vertex_training_cli.deploy.uncommitted import uncommitted_inputs
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -35,30 +40,65 @@ def checkout(root: Path, stack: str) -> Checkout:
         CommandError: ``root`` is no checkout of git, or has no commit.
     """
     commit, tree = run_git(root, "rev-parse", "HEAD", "HEAD^{tree}").split()
-    changed = _names(root, "diff", "--name-only", "-z", "--relative", "HEAD")
-    # (mode, object, stage) and the name of each file
-    staged = [each.split("\t", 1) for each in _names(root, "ls-files", "-z", "--stage")]
+    with _index_of(root, tree) as index:
+        changed = _names(root, index, "diff", "--name-only", "-z", "--relative", "HEAD")
+        # (mode, object, stage) and the name of each file
+        staged = [each.split("\t", 1) for each in _names(root, index, "ls-files", "-z", "--stage")]
+        untracked = _names(root, index, "ls-files", "-z", "--others", "--exclude-standard")
     links = [name for mode, name in staged if mode.startswith(_LINK)]
-    untracked = _names(root, "ls-files", "-z", "--others", "--exclude-standard")
     tracked = {name for _, name in staged}
-    read = {file_name(stack), PROJECT_FILE} - tracked  # they may be ignored
+    read = {file_name(stack), PROJECT_FILE, *_named_files(root, stack)} - tracked  # maybe ignored
     added = uncommitted_inputs(root, tracked, {*untracked, *read}, links)
     return Checkout(commit, tree, tuple(changed), tuple(added))
 
 
-def _names(root: Path, *arguments: str) -> list[str]:
-    return [name for name in run_git(root, *arguments).split("\0") if name]
+@contextmanager
+def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
+    """Variables that give git an index of ``tree``, without what the checkout's own remembers.
+
+    That one holds times and sizes by which git takes a file for unchanged, and flags by which it
+    does not look (``git update-index --assume-unchanged``, ``--skip-worktree``).
+    """
+    with tempfile.TemporaryDirectory(prefix="vt-index-") as folder:
+        variables = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        run_git(root, "read-tree", tree, variables=variables)
+        yield variables
 
 
-def run_git(root: Path, *arguments: str) -> str:
-    """What git printed in ``root``.
+def _named_files(root: Path, stack: str) -> Iterator[str]:
+    """Files that the stack's file includes, and its job files; none if its config is not in order.
+
+    Nothing is deployed of such a stack.
+    """
+    try:
+        raw = stack_files.read_raw(SCHEMA, root, stack)
+    except (ConfigError, UnknownStackError, OSError):
+        return
+    named: list[object] = list(raw.get(INCLUDE) or ())
+    for section in ("jobs", "tuning"):
+        entries = raw.get(section)
+        for entry in entries.values() if isinstance(entries, Mapping) else ():
+            named.append(entry.get("file") if isinstance(entry, Mapping) else None)
+    for name in named:
+        file = (root / name).resolve() if isinstance(name, str) else root
+        if file.is_file() and file.is_relative_to(root.resolve()):
+            yield file.relative_to(root.resolve()).as_posix()
+
+
+def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[str]:
+    return [name for name in run_git(root, *arguments, variables=variables).split("\0") if name]
+
+
+def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    """What git printed in ``root``, with ``variables`` beside those of this process.
 
     Raises:
         CommandError: there is no git, or it failed.
     """
     command = ["git", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        env = {**os.environ, **(variables or {})}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     except FileNotFoundError:
         raise CommandError("git is not on PATH.", "install it.") from None
     if done.returncode:

@@ -12,9 +12,7 @@ from typing import Final
 CODE: Final = tuple(importlib.machinery.all_suffixes())
 #: Also read by the program: stack files, what they include, and job files.
 READ: Final = (*CODE, ".yaml", ".yml")
-#: The folder of a team's own resources; ``infra/extra/loading.py`` imports it.
-EXTRA: Final = "extra"
-#: Folders that nothing is imported from: Python reads the first beside a source only.
+#: Nothing is imported from these; ``stacks.NO_BYTECODE`` keeps bytecode from being read.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
 
@@ -27,9 +25,10 @@ def uncommitted_inputs(
     count that can be imported from ``root``. ``links`` are tracked symbolic links: git binds
     their text, so what they lead to must be tracked in ``root``, too.
     """
+    links = set(links)
     found = {
         file for name in untracked for file in _files_of(root, name) if _is_read(root, file)
-    } | {name for name in _importable(root) if name not in tracked}
+    } | {name for name in _importable(root, links) if name not in tracked}
     return sorted(found) + [
         f"{name} -> {os.readlink(root / name)}"
         for name in sorted(links)
@@ -53,22 +52,26 @@ def _is_read(root: Path, name: str) -> bool:
     return name.endswith(READ) or linked_folder or (path.is_symlink() and not path.exists())
 
 
-def _importable(root: Path) -> Iterator[str]:
-    """Modules beside ``__main__.py``, and those in packages there."""
-    for entry in root.iterdir():
-        if not entry.name.partition(".")[0].isidentifier():
+def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
+    """Modules below ``root``, also where no ``__init__`` is; what ``links`` lead to aside."""
+    seen = set[str]()
+    for folder, folders, files in os.walk(root, followlinks=True):
+        place = Path(folder).relative_to(root)
+        real = os.path.realpath(folder)
+        if real in seen:
+            folders.clear()
             continue
-        if entry.is_file():
-            if entry.name.endswith(CODE):
-                yield entry.name
-        elif entry.name == EXTRA or any((entry / f"__init__{end}").is_file() for end in CODE):
-            yield from [entry.name] if entry.is_symlink() else _modules_below(root, entry)
-
-
-def _modules_below(root: Path, package: Path) -> Iterator[str]:
-    for file in package.rglob("*"):
-        if file.name.endswith(CODE) and _NOT_IMPORTED.isdisjoint(file.parts):
-            yield file.relative_to(root).as_posix()
+        seen.add(real)
+        folders[:] = [
+            name
+            for name in folders
+            if name.isidentifier()
+            and name not in _NOT_IMPORTED
+            and (place / name).as_posix() not in links
+        ]
+        for name in files:
+            if name.endswith(CODE) and name.partition(".")[0].isidentifier():
+                yield (place / name).as_posix()
 
 
 def _stays(root: Path, link: str, tracked: Collection[str]) -> bool:

@@ -34,6 +34,9 @@ DEFAULT: Final = "local"
 #: Where Google's clients find the local cloud.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 STORAGE_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+#: Programs of a deployment are compiled from their sources. Python takes bytecode beside a source
+#: by the time and the size that it names, or unchecked, and no commit binds it.
+NO_BYTECODE: Final = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": os.devnull}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class StackRef:
         if not env.get(BACKEND):
             raise CommandError(f"{BACKEND} is not set.", "set it to the gs:// URL of the state.")
         tools = str(Path(sys.executable).parent)
-        return {**env, "PATH": f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"}
+        path = f"{tools}{os.pathsep}{env.get('PATH', os.defpath)}"
+        return {**env, "PATH": path, **NO_BYTECODE}
 
     def local_backend(self) -> str:
         """URL of the local cloud's state. Nothing is started."""
@@ -141,7 +145,7 @@ class StackRef:
         own = backend == f"file://{home.pulumi}"
         if backend and not (own or offline or self.is_local):
             source = f"Previewed against the state in {_without_credentials(backend)}"
-            return PreviewTarget(dict(os.environ), source)
+            return PreviewTarget({**os.environ, **NO_BYTECODE}, source)
         with local_cloud_errors():
             home.create()
         install_tools(home)

@@ -155,7 +155,7 @@ def test_what_no_program_reads_may_lie_about(vt, repo):
     put(repo, "extra/__init__.py")
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "second")
-    for name in ("notes.md", ".venv/lib/red.py", "build/lib/red.py", "extra/__pycache__/a.pyc"):
+    for name in ("notes.md", ".venv/lib/red.py", "build/red.txt", "extra/__pycache__/a.pyc"):
         put(repo, name)
     approved(vt, repo)
 

@@ -1,0 +1,155 @@
+"""What a folder may hold beside an approved commit: nothing that a program would run or read."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import py_compile
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.unit.vt.conftest import project
+from vertex_training_cli.deploy import sources
+from vertex_training_cli.engine import stacks
+
+__all__ = ["project"]
+MINE: Final = "print('committed')\n"
+THEIRS: Final = "print('of the attacker')\n"
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def put(root: Path, name: str, text: str = MINE) -> Path:
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def repo(project: Path) -> Path:
+    put(project, "__main__.py")
+    put(project, "extra.py")
+    put(project, "policy/__main__.py")
+    git(project, "init", "-q", "-b", "main")
+    commit(project)
+    return project
+
+
+def commit(repo: Path) -> None:
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "a commit")
+
+
+def ignore(repo: Path, *patterns: str) -> None:
+    put(repo, ".gitignore", "".join(f"{each}\n" for each in patterns))
+    git(repo, "rm", "-qr", "--cached", ".")
+    commit(repo)
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+@pytest.mark.parametrize("name", ["__main__.py", "Pulumi.dev.yaml"])
+def test_an_edit_that_git_was_told_to_overlook_is_found(repo: Path, flag: str, name: str) -> None:
+    git(repo, "update-index", flag, name)
+    assert not sources.checkout(repo, "dev").problems()
+    with (repo / name).open("a") as file:
+        file.write("# theirs\n")
+    assert sources.checkout(repo, "dev").changed == (name,)
+
+
+def test_an_edit_with_the_size_and_times_of_the_commit_is_found(repo: Path) -> None:
+    git(repo, "config", "core.trustctime", "false")
+    file = repo / "extra.py"
+    os.utime(file, (1e9, 1e9))
+    git(repo, "update-index", "--refresh")
+    file.write_text(MINE.replace("committed", "COMMITTED"))
+    os.utime(file, (1e9, 1e9))
+    assert sources.checkout(repo, "dev").changed == ("extra.py",)
+
+
+def test_the_index_of_the_checkout_stays_as_it_is(repo: Path) -> None:
+    put(repo, "notes.md", "staged")
+    git(repo, "add", "notes.md")
+    before = (repo / ".git" / "index").read_bytes()
+    sources.checkout(repo, "dev")
+    assert (repo / ".git" / "index").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "name", ["policy/pulumi_policy.py", "vendor/mod.py", "vendor/deep/mod.pyc", "vendor/mod.so"]
+)
+def test_an_ignored_module_in_a_folder_without_a_package_is_found(repo: Path, name: str) -> None:
+    ignore(repo, "policy/pulumi_policy.py", "vendor")
+    assert not sources.checkout(repo, "dev").problems()
+    put(repo, name)
+    assert sources.checkout(repo, "dev").added == (name,)
+
+
+def test_an_ignored_link_to_modules_is_found(
+    repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    put(outside, "mod.py")
+    (outside / "round").symlink_to(outside)
+    ignore(repo, "vendor")
+    (repo / "vendor").symlink_to(outside)
+    assert sources.checkout(repo, "dev").added == ("vendor/mod.py",)
+
+
+def test_what_cannot_be_imported_may_be_ignored(repo: Path) -> None:
+    ignore(repo, ".venv", "node_modules", "data", "*.log")
+    for name in (
+        ".venv/lib/mod.py", "node_modules/node-gyp/gyp.py", "data/train.csv", "data/a-b.py",
+        "data/settings.yaml", "run.log",
+    ):  # fmt: skip
+        put(repo, name)
+    assert not sources.checkout(repo, "dev").problems()
+
+
+def test_an_ignored_job_file_of_the_stack_is_found(repo: Path) -> None:
+    ignore(repo, "jobs/train.yaml")
+    assert sources.checkout(repo, "dev").added == ("jobs/train.yaml",)
+
+
+def test_an_ignored_file_that_the_stack_includes_is_found(repo: Path) -> None:
+    with (repo / "Pulumi.dev.yaml").open("a") as file:
+        file.write("  vertex-training:include: [shared.yaml]\n")
+    put(repo, "shared.yaml", "config: {}\n")
+    ignore(repo, "shared.yaml")
+    assert sources.checkout(repo, "dev").added == ("shared.yaml",)
+
+
+def forge(source: Path) -> None:
+    """Leave bytecode of other code beside ``source``, which Python takes without a look at it."""
+    theirs = put(source.parent, "theirs.txt", THEIRS)
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    cache = importlib.util.cache_from_source(str(source))
+    py_compile.compile(str(theirs), cache, str(source), invalidation_mode=unchecked)
+    theirs.unlink()
+
+
+def imported(repo: Path, env: dict[str, str]) -> str:
+    command = [sys.executable, "-c", "import extra"]
+    done = subprocess.run(command, cwd=repo, env=env, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_programs_of_a_deployment_run_sources_and_no_bytecode_beside_them(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://acme-state")
+    forge(repo / "extra.py")
+    assert imported(repo, dict(os.environ)) == "of the attacker"
+    found = stacks.find("dev", repo)
+    deploying = found.deployment_environment(lambda _: None)
+    reviewing = found.preview_target(offline=False).env
+    assert imported(repo, dict(deploying)) == "committed"
+    assert imported(repo, dict(reviewing)) == "committed"
+    assert not list(repo.rglob("extra.*.pyc.*"))
