@@ -2,12 +2,20 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# One file name for all that is said of a stack, and the word that a verb needs.
-REPORT = .build/reports/$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev))
-# LEVELS=FILE gives policies other levels than the stack file.
-POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(LEVELS))
 # How many processes share the tests (auto: two more than processors).
 WORKERS ?= auto
+# What people and workflows give is text: make expands none of it, and the shell gets it in quotes.
+GIVEN := STACK ARGS FLAGS LEVELS SOURCE COMMIT DIGEST VT_APPROVAL REFRESH DEPLOY NO_IMAGE UPGRADE \
+	WORKERS BASE QUICK PART SEED COUNT SET
+$(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
+export STACK COMMIT DIGEST VT_APPROVAL
+text = '$(subst ','\'',$(1))'
+every_word = $(foreach word,$(1),$(call text,$(word)))
+STACK_OR_STOP = $(call text,$(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)))
+# One file name for all that is said of a stack.
+REPORT = .build/reports/$(STACK_OR_STOP)
+# LEVELS=FILE gives policies other levels than the stack file.
+POLICIES := --policy-pack policy $(if $(LEVELS),--policy-levels $(call text,$(LEVELS)))
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -35,30 +43,30 @@ local: setup ## run all of it here: local cloud, pulumi up, training (NO_IMAGE=1
 	@$(BIN)/vt local up $(if $(NO_IMAGE),,--images)
 
 up: setup ## vt up of a stack: make up STACK=dev ARGS='--yes --diff'
-	@$(BIN)/vt up --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) $(ARGS)
+	@$(BIN)/vt up --stack $(STACK_OR_STOP) $(call every_word,$(ARGS))
 
 report: setup ## STACK=S: what a deployment would do, with no cloud: .build/reports/S.md, .html
-	@./tools/report $(REPORT) $(STACK) --offline $(POLICIES)
+	@./tools/report $(REPORT) $(STACK_OR_STOP) --offline $(POLICIES)
 
 preview: setup ## STACK=S: the same against the stack's own state; what `make deploy` is held to
-	@./tools/report $(REPORT) $(STACK) $(POLICIES) $(if $(REFRESH),--refresh)
+	@./tools/report $(REPORT) $(STACK_OR_STOP) $(POLICIES) $(if $(REFRESH),--refresh)
 
 comment: setup ## STACK=S: put the report of a preview on its pull request (in the workflow report)
-	@$(BIN)/vt github comment --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) -o .build/kept/approval.json
+	@$(BIN)/vt github comment --stack $(STACK_OR_STOP) -o .build/kept/approval.json
 
 approval: setup ## STACK=S [DIGEST=D]: what was approved: that report, else the merged pull request's
-	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK) -o $(REPORT).approval.json -- "$$DIGEST"; \
-	else $(BIN)/vt github approval --stack $(STACK) -o $(REPORT).approval.json; fi
+	@if [ -n "$$DIGEST" ]; then $(BIN)/vt approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json -- "$$DIGEST"; \
+	else $(BIN)/vt github approval --stack $(STACK_OR_STOP) -o $(REPORT).approval.json; fi
 
 deploy: setup ## STACK=S: deploy if the plan is still the approved one (REFRESH=1: undo drift)
-	@exec $(BIN)/vt deploy --stack $(STACK) $(POLICIES) $(if $(REFRESH),--refresh) \
-		$(if $(value VT_APPROVAL),,--approval $(REPORT).approval.json)
+	@exec $(BIN)/vt deploy --stack $(STACK_OR_STOP) $(POLICIES) $(if $(REFRESH),--refresh) \
+		$(if $(VT_APPROVAL),,--approval $(REPORT).approval.json)
 
 images: setup ## STACK=S [SOURCE=DIR COMMIT=ID]: build images that are not built, and pin their digests
-	@cd $(or $(SOURCE),.) && if [ -n "$$COMMIT" ] && [ "$$(git rev-parse HEAD)" != "$$COMMIT" ]; then \
+	@cd $(call text,$(or $(SOURCE),.)) && if [ -n "$$COMMIT" ] && [ "$$(git rev-parse HEAD)" != "$$COMMIT" ]; then \
 		echo "make images: $$PWD is not at commit $$COMMIT" >&2; exit 1; fi; \
 	exec $(CURDIR)/$(BIN)/vt images build \
-		--stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) \
+		--stack $(STACK_OR_STOP) \
 		$(if $(SOURCE),--target-of $(CURDIR) --engine cloud-build)
 
 images-request: setup ## start the workflow that builds a branch's images, where their folders changed (in a workflow)
@@ -68,24 +76,24 @@ images-comment: setup ## tell a branch's pull request the digests that `make ima
 	@./tools/images-comment
 
 drift: setup ## STACK=S: where the cloud differs from what is declared: .build/reports/S.drift.md
-	@$(BIN)/vt drift --stack $(STACK) -o $(REPORT).drift
+	@$(BIN)/vt drift --stack $(STACK_OR_STOP) -o $(REPORT).drift
 
 drift-issue: setup ## STACK=S: keep the one issue on drift up to date (in a workflow)
-	@$(BIN)/vt github drift --stack $(STACK) $(REPORT).drift.md
+	@$(BIN)/vt github drift --stack $(STACK_OR_STOP) $(REPORT).drift.md
 
 test: setup ## run all tests, a folder of tests/ each tier: those with an engine first, then unit and security
-	@./tools/run-tests "$(PYTEST)" "$(WORKERS)"
+	@./tools/run-tests "$(PYTEST)" $(call text,$(WORKERS))
 
 quick: setup ## unit and golden tests that a change can break, at most 90 s (BASE=REV, else the main branch)
-	@$(BIN)/python tools/quick.py --workers $(WORKERS) $(if $(BASE),--base $(BASE))
+	@$(BIN)/python tools/quick.py --workers $(call text,$(WORKERS)) $(if $(BASE),--base $(call text,$(BASE)))
 
 chaos: setup ## prove that submissions survive: kills, faults, races (QUICK=1: a sample; PART=jobs|tuning|data; SEED=N)
-	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(PART)) \
-		$(if $(SEED),--seed $(SEED))
+	@GRPC_VERBOSITY=ERROR $(BIN)/python -m bench.chaos $(if $(QUICK),--quick) $(if $(PART),--part $(call text,$(PART))) \
+		$(if $(SEED),--seed $(call text,$(SEED)))
 
 mutants: setup ## change product code at random; tests must notice 95 % (COUNT=N, SEED=N, BASE=REV, SET=guards)
-	@$(BIN)/python -m bench.mutants --count $(or $(COUNT),200) --seed $(or $(SEED),20261122) \
-		$(if $(BASE),--base $(BASE)) $(if $(SET),--set $(SET))
+	@$(BIN)/python -m bench.mutants --count $(call text,$(or $(COUNT),200)) --seed $(call text,$(or $(SEED),20261122)) \
+		$(if $(BASE),--base $(call text,$(BASE))) $(if $(SET),--set $(call text,$(SET)))
 
 check: setup ## lint, formatting, types, import contracts, workflows; changes nothing
 	$(BIN)/ruff check
@@ -103,7 +111,7 @@ format: setup ## format the code and fix what can be fixed safely
 	$(BIN)/ruff format
 
 review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--format html -o page.html')
-	@$(BIN)/vt review --stack $(or $(STACK),$(error STACK is not set. Hint: make $@ STACK=dev)) $(FLAGS)
+	@$(BIN)/vt review --stack $(STACK_OR_STOP) $(call every_word,$(FLAGS))
 
 browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
 	@$(PYTHON) tools/browser.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -45,3 +46,74 @@ def test_the_record_of_an_approval_is_not_expanded(makefile: Path, tmp_path: Pat
     assert not (tmp_path / "PWNED").exists()
     assert arguments[:3] == ["deploy", "--stack", "dev"]
     assert "--approval" not in arguments
+
+
+#: Left by a command of the attacker.
+MARK: Final = "PWNED"
+PAYLOADS: Final = (
+    f"dev;touch {MARK}",
+    f"dev `touch {MARK}` $(touch {MARK})",
+    f"dev' ; touch {MARK} ; '",
+    f'dev" & touch {MARK} & "',
+    f"dev\ntouch {MARK}\n'\ntouch {MARK}",
+    f"$(shell touch {MARK})",
+    f"$(touch {MARK})${{IFS}}|touch {MARK}",
+)
+#: Names programs, so it may name any.
+PROGRAMS: Final = {"PYTHON", "BIN"}
+
+
+def variables_of(makefile: Path) -> list[str]:
+    """What a person or a workflow may give: variables that the file uses, and does not set."""
+    text = re.sub(r"^\s*#.*", "", makefile.read_text(), flags=re.MULTILINE)
+    used = set(re.findall(r"\$\$?[({]?(?:value )?([A-Z][A-Z_]*)\b", text))
+    own = set(re.findall(r"^([A-Z_]+) :?= ", text, re.MULTILINE))
+    return sorted(used - own - PROGRAMS - {"PWD", "HOME", "CURDIR", "MAKEFILE_LIST"})
+
+
+def verbs_of(makefile: Path) -> list[str]:
+    return re.findall(r"^([a-z-]+):", makefile.read_text(), re.MULTILINE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder in which every program that a verb runs is one that does nothing."""
+    made = tmp_path / "checkout"
+    names = ["report", "run-tests", "images-request", "images-comment", "python3"]
+    programs = re.findall(r"\$\(BIN\)/([a-z-]+)", (ROOT / "Makefile").read_text())
+    for name in [*(f"tools/{each}" for each in names), *(f".venv/bin/{p}" for p in programs)]:
+        file = made / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements.lock"):
+        (made / name).touch()
+    return made
+
+
+def test_the_variables_of_make_are_found(makefile: Path) -> None:
+    assert {"STACK", "REFRESH", "DEPLOY", "ARGS", "FLAGS", "DIGEST"} <= set(variables_of(makefile))
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_no_variable_of_any_verb_runs_as_a_command(
+    makefile: Path, folder: Path, payload: str
+) -> None:
+    given = dict.fromkeys(variables_of(makefile), payload)
+    words = [f"{name}={value}" for name, value in given.items()]
+    command = ["make", "-f", str(makefile), "PYTHON=./tools/python3", "MAKE_TERMOUT="]
+    for verb in verbs_of(makefile):
+        if verb == "clean":
+            continue
+        for extra, env in ((words, {}), ([], given)):
+            subprocess.run(
+                [*command, *extra, verb], cwd=folder, env={**os.environ, **env}, check=False,
+                capture_output=True, timeout=60,
+            )  # fmt: skip
+            assert not list(folder.rglob(MARK)), (verb, "command line" if extra else "environment")
+
+
+def test_words_of_arguments_reach_the_command_as_they_are(makefile: Path, tmp_path: Path) -> None:
+    arguments = run(makefile, tmp_path, "up", STACK="dev", ARGS="--yes --message it's;$x")
+    assert arguments[:3] == ["up", "--stack", "dev"]
+    assert arguments[-3:] == ["--yes", "--message", "it's;$x"]
