@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -117,9 +118,11 @@ def _serve(
 
     store, jobs, tuning = Store(home.database), JobTable(home.database), Tuning(home)
     port = choose_port(before.vertex_port if before else 0, "vertex")
-    registry = _registry(home, store)
+    registry = _registry(home, store, before.registry_port if before else 0)
     try:
-        registry.start(lambda: choose_port(before.registry_port if before else 0, "registry"))
+        registry.start()
+        if not registry.port:
+            print("no container registry: `make containers` installs one")
         containers = _containers(home, registry)
         scheduler = _scheduler(home, storage, faults, store, jobs, containers, tuning, port)
         scheduler.start()
@@ -137,7 +140,7 @@ def _serve(
         reads = Reads(store, faults, stop)
         server = serve(apis, port, hooks, home.sockets, reads.answer)
         containers.wait_ready()
-        _live(home, storage, registry, server.port, lock, stop)
+        _live(home, storage, registry, containers, server.port, lock, stop)
         server.stop(_STOP_GRACE_SECONDS).wait()
         for part in (tuning, scheduler, builds):
             part.stop()
@@ -155,15 +158,17 @@ def _containers(home: Home, registry: RegistryFront) -> ContainerHost:
     return containers
 
 
-def _registry(home: Home, store: Store) -> RegistryFront:
-    """The container registry; it serves nothing where its program is not installed."""
+def _registry(home: Home, store: Store, port: int) -> RegistryFront:
+    """The container registry; it serves nothing while its program is not installed."""
     from localgcp.containers.front import RegistryFront
 
-    program = find_program()
-    if program is None:
-        print("no container registry: `make containers` installs one")
-        return RegistryFront(None, store)
-    return RegistryFront(Registry(program, home.registry, home.registry_log, home.children), store)
+    def find() -> Registry | None:
+        program = find_program()
+        if program is None:
+            return None
+        return Registry(program, home.registry, home.registry_log, home.children)
+
+    return RegistryFront(find, store, lambda: choose_port(port, "registry"))
 
 
 def _scheduler(
@@ -205,6 +210,7 @@ def _live(
     home: Home,
     storage: StorageFront,
     registry: RegistryFront,
+    containers: ContainerHost,
     port: int,
     lock: TextIO,
     stop: threading.Event,
@@ -220,6 +226,8 @@ def _live(
             info.write(home.server_file)  # damaged by hand: only this process knows its contents
         storage.reconcile()
         registry.reconcile()
+        containers.reconcile(registry.port)
+        info = replace(info, registry_port=registry.port)
     if _is_ours(lock, home):
         home.server_file.unlink(missing_ok=True)
 

@@ -17,9 +17,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from localgcp import lifecycle, processes
+from localgcp.containers import builders
+from localgcp.containers.registry import PROGRAMS
 from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from tests.unit.localcloud.conftest import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -228,3 +231,31 @@ def test_nothing_is_left_after_the_clean_up(client: Client, home: Home):
     lifecycle.stop(home)
     assert lifecycle.remove(home)
     assert not home.root.exists()
+
+
+def test_a_running_local_cloud_takes_up_a_registry_that_is_installed_later(
+    tmp_path: Path, registry_program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for found in Path(folder).glob("*"):
+            if found.name not in PROGRAMS and not (programs / found.name).exists():
+                (programs / found.name).symlink_to(found)
+    home = Home(tmp_path / "home", Path(__file__).resolve().parents[2])
+    home.create()
+    monkeypatch.setenv("PATH", str(programs))
+    try:
+        before = lifecycle.start(home, lambda _text: None)
+        assert before.registry_port == 0
+        add_repository(home)
+        (programs / PROGRAMS[0]).symlink_to(registry_program)
+        wait_until(lambda: lifecycle.start(home, lambda _text: None).registry_port)
+        after = lifecycle.start(home, lambda _text: None)
+        # The jobs of a server are its children: the same process has lost none.
+        assert (after.pid, after.vertex_port) == (before.pid, before.vertex_port)
+        assert after.storage_port == before.storage_port
+        assert home.builders.exists() or not builders.readable_files()
+        assert Client(after.registry_port).push("v1")[0] == 201
+    finally:
+        lifecycle.stop(home)

@@ -278,7 +278,11 @@ def registry_of(image: str) -> tuple[Registry, str]:
     if naming.is_local(match["project"]):
         if not emulator:
             text = f"no registry runs in the local cloud for {image}."
-            raise RegistryError(text, "docs/container-images.md says what to install.")
+            hint = (
+                "`make containers` installs one, which the running local cloud takes up; a "
+                "`vt local shell` that was open before has to be opened anew."
+            )
+            raise RegistryError(text, hint)
         import requests
 
         session = requests.Session()

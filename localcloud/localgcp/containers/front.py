@@ -68,23 +68,32 @@ class RegistryServer(ThreadingHTTPServer):
 
 
 class RegistryFront:
-    """Registry and port together; nothing where there is no registry's program."""
+    """Registry and port together; nothing while there is no registry's program.
 
-    def __init__(self, registry: Registry | None, store: Store) -> None:
-        self._registry, self._store = registry, store
+    ``find`` makes the registry, once its program is installed.
+    """
+
+    def __init__(
+        self, find: Callable[[], Registry | None], store: Store, choose_port: Callable[[], int]
+    ) -> None:
+        self._find, self._store, self._choose_port = find, store, choose_port
+        self._registry: Registry | None = None
         self._server: RegistryServer | None = None
         self.port = 0
 
-    def start(self, choose_port: Callable[[], int]) -> None:
+    def start(self) -> None:
         """Serve, if there is a program that starts: a cloud without registry runs packages."""
+        self._registry = self._find()
         if self._registry is None or not self._started(self._registry):
             return
-        self.port = choose_port()
+        self.port = self._choose_port()
         self._server = RegistryServer(self.port, self._registry, self._store)
 
     def reconcile(self) -> None:
-        """Start a registry that ended again."""
-        if self._registry is not None and self.port and not self._registry.alive():
+        """Start a registry that ended again, or one that was installed meanwhile."""
+        if self._registry is None:
+            self.start()
+        elif self.port and not self._registry.alive():
             print("the container registry ended; starting it again")
             self._registry.stop()
             self._started(self._registry)

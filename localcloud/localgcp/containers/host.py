@@ -9,10 +9,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from localgcp.containers import mirror
 from localgcp.containers.builders import write_settings
 from localgcp.containers.engines import Buildah, Docker, Engine
 from localgcp.containers.images import local_images, registry_path
@@ -31,8 +31,10 @@ class ContainerHost:
 
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
+        self._has_stand_in = mirror.has_stand_in()
         # It asks pip, which takes half a second.
         self._settings = threading.Thread(target=write_settings, args=(home, port), daemon=True)
+        self._engine: Engine | None = None
 
     def start(self) -> None:
         """Write settings for builders, and remove what a killed server left."""
@@ -43,10 +45,17 @@ class ContainerHost:
         """Return when the settings are written."""
         self._settings.join()
 
-    @cached_property
+    def reconcile(self, port: int) -> None:
+        """Follow the registry's port, and a base image that was made meanwhile."""
+        if (port, mirror.has_stand_in()) != (self.port, self._has_stand_in):
+            self.port, self._has_stand_in = port, mirror.has_stand_in()
+            write_settings(self.home, port)
+
+    @property
     def engine(self) -> Engine | None:
-        """What runs containers here; looked for when the first one is asked for."""
-        return find_engine(self.home)
+        """What runs containers here; looked for until there is one."""
+        self._engine = self._engine or find_engine(self.home)
+        return self._engine
 
     def refusal(self, spec: Mapping[str, Any]) -> str | None:
         """Why a job cannot run here, or None. Asked when it is submitted."""

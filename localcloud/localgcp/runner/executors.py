@@ -33,6 +33,11 @@ _IMAGE_PYTHON: Final = "3.10"
 #: How long the index of CPU wheels may take to answer before the default wheels are used.
 _PROBE_SECONDS: Final = 12.0
 
+#: A part of a row's image that may be left out.
+_NAME: Final = re.compile(r"\(([^()|]*)\)\?")
+#: Framework, processor, major and minor version in the name of a prebuilt image.
+_VERSION: Final = re.compile(r"([a-z]+)-(\(.*\)|[a-z]+)\.(\d+)-(\d+)")
+
 Report = Callable[[str], None]
 
 
@@ -61,6 +66,28 @@ def for_image(image_uri: str) -> Executor | None:
     prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
     rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
     return next(rows, None)
+
+
+def names() -> list[str]:
+    """Names of the images that have a stand-in, without what may be left out of them."""
+    return [_NAME.sub(r"\1", row.image).replace("\\", "") for row in table()]
+
+
+def nearest(image_uri: str) -> str | None:
+    """The image nearest in version of the same framework, as the URI names it; None if none is."""
+    asked = _VERSION.match(image_uri.rpartition("/")[2])
+    if asked is None:
+        return None
+
+    def distance(name: str) -> int:
+        found = _VERSION.match(name)
+        assert found is not None  # as the rows of the table are written
+        return abs(100 * (int(found[3]) - int(asked[3])) + int(found[4]) - int(asked[4]))
+
+    same = [name for name in names() if name.partition("-")[0] == asked[1]]
+    near = min(same, key=distance, default=None)
+    kind = "gpu" if asked[2] == "gpu" else "xla" if asked[1] == "pytorch" else "cpu"
+    return near and re.sub(r"-\(.*?\)", f"-{kind}", near)
 
 
 @cache

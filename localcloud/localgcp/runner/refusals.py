@@ -99,8 +99,9 @@ def _container(
 
 def no_stand_in(image: str) -> str:
     """Why a package has no environment here."""
-    names = ", ".join(row.image.replace("\\", "") for row in executors.table())
-    return f"the executor image {image} has no stand-in here (there are: {names})."
+    near = executors.nearest(image)
+    hint = f"the nearest is {near}" if near else f"there are: {', '.join(executors.names())}"
+    return f"the executor image {image} has no stand-in here ({hint})."
 
 
 def no_command(image: str) -> str:

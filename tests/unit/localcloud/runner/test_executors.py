@@ -128,3 +128,22 @@ def test_the_python_of_an_executor_is_looked_for_once_and_not_by_every_replica(
     monkeypatch.setattr(subprocess, "run", refused)
     for _ in range(3):
         assert executors.environment(executor, lambda _line: None).parent.parent == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("image", "near"),
+    [
+        ("sklearn-cpu.1-0:latest", "sklearn-cpu.1-6.py310"),
+        ("xgboost-cpu.1-1", "xgboost-cpu.2-1.py310"),
+        ("tf-gpu.2-9.py310", "tf-gpu.2-16.py310"),
+        ("pytorch-gpu.1-13.py310", "pytorch-gpu.2-0.py310"),
+        ("pytorch-xla.2-7.py310:latest", "pytorch-xla.2-4.py310"),
+        ("jax-tpu.0-4.py310", None),
+    ],
+)
+def test_of_a_missing_version_the_nearest_is_named_and_has_a_stand_in(
+    image: str, near: str | None
+) -> None:
+    prebuilt = "us-docker.pkg.dev/vertex-ai/training/"
+    assert executors.nearest(prebuilt + image) == near
+    assert near is None or executors.for_image(prebuilt + near)

@@ -84,7 +84,10 @@ def test_an_unknown_executor_image_fails_and_names_the_known_ones(
         "python_package_spec": package,
     }
     job = cloud.run({"display_name": "x", "job_spec": {"worker_pool_specs": [pool]}})
-    assert "tf-cpu.2-9.py310:latest has no stand-in here (there are: pytorch-" in job.error.message
+    assert (
+        "tf-cpu.2-9.py310:latest has no stand-in here (the nearest is tf-cpu.2-16.py310)"
+        in job.error.message
+    )
 
 
 def test_a_job_past_its_timeout_is_cancelled_with_a_message(cloud: Cloud) -> None:

@@ -54,7 +54,7 @@ def test_an_image_without_a_stand_in_is_found_at_its_line(checkout: Path) -> Non
     code, [only] = check(checkout, "tf-cpu.2-9.py310", "local")
     assert code == 1
     assert (only["line"], only["level"]) == (7, "error")
-    assert "has no stand-in here" in only["message"]
+    assert "has no stand-in here (the nearest is tf-cpu.2-16.py310)" in only["message"]
 
 
 def test_an_image_with_one_is_not(checkout: Path) -> None:
