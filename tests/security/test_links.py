@@ -135,6 +135,30 @@ def test_a_file_is_written_as_a_whole_with_its_rights(root: Path) -> None:
     assert below.read("a/b/c") is None
 
 
+def test_rights_are_given_to_files_and_folders_and_to_nothing_that_a_link_leads_to(
+    root: Path, outside: Path
+) -> None:
+    os.mkfifo(root / "pipe", 0o666)
+    (root / "link").symlink_to(outside)
+    (root / "d" / "link").symlink_to(outside / "x")
+    paths = (root, root / "d", root / "d" / "x", root / "pipe", outside, outside / "x")
+    for path in paths:
+        path.chmod(0o755)
+    before = set(os.listdir("/dev/fd"))
+    RootDirectory(root).set_rights(of_folders=0o700, of_files=0o600)
+    rights = [path.stat().st_mode & 0o777 for path in paths]
+    assert rights == [0o700, 0o700, 0o600, 0o755, 0o755, 0o755]
+    assert set(os.listdir("/dev/fd")) == before  # and nothing is left open
+
+
+def test_a_file_is_moved_to_a_folder_that_is_made_and_appended_to_in_one(root: Path) -> None:
+    below = RootDirectory(root)
+    below.move("d/x", "e/f/y")
+    with below.append("g/log") as log:
+        log.write(b"a line")
+    assert [below.read(path) for path in ("d/x", "e/f/y", "g/log")] == [None, b"ours", b"a line"]
+
+
 def test_a_folder_swapped_with_a_link_never_leads_out(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside)
     below, ours = RootDirectory(root), root.parent / "ours"

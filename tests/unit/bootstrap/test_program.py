@@ -198,3 +198,43 @@ def test_the_deny_policy_names_all_accounts_and_the_tag_hangs_on_each(
 
 def test_without_the_right_to_deny_there_is_no_policy_and_no_tag() -> None:
     assert not [name for name in registered("prod", denyPolicy=False) if "denial" in name]
+
+
+def test_what_is_there_keeps_its_name_since_another_name_is_another_resource(
+    dev: dict[str, dict[str, Any]],
+) -> None:
+    of_others = ("Service", "IAMMember", "IAMCustomRole", "TagBinding")
+    kept = {
+        name: each["type"] for name, each in dev.items() if not each["type"].endswith(of_others)
+    }
+    assert {name for name, kind in kept.items() if kind.startswith("gcp:")} == {
+        *("state-bucket", "state-keys", "state-key", "github-pool", "github-provider"),
+        *("plan-account", "deploy-account", "preview-account"),
+        *("denial-tag-key", "denial-tag-value", "denial-policy"),
+    }
+
+
+def test_old_versions_of_the_state_and_uploads_that_stopped_are_removed(
+    dev: dict[str, dict[str, Any]],
+) -> None:
+    aborted, old = dev["state-bucket"]["lifecycleRules"]
+    assert aborted["action"]["type"] == "AbortIncompleteMultipartUpload"
+    assert old["action"]["type"] == "Delete"
+    assert old["condition"]["withState"] == "ARCHIVED"
+
+
+def test_the_outputs_are_what_a_stack_file_and_the_workflows_need(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outputs: dict[str, Any] = {}
+    monkeypatch.setattr("vertex_training.foundation.program.pulumi.export", outputs.__setitem__)
+    registered("prod")
+    texts = {name: value for name, value in outputs.items() if isinstance(value, str)}
+    pool = "projects/109876543210/locations/global/workloadIdentityPools/github-prod"
+    assert texts == {
+        "backend": "gs://acme-ml-prod-pulumi-state",
+        "secretsProvider": texts["secretsProvider"],
+        "workloadIdentityProvider": f"{pool}/providers/github",
+    }
+    assert texts["secretsProvider"].startswith("gcpkms://projects/acme-ml-prod/")
+    assert outputs.keys() - texts.keys() == {"planAccount", "deployAccount", "deployer"}

@@ -38,11 +38,12 @@ def test_it_is_found_on_a_later_page(hub):
     assert len(hub.comments()) == 6
 
 
-def test_what_was_merged_is_approved(hub, merged, tmp_path):
+def test_what_was_merged_is_approved_and_the_log_shows_the_record(hub, merged, tmp_path):
     hub.told(approval=True)
     found = tmp_path / "found" / "dev.json"
-    hub.vt("approval", "-s", "dev", "-o", found)
+    said = hub.vt("approval", "-s", "dev", "-o", found)
     record = parse_approval(found.read_text())
+    assert record.as_json() in said
     assert (record.commit, record.tree) == (MERGE, TREE)
     assert record.report == digest_of(plan_text())
 
