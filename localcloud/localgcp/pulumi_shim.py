@@ -180,13 +180,11 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
     if not os.path.isfile(committed):
         return args
     folder = os.path.join(home, "stacks", project[1])
-    said = ""
-    if salt_of(home, project[1], stack) is None:
+    if (salt := salt_of(home, project[1], stack)) is None:
         said = make_stack(pulumi, folder, project[1], stack)
-    salt = salt_of(home, project[1], stack)
-    if salt is None:
-        sys.stderr.write(said)  # the engine goes on to say no more than that there is none
-        return args
+        if (salt := salt_of(home, project[1], stack)) is None:
+            sys.stderr.write(said)  # the engine goes on to say no more than that there is none
+            return args
     target = os.path.join(folder, f"Pulumi.{stack}.yaml")
     os.makedirs(folder, exist_ok=True)
     with open(committed, encoding="utf-8") as file:

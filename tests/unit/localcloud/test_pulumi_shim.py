@@ -72,6 +72,7 @@ def engine(tmp_path: Path) -> Path:
         "args = sys.argv[1:]\n"
         "if 'init' in args:\n"
         "    home, stack = os.environ['VT_LOCAL_HOME'], args[args.index('init') + 1]\n"
+        "    assert 'name: demo' in open(args[args.index('-C') + 1] + '/Pulumi.yaml').read()\n"
         "    folder = home + '/pulumi/.pulumi/stacks/demo'\n"
         "    os.makedirs(folder, exist_ok=True)\n"
         "    salt = {'secrets_providers': {'state': {'salt': 'v1:salt'}}}\n"
@@ -137,6 +138,12 @@ def test_anything_else_passes_through(
     home: Home, engine: Path, project: Path, args: tuple[str, ...]
 ) -> None:
     assert call(home, engine, project, *args) == list(args)
+
+
+def test_outside_of_a_project_everything_passes_through(
+    home: Home, engine: Path, tmp_path: Path
+) -> None:
+    assert call(home, engine, tmp_path, "preview", "-s", "dev") == ["preview", "-s", "dev"]
 
 
 def test_without_a_pulumi_it_says_what_to_do(home: Home, tmp_path: Path) -> None:

@@ -88,6 +88,17 @@ def test_buckets_are_mounted_when_command_args_or_env_name_them() -> None:
     assert environment.mounted_buckets(task) == ["one", "three", "two"]
 
 
+def test_a_job_reaches_the_buckets_that_it_names_in_any_form_and_no_other() -> None:
+    task = {
+        "command": ["sh", "-c", "ls /gcs/one"],
+        "args": ["--x=gs://two/f,gs://three"],
+        "env": [{"name": "A", "value": "gs://four/g"}, {"name": "B", "value": "/gcs/five"}],
+    }
+    named = environment.named_buckets(task, "gs://out/run")
+    assert named == ["five", "four", "one", "out", "three", "two"]
+    assert environment.named_buckets({}, None) == []
+
+
 @pytest.mark.parametrize(
     ("text", "result"),
     [("$(A)b", "1b"), ("$$(A)", "$(A)"), ("$(NO)", "$(NO)"), ("${A} $A", "${A} $A")],

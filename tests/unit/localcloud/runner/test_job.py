@@ -145,13 +145,14 @@ def test_the_account_needs_a_grant_to_write_its_output(
 def test_a_bucket_the_code_would_be_refused_fails_the_job(cloud_with_storage: Cloud) -> None:
     cloud = cloud_with_storage
     cloud.bucket("data")
-    spec = command_job("echo", "--train=gs://data/train.npz", service_account=TRAINER)
+    spec = command_job("echo", "--train=gs://data/in/train.npz", service_account=TRAINER)
     refused = cloud.run(spec)
     assert refused.state == JobState.JOB_STATE_FAILED
     assert "403 for what the job names" in refused.error.message
-    assert f"{TRAINER} does not have storage.objects.get access to gs://data/train.npz" in (
+    assert f"{TRAINER} does not have storage.objects.get access to gs://data/in/train.npz" in (
         refused.error.message
     )
+    assert refused.error.message.endswith("roles/storage.objectViewer on bucket data.")
     cloud.grant("b/data", "roles/storage.objectViewer")
     assert cloud.run(spec).state == JobState.JOB_STATE_SUCCEEDED
 
