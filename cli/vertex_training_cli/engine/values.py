@@ -107,7 +107,6 @@ class LineRedactor:
             tail = _KEY_ENDS.search(text)
             if tail is None and _KEY_LINE.fullmatch(text):
                 return b""
-            self._in_key = False
             text = text[tail.end() :] if tail else text
         begin = _KEY_BEGINS.search(text)
         self._in_key = begin is not None and _KEY_ENDS.search(text, begin.end()) is None
