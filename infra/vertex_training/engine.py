@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import pulumi
 
 from vertex_training import pulumi_internals
-from vertex_training.customjob.secret_patterns import redacted
+from vertex_training.secret_rules.redaction import redacted
 from vertex_training.settings import stack_files
 from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 

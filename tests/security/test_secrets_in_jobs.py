@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import yaml
+from typer.testing import CliRunner
 
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.task.secrets import secret_in_args, secret_in_env
-from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.guardrails.policy import Resource, load
+from vertex_training.secret_rules.redaction import redacted
+from vertex_training_cli.cli import app
+from vertex_training_cli.engine.values import redact
 
 CORPUS: Final = Path(__file__).parents[1] / "corpus" / "secrets"
 POLICY: Final = next(policy for policy in load() if policy.id == "job-no-secret-in-env")
@@ -79,3 +83,44 @@ def test_every_secret_is_withheld_from_a_review_and_its_request_stays_json() -> 
         json.loads(redacted(text))
         for token in ("hunter2", "FAKEfakeFAKE", "0123456789abcdef0123", "FAKEFAKE"):
             assert token not in redacted(text), shape
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSHPASS", "canary-two"),
+        ("REDISCLI_AUTH", "canary-two"),
+        ("ADMIN_PW", "canary-two"),
+        ("BASIC_AUTH", "me_canary"),
+        ("BEARER", "canary-two"),
+        ("SESSION_COOKIE", "canary-two"),
+        ("MLFLOW_TRACKING_TOKEN", "canary-two"),
+        ("COHERE_KEY", "canaryZ9" * 5),
+        ("FERNET_KEY", "canary+Z9" * 4 + "="),
+        ("LICENSE_KEY", "CANARY-ABCD-2345"),
+        ("INDEX", "https://canary0Z9canary0Z9@pypi.example/simple"),
+        ("RUN", "mysql -pcanary2x runs"),
+        ("RUN", "sshpass -p canary2x ssh h"),
+        ("RUN", "echo canary | docker login -u me --password-stdin"),
+        ("RUN", "train --password=canary2x,with,canary"),
+        ("RUN", '{"password":"hun\\"canary"}'),
+    ],
+)
+def test_a_secret_of_a_variable_is_said_by_a_check_and_shown_by_nothing(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    container = {"imageUri": "a.b/c@sha256:" + "0" * 64, "env": [{"name": name, "value": value}]}
+    pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1"}
+    spec = {"workerPoolSpecs": [{**pool, "containerSpec": container}]}
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    for format_ in ("text", "json"):
+        done = CliRunner().invoke(app, ["check", str(file), "--format", format_])
+        assert done.exit_code == 1
+        assert "secret-in-env" in done.output
+        assert "canary" not in done.output.lower()
+    for text in (json.dumps({"jobSpec": spec}), json.dumps({"request": json.dumps(spec)})):
+        json.loads(redact(text))
+        assert "canary" not in redact(text).lower()
+    assert "canary" not in json.dumps(redact({"jobSpec": spec})).lower()
+    assert found_by(container) == (True, True)

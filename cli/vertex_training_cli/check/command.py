@@ -13,8 +13,8 @@ from typing import Annotated
 
 import typer
 
-from vertex_training.customjob.secret_patterns import masked
 from vertex_training.errors import CheckUnavailableError
+from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.check import (
     checking,
     fixing,

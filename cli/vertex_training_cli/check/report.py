@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.errors import Level, Location, Problem
+from vertex_training.secret_rules.redaction import redacted
 
 #: From the most to the least important one.
 LEVELS: Final[tuple[Level, ...]] = ("error", "warning", "note")

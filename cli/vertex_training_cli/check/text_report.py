@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from vertex_training.customjob.secret_patterns import masked
+from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.check.report import LEVELS, FileReport, LintFinding
 from vertex_training_cli.console import plain
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, overload
 
-from vertex_training.customjob.secret_patterns import (
+from vertex_training.secret_rules.redaction import (
     is_secret_value,
     is_secret_variable,
     redacted,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vertex_training.customjob.secret_patterns import masked
 from vertex_training.errors import (
     CheckUnavailableError,
     CommandError,
 )
+from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.console import plain
 from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.status import print_line

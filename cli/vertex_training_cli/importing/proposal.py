@@ -14,9 +14,9 @@ from typing import Any, Final
 import yaml
 
 from localgcp.root_directory import RootDirectory
-from vertex_training.customjob.secret_patterns import contains_secret
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml.editing import set_value
+from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import file_name
 from vertex_training_cli.importing import objects

@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from vertex_training.customjob.secret_patterns import (
+from vertex_training.naming import CONTROL, STAGING
+from vertex_training.secret_rules.redaction import (
     contains_secret,
     is_secret_variable,
     secret_words,
 )
-from vertex_training.naming import CONTROL, STAGING
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
 

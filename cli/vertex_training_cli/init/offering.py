@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from vertex_training.customjob.secret_patterns import masked
 from vertex_training.errors import CommandError
+from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.console import plain
 from vertex_training_cli.init import manifest, staging
 from vertex_training_cli.init.changes import Proposal

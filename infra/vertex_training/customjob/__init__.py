@@ -11,7 +11,6 @@ A HyperparameterTuningJob is the same with other names: ``kinds`` has them.
 ``provider``         check, diff, create, read, update, delete (the state names it)
 ``resource``         ``CustomJob``, which the program declares
 ``refusal_lookup``   in a preview: what a submission would be refused for
-``secret_patterns``  text that looks like a secret, and its redaction
 ===================  =================================================================
 
 ``request``, ``rules`` and ``protocol`` are pure: they import neither Google's libraries nor Pulumi,

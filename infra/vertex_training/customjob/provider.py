@@ -51,9 +51,9 @@ from vertex_training.customjob.protocol.withdrawal import (
 )
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request.job_file import digest_of
-from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import Unknown, format_exceptions, is_engine_alive
+from vertex_training.secret_rules.redaction import redacted
 
 #: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
 #: ``pulumi up`` would submit the job once more.

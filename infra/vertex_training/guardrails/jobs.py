@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.catalog.resource_types import JOB, TUNING_JOB
-from vertex_training.customjob.secret_patterns import is_secret_variable, secret_words
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
     Resource,
@@ -19,6 +18,7 @@ from vertex_training.guardrails.policy import (
     policy,
     text,
 )
+from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
 #: Type of each job's resource -> the field of its request that says what runs.
 SPECS: Final = {

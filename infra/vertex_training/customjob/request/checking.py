@@ -12,9 +12,9 @@ from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.customjob.request import hints
 from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.customjob.rules import Finding, Job
-from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.errors import Path, Problem, nearest
 from vertex_training.located_yaml.document import MAX_PROBLEMS, Document
+from vertex_training.secret_rules.redaction import redacted
 
 #: Longest hint in characters. The longest one of a rule names all regions.
 MAX_HINT: Final = 700

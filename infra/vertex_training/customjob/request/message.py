@@ -16,9 +16,9 @@ from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_of_fields
 from vertex_training.customjob.request import hints, references
 from vertex_training.customjob.request.hints import messages
 from vertex_training.customjob.rules import documented
-from vertex_training.customjob.secret_patterns import redacted
 from vertex_training.errors import Mend, Path, Problem, UnknownReferenceError
 from vertex_training.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
+from vertex_training.secret_rules.redaction import redacted
 
 #: A duration as JSON writes it.
 DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")

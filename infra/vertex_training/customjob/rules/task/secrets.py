@@ -7,7 +7,7 @@ from typing import Final
 
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding, rule
-from vertex_training.customjob.secret_patterns import is_secret_variable, secret_words
+from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
 DISCOVERY: Final = "aiplatform.v1 discovery document 20261106: no secretEnv in CustomJob"
 HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its value in the code"

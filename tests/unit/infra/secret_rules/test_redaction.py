@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from vertex_training.customjob import secret_patterns
-from vertex_training.customjob.secret_patterns import masked, redacted
+from vertex_training.secret_rules import redaction
+from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine.values import redact
 
@@ -26,7 +26,7 @@ ENV = "workerPoolSpecs:\n- containerSpec:\n    imageUri: a.b/c\n    env: %s"
 
 
 def test_examples():
-    assert doctest.testmod(secret_patterns).failed == 0
+    assert doctest.testmod(redaction).failed == 0
 
 
 @pytest.mark.parametrize("token", TOKENS)
@@ -90,7 +90,7 @@ def test_a_mapping_or_list_after_a_secrets_name_is_hidden_as_a_whole(text: str) 
 
 
 def test_an_empty_mapping_after_a_secrets_name_is_no_secret() -> None:
-    assert not secret_patterns.contains_secret("api-key: {}")
+    assert not redaction.contains_secret("api-key: {}")
 
 
 @pytest.mark.parametrize(

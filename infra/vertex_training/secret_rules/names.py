@@ -1,0 +1,122 @@
+"""Names whose value is a secret, and values that are none: references, paths, switches, code."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+#: ``sure``: the value is a secret whatever it looks like; ``likely``: in a variable it is, in other
+#: places if it looks random; ``key``: if it looks random; empty: the name says nothing.
+Strength = Literal["sure", "likely", "key", ""]
+
+#: Words of a name: DB_PASS, db-pass and dbPass have the same.
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PASSWORD: Final = re.compile(r".*(?:password|passwd|passphrase|passcode)|pwd|[a-z]+pwd|sshpass")
+#: Before ``key``: the value is a secret, whatever it looks like.
+_SECRET_KEYS: Final = re.compile(
+    r"api|access|private|secret|auth|encryption|signing|master|licen[cs]e|fernet|webhook|hmac|"
+    r"account|cohere|openai|anthropic|mistral|gemini|wandb|comet|neptune|clearml|pinecone"
+)
+#: Before ``key``: the value names or orders data.
+_PLAIN_KEYS: Final = re.compile(r"cache|public|sort|partition|primary|foreign|shard|hash|row")
+#: Before ``pass`` and ``pw``: an account, not a turn of a computation.
+_ACCOUNTS: Final = re.compile(
+    r"db|database|user|root|admin|mysql|pg|postgres|redis|mongo|smtp|mail|email|ftp|"
+    r"proxy|login|registry|docker|git|ldap|kafka|amqp|es|elastic|account|ssh"
+)
+#: Before ``token``: a mark in a text that a model reads, or a count of them.
+_MARKS: Final = re.compile(
+    r"pad|eos|bos|unk|sep|cls|mask|stop|start|end|begin|image|video|audio|think|prompt|special|"
+    r"decoder|newline|blank|fim|delimiter|max|min|num|next|first|last|total|new|input|output|per|"
+    r"by|each|forced|suppress|word|sub|current|prev|previous"
+)
+_PAT_OF: Final = re.compile(r"github|gh|gitlab|git|azure|ado")
+
+#: Values that only refer to a secret: names, paths, references; and those of switches.
+HARMLESS: Final = re.compile(
+    r"projects/[^/]+/secrets/.*|\$\(.*\)|\$\{?\w+\}?|\{\{?[\w. ]*\}?\}|/.*(?<!=)|\.{1,2}/.*|~/.*|gs://.*|"
+    r"https?://.*|file:.*|[A-Za-z]:\\.*|<.*>|\[(?:secret|removed|redacted)\]|[*]+|"
+    r"true|false|yes|no|on|off|none|null|undefined|auto|required|optional|[0-9.]*",
+    re.IGNORECASE | re.DOTALL,
+)
+#: Kinds of authentication, which ``AUTH`` may name.
+_WAYS: Final = re.compile(
+    r"oauth2?|basic|bearer|iam|adc|token|ldap|saml2?|oidc|kerberos|jwt|google|x509|mtls|api_?key|"
+    r"password|native|trust|md5|scram[\w-]*|sasl|plain|digest|ntlm|anonymous|default",
+    re.IGNORECASE,
+)
+#: How code and shell texts begin that fetch a value.
+_FETCHES: Final = re.compile(
+    r"[$`<]|os\.environ|os\.getenv|(?:self|cls|cfg|config|conf|args|opts|options|params|hparams|"
+    r"settings|env|environ|secrets|credentials|var|each|data|module|local)\.[A-Za-z_]|"
+    r"[A-Za-z_][\w.]{0,80}\("
+)
+#: Parts of a value that is words and small numbers, like a name.
+_NAME_PART: Final = re.compile(r"[A-Za-z]*[0-9]{0,3}|[0-9]{1,4}[A-Za-z]?")
+_HEX: Final = re.compile(r"[0-9a-f]{32,64}", re.IGNORECASE)
+#: What is looked at of a value; the rest of a longer one says nothing more.
+_LOOKED_AT: Final = 500
+
+
+def strength(name: str) -> Strength:
+    """What a name says of its value.
+
+    >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
+    ('sure', 'likely', '', '')
+    """
+    words = [word.lower() for word in _WORD.findall(name)]
+    while words and words[-1].isdecimal() and len(words[-1]) < 3:
+        words.pop()  # DB_PASSWORD_2
+    last, before = (words or [""])[-1], words[-2] if len(words) > 1 else ""
+    if (
+        _PASSWORD.fullmatch(last)
+        or last in ("apikey", "accesskey", "privatekey", "authkey", "credential", "credentials")
+        or (last == "key" and _SECRET_KEYS.fullmatch(before))
+        or (last in ("pass", "pw") and _ACCOUNTS.fullmatch(before))
+    ):
+        return "sure"
+    if (
+        last in ("secret", "pass", "pw", "authtoken", "accesstoken", "secretkey", "bearer")
+        or (last == "auth" and before)
+        or (last == "cookie" and before)
+        or (last == "token" and not _MARKS.fullmatch(before))
+        or (last == "pat" and _PAT_OF.fullmatch(before))
+    ):
+        return "likely"
+    return "key" if last == "key" and not _PLAIN_KEYS.fullmatch(before) else ""
+
+
+def is_secret(name: str, value: str, *, variable: bool) -> bool:
+    """Whether the name makes the value a secret; ``variable``: it is one of an environment."""
+    strong = strength(name)
+    value = value[:_LOOKED_AT]
+    if not strong:
+        return False
+    words = [word.lower() for word in _WORD.findall(name)]
+    if HARMLESS.fullmatch(value):  # a password may be digits alone
+        is_password = any(_PASSWORD.fullmatch(word) for word in words)
+        return strong == "sure" and is_password and value.isdecimal() and len(value) > 3
+    if strong == "sure":  # "Application Default Credentials: see docs" is prose
+        prose = words[-1:] in (["credential"], ["credentials"]) and value.isalpha()
+        return variable or not prose
+    if strong == "key":
+        return bool(_HEX.fullmatch(value)) or (
+            variable and len(value) >= 16 and looks_random(value)
+        )
+    if words[-1] == "auth" and _WAYS.fullmatch(value):
+        return False
+    weak = words[-1] in ("pass", "pw") and len(words) > 1  # FORWARD_PASS=bf16
+    return looks_random(value) or (variable and not weak)
+
+
+def fetches(value: str) -> bool:
+    """Whether a value without quotes is code that fetches one."""
+    return _FETCHES.match(value) is not None
+
+
+def looks_random(value: str) -> bool:
+    """Whether a value is like one that a program made: letters and digits, not words."""
+    value = value[:_LOOKED_AT]
+    mixed = re.search(r"[A-Za-z]", value) and re.search(r"[0-9]", value)
+    name = all(_NAME_PART.fullmatch(part) for part in re.split(r"[-_./:@]", value))
+    return len(value) >= 8 and bool(mixed) and not name

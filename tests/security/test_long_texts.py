@@ -1,0 +1,74 @@
+"""The time to look for secrets grows with a text's length alone, whatever is in it."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vertex_training.secret_rules import forms
+from vertex_training.secret_rules.redaction import redacted
+
+_PARTS: Final = """
+hf_ sk- sk-a sk-proj- eyJ eyJ- eyJaaaaaaaaaaaa. :// ://a: ://a https://a:b AKIA xox SG. 1//0 st.
+sl. dp.st. 8Q~ a8Q~ aaaaaaaaaaaaaa.atlasv1. aaaaaa_ access_token$ 0123456789abcdef 00000000- pat.
+secret_ password= password: password={ password:{x{ password=a, password=a,b= password=[ password={{
+PASSWORD=a; token= token token=a, a=a key= KEY= A_KEY=a1 password=" password=\\" password=\\\\\\"a
+password:str= name:DB_PASSWORD,value: AccountKey= Authorization X-Goog-Signature= ?sig= a. a- a_ -
+_ . \\ " ' \\" { [ {} é
+"""
+#: How texts begin that a rule goes on with, and what may make it begin anew.
+RISKY: Final = (
+    *_PARTS.split(),
+    *("curl -u ", "curl -u a ", "docker login ", "docker login -p", "-u a ", "-u a -p ", "\t"),
+    *(
+        "--user a x ",
+        "mysql -u ",
+        "redis-cli ",
+        "sshpass -p ",
+        "echo a|",
+        "echo aaaa | ",
+        " ",
+        "\n",
+    ),
+    *("wandb login --a ", "machine a login b ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "="),
+    *(" PRIVATE KEY", "Authorization: Bearer ", "--password ", '--password "', '"password", "'),
+    *("password:a b c\n", "- name: PASSWORD\n  value: ", "- password: a # "),
+    *(form[:4] for form in forms.TOKENS.values()),
+)
+SMALL: Final = 25_000
+#: Where time grows with the length, four times the length takes four times as long.
+GROWTH: Final = 4
+MOST: Final = 3 * GROWTH
+#: Seconds below which a measurement says nothing.
+FLOOR: Final = 0.003
+
+
+def seconds(text: str) -> float:
+    """The lesser of two, of the processor."""
+    taken: list[float] = []
+    for _ in range(2):
+        start = time.process_time()
+        redacted(text)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def growth(part: str) -> float:
+    """How many times as long a text takes that is four times as long."""
+    small = (part * (SMALL // len(part) + 1))[:SMALL]
+    return seconds(small * GROWTH) / max(seconds(small), FLOOR)
+
+
+@pytest.mark.parametrize("part", dict.fromkeys(RISKY))
+def test_a_long_text_of_a_risky_part_takes_time_by_its_length(part: str) -> None:
+    assert growth(part) < MOST
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(RISKY), min_size=2, max_size=4))
+def test_so_does_one_of_several_risky_parts(parts: list[str]) -> None:
+    assert growth("".join(parts)) < MOST
