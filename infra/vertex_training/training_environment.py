@@ -30,6 +30,7 @@ class TrainingEnvironmentArgs(EnvironmentFields):
     project_number: Input[str]
     """Its number."""
     region: Input[str]
+    """Region of everything in it."""
     environment: NotRequired[Input[str]]
     """Name of the environment, part of the names of everything in it. The Pulumi stack's name
     without it."""

@@ -37,6 +37,32 @@ def test_the_engine_reads_it_from_the_plugin(tmp_path):
     assert shape(json.loads(done.stdout)) == shape(json.loads(GOLDEN.read_text()))
 
 
+def test_every_property_has_a_text():
+    schema = json.loads(GOLDEN.read_text())
+    bare = [
+        f"{token}.{name}"
+        for token, each in {**schema["resources"], **schema["types"]}.items()
+        for kind in ("inputProperties", "properties")
+        for name, field in (each.get(kind) or {}).items()
+        if not field.get("description")
+    ]
+    assert bare == []
+
+
+def test_words_to_choose_from_are_enums():
+    schema = json.loads(GOLDEN.read_text())
+    inputs = schema["resources"]["vertex-training:index:TrainingJob"]["inputProperties"]
+    assert inputs["wait"]["$ref"] == "#/types/vertex-training:index:Wait"
+    wait = schema["types"]["vertex-training:index:Wait"]
+    assert [each["value"] for each in wait["enum"]] == ["running", "succeeded"]
+
+
+def test_it_is_not_published_under_the_name_of_pulumi():
+    schema = json.loads(GOLDEN.read_text())
+    assert schema["namespace"] == "vertextraining"
+    assert all(schema[key] for key in ("description", "license", "keywords"))
+
+
 def test_no_description_has_the_syntax_of_python():
     text = GOLDEN.read_text()
     assert "Example::" not in text

@@ -14,7 +14,7 @@ def program(tmp_path_factory):
     with story.running(story.EXAMPLES / "typescript", "index.ts", target) as found:
         found.npm_install()
         said = found.pulumi(f'package add "$(command -v {story.PLUGIN})"')
-        assert 'import * as vertex_training from "@pulumi/vertex-training";' in said
+        assert 'import * as vertex_training from "@vertextraining/vertex-training";' in said
         yield found
 
 

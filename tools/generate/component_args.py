@@ -49,7 +49,7 @@ Annotations are objects and no strings: Pulumi's component provider host reads t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from pulumi import Input
 '''
@@ -104,7 +104,7 @@ def type_of(annotation: Any) -> str:
     if origin is Annotated:
         return type_of(inner[0])
     if origin is Literal:
-        return type(inner[0]).__name__
+        return f"Literal{list(inner)}" if isinstance(inner[0], str) else type(inner[0]).__name__
     if origin in (Union, types.UnionType):
         return type_of(next(part for part in inner if part is not types.NoneType))
     if origin is list:

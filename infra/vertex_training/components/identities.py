@@ -120,6 +120,7 @@ class TrainingAccountArgs(TypedDict):
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as it."""
     description: NotRequired[Input[str]]
+    """What the account is for, as the console shows it."""
 
 
 class TrainingAccount(pulumi.ComponentResource):

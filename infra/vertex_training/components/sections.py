@@ -5,7 +5,7 @@ Annotations are objects and no strings: Pulumi's component provider host reads t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from pulumi import Input
 
@@ -19,7 +19,7 @@ class TeamLimitsArgs(TypedDict):
     """The most all jobs of the team may cost together, each once and until its timeout."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
     """Machine types its jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
-    strategies: NotRequired[Input[Sequence[Input[str]]]]
+    strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Strategies its jobs may be scheduled with."""
 
 
@@ -66,7 +66,7 @@ class BucketArgs(TypedDict):
     """Days an overwritten or deleted version is kept (and paid for)."""
     delete_after_days: NotRequired[Input[int]]
     """Days after which objects are deleted; never if absent."""
-    storage_class: NotRequired[Input[str]]
+    storage_class: NotRequired[Input[Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]]]
     """Of new objects. All but STANDARD cost money to read, and for a least time of storage."""
     retention: NotRequired[Input[RetentionArgs]]
     """Days within which nobody can delete or overwrite an object; none without it."""
@@ -215,7 +215,7 @@ class AttachmentArgs(TypedDict):
 
     existing: NotRequired[Input[str]]
     """An attachment that is there; without it the stack makes one."""
-    connection_preference: NotRequired[Input[str]]
+    connection_preference: NotRequired[Input[Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"]]]
     """Whether it accepts connections by itself."""
 
 
@@ -235,7 +235,7 @@ class AllowArgs(TypedDict):
 
     formerly: NotRequired[Input[str]]
     """The key it was created under, which its name and its place in the state keep."""
-    protocol: NotRequired[Input[str]]
+    protocol: NotRequired[Input[Literal["tcp", "udp", "icmp"]]]
     """The protocol."""
     ports: NotRequired[Input[Sequence[Input[str]]]]
     """All of them if none is given."""
@@ -249,7 +249,7 @@ class NetworkArgs(TypedDict):
     ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
     ``psc``: each machine has an interface in it, by way of a network attachment."""
 
-    mode: NotRequired[Input[str]]
+    mode: NotRequired[Input[Literal["none", "peering", "psc"]]]
     """How jobs reach it: not at all, by peering, or by Private Service Connect."""
     existing: NotRequired[Input[str]]
     """A network that is there; without it the stack makes one."""
@@ -293,7 +293,7 @@ class LocalSsdsArgs(TypedDict):
 
     count: Input[int]
     """How many of them."""
-    interface: NotRequired[Input[str]]
+    interface: NotRequired[Input[Literal["NVME", "SCSI"]]]
     """How they are attached."""
     disk_size_gb: NotRequired[Input[int]]
     """Size of each, in GB."""
@@ -341,7 +341,7 @@ class EncryptionArgs(TypedDict):
 
     key: Input[str]
     """The key; it is in the stack's region."""
-    covers: NotRequired[Input[Sequence[Input[str]]]]
+    covers: NotRequired[Input[Sequence[Input[Literal["buckets", "registry", "secrets", "jobs"]]]]]
     """What is encrypted with it. On a repository or a secret that is there, it means a new one."""
 
 
@@ -360,7 +360,7 @@ class LimitsArgs(TypedDict):
     """Regions the stack may be in."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
     """Machine types jobs may run on; ``n1-*`` stands for all that begin with ``n1-``."""
-    strategies: NotRequired[Input[Sequence[Input[str]]]]
+    strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
     """Strategies jobs may be scheduled with."""
     member_domains: NotRequired[Input[Sequence[Input[str]]]]
     """Domains of users and groups, and of accounts of other projects, that may be members, like
@@ -387,11 +387,11 @@ class JobArgs(TypedDict):
     """The key it was created under, which its name and its place in the state keep."""
     run: NotRequired[Input[int]]
     """Raise it to submit an unchanged job once more."""
-    on_delete: NotRequired[Input[str]]
+    on_delete: NotRequired[Input[Literal["keep", "delete"]]]
     """Whether the record of an ended job is kept when it leaves the stack."""
-    on_change: NotRequired[Input[str]]
+    on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """What becomes of the running job when its request changes; the stack's if absent."""
-    wait: NotRequired[Input[str]]
+    wait: NotRequired[Input[Literal["running", "succeeded"]]]
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: NotRequired[Input[str]]
     """How long it waits; an hour if absent. It needs ``wait``."""
@@ -435,7 +435,7 @@ class ReservationFields(TypedDict):
 class NetworkFields(TypedDict):
     """Arguments that are fields of ``Network``."""
 
-    mode: NotRequired[Input[str]]
+    mode: NotRequired[Input[Literal["none", "peering", "psc"]]]
     """How jobs reach it: not at all, by peering, or by Private Service Connect."""
     existing: NotRequired[Input[str]]
     """A network that is there; without it the stack makes one."""
@@ -466,11 +466,11 @@ class JobFields(TypedDict):
 
     run: NotRequired[Input[int]]
     """Raise it to submit an unchanged job once more."""
-    on_delete: NotRequired[Input[str]]
+    on_delete: NotRequired[Input[Literal["keep", "delete"]]]
     """Whether the record of an ended job is kept when it leaves the stack."""
-    on_change: NotRequired[Input[str]]
+    on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """What becomes of the running job when its request changes; the stack's if absent."""
-    wait: NotRequired[Input[str]]
+    wait: NotRequired[Input[Literal["running", "succeeded"]]]
     """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
     deadline: NotRequired[Input[str]]
     """How long it waits; an hour if absent. It needs ``wait``."""
@@ -515,9 +515,9 @@ class EnvironmentFields(TypedDict):
     """Bounds for the stack and every job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
     """What job files may leave out."""
-    rules: NotRequired[Input[Mapping[str, Input[str]]]]
+    rules: NotRequired[Input[Mapping[str, Input[Literal["error", "warning", "note"]]]]]
     """Levels of rules of job files; an error stays one."""
-    on_change: NotRequired[Input[str]]
+    on_change: NotRequired[Input[Literal["cancel", "finish"]]]
     """What becomes of a running job when its request changes, where the job does not say it.
     ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
     jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]

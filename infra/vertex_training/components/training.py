@@ -205,6 +205,7 @@ class TrainingJobArgs(JobFields):
     project: Input[str]
     """Id of the project of the job."""
     region: Input[str]
+    """Region that the job runs in."""
     control_bucket: Input[str]
     """Name of the bucket for records: ``TrainingBuckets.control``. May be unknown in a preview."""
     spec: NotRequired[Input[Mapping[str, Any]]]

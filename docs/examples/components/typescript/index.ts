@@ -1,5 +1,5 @@
 import * as gcp from "@pulumi/gcp";
-import * as vertex from "@pulumi/vertex-training";
+import * as vertex from "@vertextraining/vertex-training";
 
 const place = { project: "local-training", region: "us-central1" };
 const service = { project: place.project, service: "aiplatform.googleapis.com" };
