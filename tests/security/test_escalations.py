@@ -34,7 +34,9 @@ def sa(account: str, project: str = PROJECT) -> str:
     return f"{account}@{project}.iam.gserviceaccount.com"
 
 
+OUTSIDER: Final = "somebody@elsewhere.iam.gserviceaccount.com"
 DEPLOY, PLAN, TRAINER = sa("ci-deploy-prod"), sa("ci-plan-prod"), sa("trainer-prod")
+FRESH: Final = sa("made-by-deploy")
 
 
 def of_project(path: str, *, type: str = "", name: str = "", project: str = PROJECT) -> Target:
@@ -111,6 +113,10 @@ class Grant:
     by: str = DEPLOY
 
     def done(self, cloud: Cloud) -> bool:
+        # "Project does not support allUsers and allAuthenticatedUsers as members in a Binding":
+        # https://docs.cloud.google.com/resource-manager/reference/rest/v1/projects/setIamPolicy
+        if self.target == PROJECT_ITSELF and self.to.startswith("all"):
+            return False
         permission = SETS[self.target.type]
         if not cloud.allows(f"serviceAccount:{self.by}", permission, self.target, (self.role,)):
             return False
@@ -157,7 +163,10 @@ ESCALATIONS: Final[dict[str, list[Step]]] = {
         Use("storage.objects.create", thing("x", "y")),
     ],
     "read every object of the project": [Grant(READ), Use("storage.objects.get", thing("x", "y"))],
-    "make everybody an owner": [Grant("roles/owner", to="allUsers")],
+    "make an outsider an owner": [Grant("roles/owner", to=OUTSIDER)],
+    "let everybody use Vertex AI, which a project's policy cannot say": [
+        Grant("roles/aiplatform.user", to="allUsers")
+    ],
     "grant its own role to plan": [
         Grant(f"projects/{PROJECT}/roles/training_deploy_prod", to=PLAN)
     ],
@@ -332,8 +341,32 @@ POSSIBLE: Final[dict[str, list[Step]]] = {
     "let anybody read the stack's data": [
         Grant(READ, bucket(f"{PROJECT}-data-prod"), "user:x@y.z")
     ],
+    "let an outsider read the value of the stack's secret": [
+        Grant(SECRET, secret("token-prod"), OUTSIDER),
+        Use("secretmanager.versions.access", secret("token-prod", "1"), OUTSIDER),
+    ],
+    "read the value of the stack's secret as an account that it makes and acts as": [
+        Use("iam.serviceAccounts.create", PLAIN),
+        Grant(SECRET, secret("token-prod"), FRESH),
+        Grant(USER, account(FRESH)),
+        Use(ACT, account(FRESH)),
+        Use(SUBMIT),
+        Use("secretmanager.versions.access", secret("token-prod", "1"), FRESH),
+    ],
+    "read the value of the stack's secret in the code of a training job": [
+        Grant(SECRET, secret("token-prod"), TRAINER),
+        Grant(USER, account(TRAINER)),
+        Use(ACT, account(TRAINER)),
+        Use(SUBMIT),
+        Use("secretmanager.versions.access", secret("token-prod", "1"), TRAINER),
+    ],
     "give itself Vertex AI's user role": [Grant("roles/aiplatform.user")],
+    "give an outsider Vertex AI's user role": [Grant("roles/aiplatform.user", to=OUTSIDER)],
     "give itself Cloud Build's editor role": [Grant("roles/cloudbuild.builds.editor")],
+    "give an account that it makes Cloud Build's editor role": [
+        Use("iam.serviceAccounts.create", PLAIN),
+        Grant("roles/cloudbuild.builds.editor", to=FRESH),
+    ],
     "submit a job without an account, which then runs as Google's agent": [Use(SUBMIT)],
     "change what is audited, which is no grant": [
         Use("resourcemanager.projects.setIamPolicy", PROJECT_ITSELF),

@@ -32,6 +32,7 @@ from localgcp.runner.executors import uv
 from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images import identity, pins
+from vertex_training.images.dockerfile import is_inside
 from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training_cli.engine import stacks
@@ -139,7 +140,7 @@ def _image_file(root: Path, entry: Any, packages: Mapping[str, Any]) -> tuple[st
 def _context(root: Path, package: Any) -> str:
     """The folder of a package if it has a Dockerfile, else empty."""
     path = package.get("path") if isinstance(package, dict) else None
-    return path if isinstance(path, str) and (root / path / "Dockerfile").is_file() else ""
+    return path if isinstance(path, str) and is_inside(root / path, "Dockerfile") else ""
 
 
 def _read(root: Path, entry: Any) -> str:

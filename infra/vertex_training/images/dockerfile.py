@@ -23,6 +23,9 @@ def problems(
     if not file.is_file():
         yield f"has no {dockerfile}", "name the folder that holds it, or set dockerfile"
         return
+    if not is_inside(folder, dockerfile):
+        yield f"its {dockerfile} is a link out of the folder", "copy what it leads to"
+        return
     text = file.read_text("utf-8", errors="replace")
     if not FROM.search(text):
         yield f"its {dockerfile} has no FROM", "begin with FROM and a base image"
@@ -34,6 +37,12 @@ def problems(
                 f"its {dockerfile} copies {source}, which is not there",
                 "paths start in the folder; include puts other folders into the context",
             )
+
+
+def is_inside(folder: Path, dockerfile: str) -> bool:
+    """Whether the folder has the file itself, and no link to one elsewhere."""
+    file = folder / dockerfile
+    return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def _copied(text: str) -> Iterator[str]:

@@ -29,6 +29,8 @@ IMAGE_FILES: Final = re.compile(r"Dockerfile(\..*)?\Z|.*\.(lock|in)\Z")
 #: pip's own rule: a # begins a comment only at the start of a line or after a space.
 COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 REQUIREMENTS: Final = "requirements.txt"
+_OUT: Final = "is a link out of the package"
+_COPY: Final = "copy what it leads to"
 HINT: Final = (
     "list the requirements themselves, like numpy==1.26.4; what needs an index goes into an image"
 )
@@ -90,7 +92,12 @@ def build(name: str, path: Path, where: str = "") -> Package:
         ConfigError: there is no code at ``path``, a link in it leads elsewhere, or a line of the
             requirements is none.
     """
-    if problems := list(_links_elsewhere(path, where or path.name)):
+    listed = (path if path.is_dir() else path.parent) / (
+        REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
+    )
+    folder = where or path.name if path.is_dir() else PurePath(where or path.name).parent
+    at = (PurePath(folder) / listed.name).as_posix()
+    if problems := list(_links_elsewhere(path, where or path.name, listed, at)):
         raise ConfigError(problems)
     files = dict(_files(path))
     if not any(member.endswith(".py") for member in files):
@@ -98,11 +105,6 @@ def build(name: str, path: Path, where: str = "") -> Package:
         location = Location(where or path.name)
         hint = "name a folder or a script"
         raise ConfigError([Problem(what, hint=hint, location=location)])
-    listed = (path if path.is_dir() else path.parent) / (
-        REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
-    )
-    folder = where or path.name if path.is_dir() else PurePath(where or path.name).parent
-    at = (PurePath(folder) / listed.name).as_posix()
     requires = _requirements(listed, at) if listed.is_file() else []
     code = [member for member in files if member.endswith(".py")]
     folders = sorted({m.rpartition("/")[0].replace("/", ".") for m in code if "/" in m})
@@ -151,8 +153,18 @@ def _skipped(inside: PurePath) -> bool:
     return hidden or any(kind.match(inside.name) for kind in (CREDENTIALS, IMAGE_FILES))
 
 
-def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:
-    """Links by which files from outside would be packed, or a folder's would be missing."""
+def _links_elsewhere(path: Path, where: str, listed: Path, at: str) -> Iterator[Problem]:
+    """Links by which files from outside would be packed, or a folder's would be missing.
+
+    ``listed`` are the requirements, ``at`` as messages call them: beside a script, not below it.
+    """
+    if path.is_dir():
+        yield from _links_out_of(path, where)
+    elif listed.is_symlink() and not listed.resolve().is_relative_to(path.parent.resolve()):
+        yield Problem(_OUT, hint=_COPY, location=Location(at))
+
+
+def _links_out_of(folder: Path, where: str) -> Iterator[Problem]:
     home = folder.resolve()
     for file in sorted(folder.rglob("*")):
         inside = file.relative_to(folder)
@@ -161,9 +173,9 @@ def _links_elsewhere(folder: Path, where: str) -> Iterator[Problem]:
             and not _skipped(inside)
             and (file.is_dir() or not file.resolve().is_relative_to(home))
         ):
-            what = "is a link to a folder" if file.is_dir() else "is a link out of the package"
+            what = "is a link to a folder" if file.is_dir() else _OUT
             location = Location(f"{where}/{inside.as_posix()}")
-            yield Problem(what, hint="copy what it leads to", location=location)
+            yield Problem(what, hint=_COPY, location=location)
 
 
 def _requirements(file: Path, where: str) -> list[str]:

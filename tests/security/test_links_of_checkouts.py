@@ -1,0 +1,87 @@
+"""Links that a cloned repository or a branch brings along do not lead out of it into what is read.
+
+What git cannot carry (pipes, sockets, links that are swapped meanwhile) is not tried here: whoever
+can put those there writes as the user.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from vertex_training.errors import ConfigError
+from vertex_training.plan import packages
+from vertex_training.stack import read_settings
+from vertex_training_cli.local import image_form
+
+SECRET: Final = "FROM canary-of-the-host"
+STACK: Final = """\
+config:
+  gcp:project: local-training
+  gcp:region: us-central1
+  vertex-training:packages: {digits: {path: jobs/digits}}
+  vertex-training:jobs: {digits: {file: jobs/digits.yaml}}
+"""
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    file = tmp_path / "outside" / "secret"
+    file.parent.mkdir()
+    file.write_text(f"{SECRET}\n")
+    return file
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, outside: Path) -> Path:
+    root = tmp_path / "checkout"
+    (root / "jobs/digits").mkdir(parents=True)
+    (root / "jobs/digits/__init__.py").write_text("")
+    (root / "jobs/digits.py").write_text("")
+    (root / "jobs/digits/Dockerfile").symlink_to(outside)
+    (root / "jobs/digits-image.yaml").write_text("imageUri: ${images.digits}\n")
+    (root / "jobs/digits.yaml").write_text("packageUris: ${packages.digits}\n")
+    (root / "Pulumi.local.yaml").write_text(STACK)
+    return root
+
+
+def refused(call: object, *words: object) -> str:
+    assert callable(call)
+    with pytest.raises(ConfigError) as failed:
+        call(*words)
+    assert "canary" not in str(failed.value)
+    return str(failed.value)
+
+
+def test_a_dockerfile_that_is_a_link_out_of_its_folder_is_refused_unread(checkout: Path) -> None:
+    raw = {
+        "stack": "dev", "project": "acme-ml-dev", "region": "us-central1",
+        "projectNumber": "210987654321", "images": {"digits": {"context": "jobs/digits"}},
+    }  # fmt: skip
+    assert "its Dockerfile is a link out of the folder" in refused(read_settings, raw, checkout)
+
+
+def test_a_dockerfile_behind_a_link_makes_no_image_of_a_job(checkout: Path) -> None:
+    assert image_form.find_form(checkout, "local") is None
+    (checkout / "jobs/digits/Dockerfile").unlink()
+    (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
+    assert image_form.find_form(checkout, "local") is not None
+
+
+def test_requirements_of_a_script_that_are_a_link_out_of_its_folder_are_refused_unread(
+    checkout: Path, outside: Path
+) -> None:
+    (checkout / "jobs/digits.requirements.txt").symlink_to(outside)
+    said = refused(packages.build, "digits", checkout / "jobs/digits.py", "jobs/digits.py")
+    assert "jobs/digits.requirements.txt: is a link out of the package" in said
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "data.csv"])
+def test_a_file_of_a_package_that_is_a_link_out_of_it_is_refused_unread(
+    checkout: Path, outside: Path, name: str
+) -> None:
+    (checkout / "jobs/digits" / name).symlink_to(outside)
+    said = refused(packages.build, "digits", checkout / "jobs/digits", "jobs/digits")
+    assert f"jobs/digits/{name}: is a link out of the package" in said
