@@ -39,8 +39,13 @@ METHODS: Final = {
             *("objects.delete", "objects.other", "buckets"),
         }
     ),
-    "iam": frozenset({"TestIamPermissions"}),
-    "compute": frozenset({"reservations.get"}),
+    "iam": frozenset({"TestIamPermissions", "GetIamPolicy", "SetIamPolicy"}),
+    "compute": frozenset(
+        {
+            *("reservations.get", "networks.get", "firewalls.list", "routes.list"),
+            "subnetworks.aggregatedList",
+        }
+    ),
     "serviceusage": frozenset({"consumerQuotaMetrics.get"}),
 }
 
