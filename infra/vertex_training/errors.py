@@ -21,6 +21,7 @@ printed. Exceptions that reach a person have one tree::
     │   └── PreviewParseError         a text is no preview
     ├── ApprovalParseError            a text is no record of an approval
     └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
+        ├── ForbiddenReadError        the account may not read what a comparison asks for
         ├── ArtifactError             what a run uploaded is not what a preview uploads
         ├── ImageBuildError           an image was not built; has the last lines of the log
         └── RegistryError             a registry of images refused, or cannot be reached
@@ -198,6 +199,10 @@ class CommandError(TrainingError):
         self.message = message
         self.hint = hint
         super().__init__(f"{message} Hint: {hint}" if hint else message)
+
+
+class ForbiddenReadError(CommandError):
+    """The account may not read what a comparison asks for."""
 
 
 class ArtifactError(CommandError):

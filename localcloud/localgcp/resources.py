@@ -11,6 +11,8 @@ https://docs.cloud.google.com/iam/docs/reference/rest/v1/Policy
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +21,7 @@ from typing import Any, Final
 from localgcp.errors import PolicyConflictError, RefusedRequestError
 from localgcp.inventory import resource_paths, vpc
 from localgcp.inventory.resource_paths import SELF_LINK
-from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store, StoredResource
+from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store, StoredResource
 
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTE: Final = "gcp:compute/route:Route"
@@ -43,19 +45,28 @@ def read_policy(store: Store, name: str) -> dict[str, Any]:
         for b in found.bindings
     ]
     conditional = any(binding.condition for binding in found.bindings)
-    return {"version": 3 if conditional else 1, "etag": found.etag, "bindings": bindings}
+    etag = base64.b64encode(found.etag.encode()).decode()  # bytes, as JSON has them
+    return {"version": 3 if conditional else 1, "etag": etag, "bindings": bindings}
 
 
 def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace an IAM policy; refused if it is not the one that was read (its ``etag``)."""
-    bindings = tuple(
-        Binding(str(b["role"]), tuple(b.get("members", ())), b.get("condition") or None)
-        for b in policy.get("bindings", ())
-    )
+    """Replace an IAM policy; refused if it is not the one that was read (its ``etag``).
+
+    Bindings of one role and condition are made one, as IAM does.
+    """
+    merged: dict[str, Binding] = {}
+    for given in policy.get("bindings", ()):
+        role, condition = str(given["role"]), given.get("condition") or None
+        key = json.dumps([role, condition], sort_keys=True)
+        before = merged[key].members if key in merged else ()
+        members = tuple(dict.fromkeys((*before, *given.get("members", ()))))
+        merged[key] = Binding(role, members, condition)
+    bindings = tuple(merged.values())
+    given = str(policy.get("etag") or "")
     try:
-        etag = policy.get("etag") or store.policy(name).etag
+        etag = base64.b64decode(given).decode() if given else store.policy(name).etag
         store.set_policy(name, bindings, expected_etag=etag)
-    except PolicyConflictError:
+    except (PolicyConflictError, ValueError):
         text = "There were concurrent policy changes. Please retry the whole read-modify-write."
         raise RefusedRequestError(409, text) from None
     return read_policy(store, name)
@@ -127,6 +138,12 @@ class Resources:
         self._store.put(found.type, found.id, found.project, found.inputs, outputs)
 
     def _insert(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        if accounts := re.fullmatch(r"/v1/projects/([^/]+)/serviceAccounts", path):
+            email = f"{body['accountId']}@{accounts[1]}.iam.gserviceaccount.com"
+            values = {"email": email, "project": accounts[1], "accountId": body["accountId"]}
+            id_ = f"projects/{accounts[1]}/serviceAccounts/{email}"
+            self._store.put(ACCOUNT, id_, accounts[1], values, values)
+            return {"name": id_, **values}
         form = r"/compute/v1/(projects/([^/]+)/(?:global|regions/[^/]+)/(\w+))"
         found = re.fullmatch(form, path)
         type_ = COLLECTIONS.get(found[3]) if found else None

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from vertex_training import stack
 from vertex_training.errors import CommandError, ConfigError, OperatorError, PreviewParseError
-from vertex_training.settings import stack_files
-from vertex_training.settings.model import AllowedMember
+from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
 from vertex_training_cli import read_errors
-from vertex_training_cli.drift import findings, policies, policy_clients, report
-from vertex_training_cli.drift.findings import Drift, ResourceDifference
+from vertex_training_cli.drift import (
+    exceptions,
+    findings,
+    job_findings,
+    neighbours,
+    networks,
+    policies,
+    policy_clients,
+    report,
+    rest,
+)
+from vertex_training_cli.drift.findings import Drift
+from vertex_training_cli.drift.neighbours import Neighbours
 from vertex_training_cli.drift.policies import Membership
+from vertex_training_cli.drift.policy_clients import GooglePolicies
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import orphaned, view
-from vertex_training_cli.jobs.service import kind_of
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.customjob.google.job_service import AnyJob
 
 #: What ``--remove`` takes: a digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
@@ -50,8 +57,8 @@ def drift(
 ) -> None:
     """Compare the cloud with what the stack declares; without --remove, changes nothing.
 
-    Jobs of the stack that run and that its state does not know count as well, and so do members
-    of IAM policies that the stack does not declare.
+    Jobs that the stack did not submit and that run as its accounts count as well, and so do members
+    of IAM policies, and what is in its network, that the stack does not declare.
 
     Exit code: 0 as declared, 7 it differs, 1 it could not be compared, 3 there is other drift than
     was to be removed.
@@ -88,51 +95,67 @@ def _compare(stack: str, remove: str) -> Drift:
     found = findings.read(stack, done.returncode, done.stdout, done.stderr)
     if found.outcome is findings.DriftOutcome.FAILED:
         return found
-    found = found.with_undeclared(_undeclared(ref, found, remove))
-    jobs = orphaned.find_orphaned_jobs(ref, found.ids)
-    return found.with_differences([_difference(job, stack) for job in jobs])
+    # A file with mistakes allows nothing: the preview has reported them.
+    settings = neighbours.read_settings(ref, stack)
+    drift, beside = settings.drift if settings else DriftSettings(), neighbours.find(ref)
+    listed = [
+        *exceptions.of_settings(drift),
+        *(exceptions.of_existing(settings) if settings else ()),
+    ]
+    found = found.without_looking_at(listed)
+    if found.declared is not None:
+        if settings and drift.project_policy == "judged":
+            found = _with_project_judged(found, settings, beside)
+        found = _with_members(ref, found, remove, list(drift.allowed.values()))
+    if found.network:
+        parts, refused = networks.undeclared_parts(rest.connect(ref), found.network, found.ids)
+        found = exceptions.apply(found, drift, parts).without_looking_at(refused)
+    found = found.with_differences(job_findings.orphaned_jobs(ref, found.ids))
+    own = found.declared.own if found.declared else ()
+    jobs, not_judged = job_findings.submitted_by_hand(ref, found.ids, own, beside)
+    return exceptions.apply(found, drift, jobs).without_looking_at(not_judged)
 
 
-def _undeclared(ref: StackRef, found: Drift, remove: str) -> list[Membership]:
-    """Members that the stack does not declare, after those that ``remove`` names were removed."""
-    if found.declared is None:
-        return []
-    wanted, allowed = found.declared, _allowed(ref)
+def _with_project_judged(found: Drift, settings: Settings, beside: Neighbours) -> Drift:
+    """``found`` with every member of the project's policy to be judged."""
+    assert found.declared is not None
+    members = [each for theirs in beside.values() for each in theirs or ()]
+    judged = found.declared.with_project(settings.project, settings.project_number, members)
+    unread = [
+        f"what stack {name} declares on its project: its file has mistakes"
+        for name, theirs in beside.items()
+        if theirs is None
+    ]
+    return dataclasses.replace(found, declared=judged).without_looking_at(unread)
+
+
+def _with_members(
+    ref: StackRef, found: Drift, remove: str, allowed: Sequence[AllowedMember]
+) -> Drift:
+    """``found`` with members that are not declared, after those that ``remove`` names were removed;
+    and with those of projects that are not judged."""
+    assert found.declared is not None
+    wanted = found.declared
     names = dict.fromkeys((*wanted.policies, *wanted.projects))
-    client = policy_clients.connect(ref) if names else None
-    members = [each for name in names for each in (client.read(name) if client else None) or ()]
+    if not names:
+        return found
+    client = policy_clients.GooglePolicies(rest.connect(ref))
+    members = [each for name in names for each in client.read(name) or ()]
     left = policies.undeclared(wanted, members, allowed)
-    if not remove:
-        return left
-    digest = policies.digest_of(left)
-    if not DIGEST.match(remove) or not left or not digest.startswith(remove):
-        now = f"now it is {digest[:12]}" if left else "now there is none"
-        print_line(f"vt drift: {remove[:80]} is not the digest of what is undeclared; {now}.")
+    if remove:
+        _remove(client, left, remove)
+        left = []
+    return found.with_undeclared(left).without_looking_at(exceptions.of_projects(wanted, members))
+
+
+def _remove(client: GooglePolicies, left: Sequence[Membership], digest: str) -> None:
+    """Remove what is undeclared if ``digest`` is of exactly that; else end the command."""
+    now = policies.digest_of(left)
+    if not DIGEST.match(digest) or not left or not now.startswith(digest):
+        told = f"now it is {now[:12]}" if left else "now there is none"
+        print_line(f"vt drift: {digest[:80]} is not the digest of what is undeclared; {told}.")
         print_line("Nothing was removed. Hint: read the report anew.")
         raise typer.Exit(OTHER_DRIFT)
-    assert client is not None  # something is left, so something was read
     client.remove(left)
     for each in left:
         print_line(f"vt drift: removed {each.member} from {each.role} of {each.policy}")
-    return []
-
-
-def _allowed(ref: StackRef) -> list[AllowedMember]:
-    """Exceptions of the stack file. One with mistakes allows nothing: the preview reports them."""
-    try:
-        raw = stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack)
-        return list(stack.read_settings(raw, ref.root).drift.allowed.values())
-    except ConfigError:
-        return []
-
-
-def _difference(job: AnyJob, stack: str) -> ResourceDifference:
-    """The difference that an orphaned job is."""
-    return findings.ResourceDifference(
-        findings.RUNS,
-        orphaned.title(job),
-        kind_of(job).message,
-        job.name,
-        (findings.PropertyDifference("state", view.state(job), ""),),
-        orphaned.advice(job, stack),
-    )

@@ -14,12 +14,13 @@ from enum import IntEnum
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
+from vertex_training.catalog.resource_types import CONNECTION, NETWORK
 from vertex_training.errors import PreviewParseError
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import policies
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine import preview_document, values
-from vertex_training_cli.engine.plan import Plan, Step
+from vertex_training_cli.engine.plan import JOBS, Plan, Step
 
 #: Stands for a value that is not known before the deployment.
 UNKNOWN: Final = "(known after `up`)"
@@ -29,6 +30,20 @@ MAX_SHOWN: Final = 200
 RUNS: Final = "runs"
 #: Operation of a member that a policy has and the stack does not declare; `up` leaves it alone.
 GRANTED: Final = "granted"
+#: Operation of a job that runs as an account of the stack, which did not submit it.
+SUBMITTED: Final = "submitted"
+#: Operation of what is in the stack's network and in no state.
+ADDED: Final = "added"
+#: Operation of a declared job that was cancelled, or whose record was deleted.
+ENDED: Final = "ended"
+#: Operations that no deployment undoes.
+BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED)
+#: States of a declared job that nothing but a hand brings about, and what is said of them.
+_ENDED_BY_HAND: Final = {
+    "JOB_STATE_CANCELLED": "was cancelled by hand",
+    "JOB_STATE_CANCELLING": "was cancelled by hand",
+    "RECORD_DELETED": "has no record any more: it was deleted by hand",
+}
 
 _PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
 
@@ -66,6 +81,8 @@ class ResourceDifference:
     """What else there is to know about it."""
     is_lost: bool = False
     """Whether it held data and was deleted: a repair makes it anew, empty."""
+    resource: str = ""
+    """Kind and name as ``drift.allowedResources`` has them, of what may be an exception."""
 
     @property
     def summary(self) -> str:
@@ -76,7 +93,20 @@ class ResourceDifference:
             "update": "differs",
             RUNS: "runs, and the stack does not know it",
             GRANTED: "has members that are not declared",
+            SUBMITTED: "runs as an account of the stack, which did not submit it",
+            ADDED: "is in the stack's network, and is not declared",
+            ENDED: "has ended otherwise than by itself",
         }.get(self.op, f"differs; `up` would {self.op} it")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredNetwork:
+    """A network that the stack makes."""
+
+    path: str
+    """``projects/P/global/networks/N``."""
+    peerings: tuple[str, ...] = ()
+    """Names of its peerings that the stack makes, as Compute Engine has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +125,20 @@ class Drift:
     """Names of resources that are declared and were never deployed: a deployment did not finish."""
     undeclared: str = ""
     """Digest of the members of IAM policies that are not declared; empty without any."""
+    not_looked_at: tuple[str, ...] = ()
+    """What was not judged, a line each: exceptions, kinds that are not read, refused reads."""
+    network: DeclaredNetwork | None = None
+    """The network that the stack makes, if it makes one."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
         """The same with ``more`` differences, which the engine does not see."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
+
+    def without_looking_at(self, more: Sequence[str]) -> Drift:
+        """The same with ``more`` lines of what was not judged."""
+        return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
     def with_undeclared(self, found: Sequence[Membership]) -> Drift:
         """The same with members that policies have and the stack does not declare."""
@@ -146,7 +184,39 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
         ids=frozenset(step.old.id for step in plan.steps if step.old and step.old.id),
         never_made=_never_made(plan),
         declared=policies.declared(plan),
-    )
+        not_looked_at=_kinds_not_read(plan),
+        network=_network(plan),
+    ).with_differences(_ended_by_hand(plan))
+
+
+def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
+    """What no comparison reads of the kinds of resources that the stack has."""
+    rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
+    return tuple(sorted({row.unread for row in rows if row.unread}))
+
+
+def _network(plan: Plan) -> DeclaredNetwork | None:
+    made = [step for step in plan.steps if step.old and step.new]
+    path = next((s.old.id for s in made if s.type == NETWORK and s.old and s.old.id), None)
+    names = (str(s.old.outputs.get("peering", "")) for s in made if s.old and s.type == CONNECTION)
+    return DeclaredNetwork(path, tuple(sorted({*names} - {""}))) if path else None
+
+
+def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
+    """Declared jobs that somebody cancelled: ``up`` submits none of them again."""
+    found: dict[str, ResourceDifference] = {}
+    for step in plan.steps:
+        state = str(step.old.outputs.get("state", "")) if step.old and step.new else ""
+        if step.type not in JOBS or step.op != "same" or state not in _ENDED_BY_HAND:
+            continue
+        note = (
+            f"It {_ENDED_BY_HAND[state]}, and `up` submits nothing. To run it again: raise its run "
+            "in the stack file; to leave it as it is: remove it from the stack file."
+        )
+        shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
+        id_ = step.old.id if step.old else ""
+        found[step.urn] = ResourceDifference(ENDED, step.name, step.type, id_, shown, note)
+    return list(found.values())
 
 
 def _never_made(plan: Plan) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 A refresh reads each binding that the stack made and no other, so it misses what somebody adds.
 Here the whole policy of everything that the stack makes is compared with what it declares, and of
-the policies of its projects the bindings of its own accounts and agents.
+the policies of its projects the bindings of its own accounts and agents; of the project that it
+deploys to all bindings, if ``drift.projectPolicy`` is ``judged``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
@@ -36,6 +38,12 @@ LEGACY: Final = "roles/storage.legacy"
 #: Google gives each agent its own role on the project:
 #: https://docs.cloud.google.com/iam/docs/service-agents
 AGENT_ROLE: Final = "serviceAgent"
+#: What Google gives by itself on a project, to agents that have its number in their address:
+#: https://docs.cloud.google.com/iam/docs/service-account-types#service-agents
+_AGENT: Final = re.compile(
+    r"serviceAccount:(?:service-(?P<number>\d+)@[a-z0-9.-]+\.iam\.gserviceaccount\.com"
+    r"|(?P<apis>\d+)@cloudservices\.gserviceaccount\.com)"
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,6 +68,23 @@ class Declared:
     """Policies of projects: only the stack's own members count."""
     own: frozenset[str]
     """IAM members that are accounts and agents of the stack."""
+    project_number: str = ""
+    """Of the project whose policy is judged as a whole, which is in ``policies`` then."""
+
+    def with_project(
+        self, project: str, number: str, by_neighbours: Iterable[Membership]
+    ) -> Declared:
+        """The same, with all members of the project's policy judged.
+
+        ``by_neighbours`` is what other stacks of the checkout declare there.
+        """
+        name = f"projects/{project}"
+        return replace(
+            self,
+            memberships=self.memberships | {m for m in by_neighbours if m.policy == name},
+            policies=(*self.policies, name),
+            project_number=number,
+        )
 
     def concerns(self, found: Membership) -> bool:
         """Whether a membership is the stack's to declare."""
@@ -68,7 +93,29 @@ class Declared:
             return (
                 found.member in self.own and not is_agents_own
             ) or found.member in PUBLIC_MEMBERS
+        if _is_project(found.policy):
+            return not self._is_given_by_google(found)
         return not (found.role.startswith(LEGACY) and found.member.startswith(CONVENIENCE))
+
+    def _is_given_by_google(self, found: Membership) -> bool:
+        """Whether a member is an agent of this very project with the role that Google gives it."""
+        agent = _AGENT.fullmatch(found.member)
+        if agent is None or found.condition:
+            return False
+        if agent["apis"]:
+            return agent["apis"] == self.project_number and found.role == "roles/editor"
+        return agent["number"] == self.project_number and found.role.endswith(AGENT_ROLE)
+
+    def others(self, found: Iterable[Membership]) -> list[Membership]:
+        """Members of projects that are not the stack's to declare, and so are not judged."""
+        return sorted(
+            each
+            for each in set(found)
+            if each.policy in self.projects
+            and each not in self.memberships
+            and not self.concerns(each)
+            and not self._is_given_by_google(each)
+        )
 
 
 def declared(plan: Plan) -> Declared:
@@ -123,7 +170,9 @@ def undeclared(
     return sorted(
         each
         for each in set(found)
-        if each not in wanted.memberships and wanted.concerns(each) and not _allowed(each, allowed)
+        if each not in wanted.memberships
+        and wanted.concerns(each)
+        and not any(is_allowed(each, entry) for entry in allowed)
     )
 
 
@@ -133,12 +182,12 @@ def digest_of(memberships: Iterable[Membership]) -> str:
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
 
-def _allowed(found: Membership, allowed: Sequence[AllowedMember]) -> bool:
-    return any(
-        found.member == each.member
-        and found.role == each.role
-        and fnmatch.fnmatchcase(found.policy, each.policy)
-        for each in allowed
+def is_allowed(found: Membership, entry: AllowedMember) -> bool:
+    """Whether an exception of the stack file is about this membership."""
+    return (
+        found.member == entry.member
+        and found.role == entry.role
+        and fnmatch.fnmatchcase(found.policy, entry.policy)
     )
 
 

@@ -8,8 +8,7 @@ import re
 from typing import Final
 
 from vertex_training_cli.drift.findings import (
-    GRANTED,
-    RUNS,
+    BEYOND_UP,
     Drift,
     DriftOutcome,
     ResourceDifference,
@@ -34,7 +33,7 @@ def title(stack: str) -> str:
 def markdown(drift: Drift) -> str:
     """The report, at most as long as GitHub allows."""
     if drift.outcome is DriftOutcome.CLEAN:
-        return f"**{_text(drift.stack)}** is as declared.\n"
+        return f"**{_text(drift.stack)}** is as declared.\n{_not_looked_at(drift)}"
     if drift.outcome is DriftOutcome.FAILED:
         quoted = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
         return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{quoted}\n"
@@ -56,9 +55,27 @@ def markdown(drift: Drift) -> str:
         text += part
     if drift.undeclared:
         text += _removal(drift)
-    by_engine = any(difference.op not in (RUNS, GRANTED) for difference in drift.differences)
+    by_engine = any(difference.op not in BEYOND_UP for difference in drift.differences)
     is_lost = any(difference.is_lost for difference in drift.differences)
-    return text + (_remediation(drift.stack, is_lost) if by_engine else "")
+    text += _remediation(drift.stack, is_lost) if by_engine else ""
+    return text + _not_looked_at(drift)
+
+
+def _not_looked_at(drift: Drift) -> str:
+    """The folded list of what was not judged, as long as there is room for it."""
+    if not drift.not_looked_at:
+        return ""
+    lines, size = list[str](), 0
+    for number, line in enumerate(drift.not_looked_at):
+        size += len(part := f"- {_text(line)}\n")
+        if size > ROOM // 2:
+            left = len(drift.not_looked_at) - number
+            lines.append(f"- {left} more, in the JSON of this report\n")
+            break
+        lines.append(part)
+    count = len(drift.not_looked_at)
+    head = f"\n<details><summary>Not looked at: {count}</summary>\n\n"
+    return head + "".join(lines) + "\n</details>\n"
 
 
 def _difference(difference: ResourceDifference) -> str:
@@ -107,5 +124,5 @@ def _text(text: str) -> str:
 def as_json(drift: Drift) -> str:
     """The report for programs."""
     found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
-    del found["ids"], found["declared"]
+    del found["ids"], found["declared"], found["network"]
     return json.dumps({"version": VERSION, **redact(found)}, indent=2, ensure_ascii=False) + "\n"

@@ -106,7 +106,10 @@ def _options(given: Sequence[str], *, refresh: bool, save_plan: Path | None) -> 
 def compare_with_cloud(pulumi: PulumiCli, stack: str) -> subprocess.CompletedProcess[str]:
     """Preview ``stack`` from what the cloud has; its stdout is for ``preview_document``.
 
+    A step that changes nothing has what was read of its resource, so those are asked for as well.
+
     Raises:
         CommandError: there is no pulumi.
     """
-    return pulumi.capture("preview", "--refresh", "--expect-no-changes", "--json", "--stack", stack)
+    options = ("--refresh", "--expect-no-changes", "--show-sames", "--json", "--stack", stack)
+    return pulumi.capture("preview", *options)

@@ -7,6 +7,7 @@ limits and levels of policies.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,7 +38,7 @@ class LoweredGuard:
 
 
 def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Members that ``vt drift`` reports no longer, and did when the stack was deployed."""
+    """What ``vt drift`` reports no longer, and did when the stack was deployed."""
     return _new_ones(plan, _exceptions)
 
 
@@ -58,9 +59,16 @@ def _new_ones(plan: Plan, read: Callable[[Inputs], Inputs]) -> tuple[FieldDiffer
 
 
 def _exceptions(drift: Inputs) -> dict[str, str]:
-    return {
-        f"drift.allowed.{key}": f"{each.get('member')}: {each.get('role')} on {each.get('policy')}"
-        for key, each in as_mapping(drift.get("allowed")).items()
+    sections = (
+        ("allowed", "{member}: {role} on {policy}"),
+        ("allowedResources", "{resource}"),
+    )
+    not_judged = drift.get("projectPolicy", "own") == "own"
+    found = {"drift.projectPolicy": "members of the project that others added"}
+    return (found if not_judged else {}) | {
+        f"drift.{section}.{key}": words.format_map(defaultdict(str, each))
+        for section, words in sections
+        for key, each in as_mapping(drift.get(section)).items()
         if isinstance(each, Mapping)
     }
 

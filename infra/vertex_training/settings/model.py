@@ -346,11 +346,33 @@ class AllowedMember(Section):
     """Why it is there, for who reads the file."""
 
 
-class DriftSettings(Section):
-    """Exceptions of ``vt drift``."""
+class AllowedResource(Section):
+    """Something in the stack's network, or a job, that nobody declares and that is no drift."""
 
+    resource: Annotated[
+        str,
+        form(
+            r"(?:firewalls|subnetworks|routes|peerings|customJobs|hyperparameterTuningJobs)"
+            r"/[^*].*",
+            "firewalls/NAME, likewise subnetworks, routes, peerings, customJobs and "
+            "hyperparameterTuningJobs, with * for any text after the name's beginning",
+        ),
+    ]
+    """Kind and name, of a job its display name: ``firewalls/iap-*``."""
+    reason: Annotated[str, Field(min_length=10)]
+    """Why it is there, for who reads the file."""
+
+
+class DriftSettings(Section):
+    """What ``vt drift`` judges, and its exceptions."""
+
+    project_policy: Literal["own", "judged"] = "own"
+    """Whose roles on the project are judged: those of the stack's accounts, or everybody's.
+    ``judged`` is for a project that no other checkout deploys to."""
     allowed: dict[Key, AllowedMember] = {}
     """Members of IAM policies that are no drift, by a name of one's own."""
+    allowed_resources: dict[Key, AllowedResource] = {}
+    """What may be in the stack's network, or run as its accounts, by a name of one's own."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
     """Protected resources that were deleted in the cloud and may be made anew, empty, by the names
     that reviews give them: each with a reason. Remove the entry when that is done."""

@@ -67,6 +67,48 @@ def test_a_dynamic_resource_is_compared_by_its_inputs():
 
 
 @pytest.mark.parametrize(
+    ("state", "is_told"),
+    [
+        ("JOB_STATE_CANCELLED", True),
+        ("JOB_STATE_CANCELLING", True),
+        ("RECORD_DELETED", True),
+        ("JOB_STATE_RUNNING", False),
+        ("JOB_STATE_SUCCEEDED", False),
+        ("JOB_STATE_FAILED", False),  # the request was carried out
+        ("JOB_STATE_EXPIRED", False),
+    ],
+)
+def test_a_declared_job_that_somebody_ended_is_told_with_both_ways_on(state, is_told):
+    type_ = "pulumi-python:dynamic/vertex:CustomJob"
+    before = {"type": type_, "id": "7", "inputs": {}, "outputs": {"state": "JOB_STATE_QUEUED"}}
+    now = {**before, "outputs": {"state": state}}
+    text = document(step("refresh", before, now), step("same", now, before))
+    found = findings.read("dev", 0, text, "")
+    assert [each.op for each in found.differences] == [findings.ENDED] * is_told
+    assert (found.outcome is DriftOutcome.DRIFTED) is is_told
+    for each in found.differences:
+        assert "raise its run" in each.note
+        assert "remove it from the stack file" in each.note
+    # A job that is about to be replaced is told as that.
+    changed = document(step("refresh", before, now), step("replace", now, before))
+    assert all(e.op != findings.ENDED for e in findings.read("dev", 7, changed, "").differences)
+
+
+def test_the_network_that_the_stack_makes_is_known_with_its_peerings():
+    def made(type_, **outputs):
+        state = {"type": type_, "id": "projects/p/global/networks/n", "outputs": outputs}
+        return step("same", state, state)
+
+    text = document(
+        made("gcp:compute/network:Network"),
+        made("gcp:servicenetworking/connection:Connection", peering="service"),
+    )
+    found = findings.read("dev", 0, text, "").network
+    assert found == findings.DeclaredNetwork("projects/p/global/networks/n", ("service",))
+    assert findings.read("dev", 0, document(), "").network is None
+
+
+@pytest.mark.parametrize(
     "secret",
     ["[secret]", {SIGNATURE_KEY: SECRET_SIGNATURE, "plaintext": "x"}],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,11 +13,12 @@ import pytest
 import requests
 
 from tests.unit.vt.review import plans
-from vertex_training.catalog.resource_types import policy_addresses
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import AllowedMember
+from vertex_training_cli.drift import exceptions
 from vertex_training_cli.drift.policies import Declared, Membership, declared, digest_of, undeclared
 from vertex_training_cli.drift.policy_clients import GooglePolicies
+from vertex_training_cli.drift.rest import RestClient
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"
@@ -88,6 +90,62 @@ def test_a_member_is_allowed_by_its_role_and_policy_with_a_reason() -> None:
     assert found(added, allowed=(exception,)) == []
     wider = Membership("b/data", "roles/storage.objectAdmin", added.member)
     assert found(wider, allowed=(exception,)) == [wider]
+
+
+OWNER = Membership("projects/p-1", "roles/owner", "user:bob@gmail.com")
+SPEECH = Membership("projects/p-1", "roles/logging.logWriter", "serviceAccount:s@p-1.x")
+NUMBER = "123456789012"
+
+
+def google(role: str, address: str) -> Membership:
+    return Membership("projects/p-1", role, f"serviceAccount:{address}")
+
+
+@pytest.mark.parametrize(
+    ("added", "is_drift"),
+    [
+        (OWNER, True),
+        (SPEECH, False),  # another stack of the checkout declares it
+        (google("roles/editor", "speech@p-1.iam.gserviceaccount.com"), True),
+        (google("roles/editor", f"{NUMBER}-compute@developer.gserviceaccount.com"), True),
+        # what Google gives by itself, in this project and no other
+        (google("roles/editor", f"{NUMBER}@cloudservices.gserviceaccount.com"), False),
+        (google("roles/owner", f"{NUMBER}@cloudservices.gserviceaccount.com"), True),
+        (google("roles/editor", "987654321098@cloudservices.gserviceaccount.com"), True),
+        (
+            google("roles/run.serviceAgent", f"service-{NUMBER}@gcp-sa-run.iam.gserviceaccount.com"),
+            False,
+        ),
+        (
+            google("roles/run.serviceAgent", "service-987@gcp-sa-run.iam.gserviceaccount.com"),
+            True,
+        ),
+        (google("roles/editor", f"service-{NUMBER}@gcp-sa-run.iam.gserviceaccount.com"), True),
+    ],
+)  # fmt: skip
+def test_a_stranger_on_a_project_of_ones_own_is_drift_once_it_is_judged(
+    added: Membership, is_drift: bool
+) -> None:
+    judged = declared(PLAN).with_project("p-1", NUMBER, [SPEECH])
+    assert undeclared(judged, [READS, LOGS, added], ()) == [added] * is_drift
+    assert judged.others([added]) == []
+    unjudged = dataclasses.replace(declared(PLAN), project_number=NUMBER)
+    assert undeclared(unjudged, [READS, LOGS, added], ()) == []
+
+
+def test_strangers_of_a_project_that_is_not_judged_are_listed() -> None:
+    assert exceptions.of_projects(declared(PLAN), [READS, LOGS, OWNER]) == [
+        "projects/p-1: roles/owner of user:bob@gmail.com (drift.projectPolicy: own)"
+    ]
+
+
+def test_a_project_that_is_judged_is_read_and_no_other() -> None:
+    judged = declared(PLAN).with_project("p-1", NUMBER, [])
+    host = Membership("projects/p-2", "roles/owner", "user:bob@gmail.com")
+    assert "projects/p-1" in judged.policies
+    elsewhere = dataclasses.replace(judged, projects=("projects/p-1", "projects/p-2"))
+    assert undeclared(elsewhere, [host], ()) == []
+    assert elsewhere.others([host]) == [host]
 
 
 ROBOT = "projects/p-1/serviceAccounts/robot@p-1.iam.gserviceaccount.com"
@@ -185,7 +243,8 @@ class Iam:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, dict[str, object]]:
-        name, _, verb = path.partition("?")[0].lstrip("/").rpartition(":")
+        path = re.sub(r"^/(storage/v1|compute/v1|v1|v3)/", "", path.partition("?")[0])
+        name, _, verb = path.rpartition(":")
         for ending in ("/iam", "/getIamPolicy", "/setIamPolicy"):
             if not name and verb.endswith(ending):
                 name, verb = verb.removesuffix(ending), "set" if method == "PUT" else ending[1:]
@@ -212,10 +271,9 @@ def iam() -> Iterator[Iam]:
 
 @pytest.fixture
 def client(iam: Iam) -> GooglePolicies:
-    base = f"http://127.0.0.1:{iam.server.server_port}/"
     session = requests.Session()
     session.trust_env = False
-    return GooglePolicies(session, [(form, base) for form, _ in policy_addresses()])
+    return GooglePolicies(RestClient(session, f"127.0.0.1:{iam.server.server_port}"))
 
 
 NAMES = (

@@ -74,7 +74,8 @@ def test_no_value_breaks_out_of_its_cell_or_calls_anybody(value):
 def test_programs_get_the_same_with_a_version():
     found = json.loads(report.as_json(drifted(BUCKET)))
     assert set(found) == {
-        *("version", "stack", "outcome", "differences", "errors", "never_made", "undeclared")
+        *("version", "stack", "outcome", "differences", "errors", "never_made", "undeclared"),
+        "not_looked_at",
     }
     assert found["version"] == report.VERSION
     assert found["outcome"] == "drifted"

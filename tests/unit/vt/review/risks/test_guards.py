@@ -57,6 +57,31 @@ def test_an_exception_of_drift_is_in_the_headline_and_among_the_answers() -> Non
     assert entry == {"path": "drift.allowed.audit", "old": None, "new": SHOWN}
 
 
+@pytest.mark.parametrize(
+    ("now", "before", "told"),
+    [
+        (
+            {"allowedResources": {"iap": {"resource": "firewalls/iap-*", "reason": "a way in"}}},
+            {},
+            "drift is not reported: firewalls/iap-*",
+        ),
+        (
+            {},
+            {"projectPolicy": "judged"},
+            "drift is not reported: members of the project that others added",
+        ),
+        ({"projectPolicy": "judged"}, {}, "Nothing changes."),
+        ({}, {}, "Nothing changes."),
+    ],
+)
+def test_whatever_drift_reports_no_longer_is_in_the_headline(
+    now: dict[str, Any], before: dict[str, Any], told: str
+) -> None:
+    plan = planned(now, deployed={"drift": before})
+    assert told in headline(plan)
+    assert (digest.plan_digest(plan) == digest.plan_digest(planned())) is (not now and not before)
+
+
 def test_an_exception_that_is_deployed_is_told_once() -> None:
     drift = {"allowed": {"audit": AUDIT}}
     assert headline(planned(drift, deployed={"drift": drift})) == "Nothing changes."

@@ -1,0 +1,117 @@
+"""Calls of Google's REST methods with the caller's credentials, or of the local cloud's.
+
+The local cloud serves the same methods at the same paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from vertex_training.customjob.google.job_service import local_address
+from vertex_training.errors import CommandError, ForbiddenReadError, OperatorError
+from vertex_training_cli.engine.stacks import StackRef
+
+TIMEOUT: Final = 30
+
+
+class RestClient:
+    """``session`` is a session of ``requests`` that adds credentials."""
+
+    def __init__(self, session: Any, local: str | None = None) -> None:
+        """``local`` is ``HOST:PORT`` of the local cloud, None for Google's services."""
+        self._session, self._local = session, local
+
+    def get(self, url: str, what: str) -> dict[str, Any] | None:
+        """The document at ``url``, None if it is not there; ``what`` is named by errors.
+
+        Raises:
+            ForbiddenReadError: the caller may not read it.
+            CommandError: it cannot be read.
+        """
+        return self.call("GET", url, what)
+
+    def items(self, url: str, what: str, collection: str) -> Iterator[dict[str, Any]]:
+        """All of a list, page by page; of an aggregated one what each place has.
+
+        Raises:
+            ForbiddenReadError: the caller may not list it.
+            CommandError: it cannot be listed.
+        """
+        page = ""
+        while True:
+            query = f"?{urlencode({'pageToken': page})}" if page else ""
+            document = self.get(url + query, what) or {}
+            found = document.get("items") or ()
+            if isinstance(found, dict):
+                for place in found.values():
+                    yield from place.get(collection, ())
+            else:
+                yield from found
+            page = document.get("nextPageToken", "")
+            if not page:
+                return
+
+    def call(
+        self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
+    ) -> dict[str, Any] | None:
+        """The answer of a method; None for a status in ``conflict``.
+
+        Raises:
+            ForbiddenReadError: the caller lacks a permission.
+            CommandError: there is no answer, or it is another refusal.
+        """
+        import requests
+        from google.auth.exceptions import GoogleAuthError
+
+        if self._local:
+            parts = urlsplit(url)
+            url = f"http://{self._local}{parts.path}" + (f"?{parts.query}" if parts.query else "")
+        try:
+            answer = self._session.request(method, url, timeout=TIMEOUT, **more)
+        except (requests.RequestException, GoogleAuthError) as failed:
+            raise CommandError(f"{what} cannot be reached: {failed}") from None
+        if answer.status_code in conflict:
+            return None
+        if not answer.ok:
+            doing = "read" if conflict == (404,) else "written"
+            text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
+            told = _message(answer)
+            error = ForbiddenReadError if answer.status_code == 403 else CommandError
+            raise error(f"{text}: {told}" if told else text)
+        return answer.json()
+
+
+def connect(stack: StackRef) -> RestClient:
+    """The services of a stack's cloud: Google's, or the local cloud's for ``local-…``.
+
+    Raises:
+        CommandError: there are no credentials, or the local cloud does not run.
+    """
+    if stack.is_local:
+        import requests
+
+        stack.connect_clients()
+        session = requests.Session()
+        session.trust_env = False  # no proxy is on the way to this machine
+        return RestClient(session, local_address(stack.project))
+    import google.auth
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import AuthorizedSession
+
+    from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+
+    try:
+        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
+    except (GoogleAuthError, OperatorError) as failed:
+        raise CommandError(f"no Google Cloud credentials: {failed}") from None
+    return RestClient(AuthorizedSession(credentials))
+
+
+def _message(answer: Any) -> str:
+    """What Google says of an error (google.aip.dev/193); empty if that is not its form."""
+    try:
+        return str(answer.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""

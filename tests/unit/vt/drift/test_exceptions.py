@@ -1,0 +1,113 @@
+"""What is allowed, and what is listed as not judged, so that silence says nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vertex_training.settings.model import AllowedMember, AllowedResource, DriftSettings
+from vertex_training_cli.drift import exceptions, findings, neighbours, report
+from vertex_training_cli.drift.findings import ADDED, Drift, DriftOutcome, ResourceDifference
+from vertex_training_cli.drift.policies import Membership
+from vertex_training_cli.engine.stacks import StackRef
+
+CLEAN = Drift("dev", DriftOutcome.CLEAN)
+IAP = AllowedResource(resource="firewalls/iap-*", reason="the platform team's way in")
+ALLOWED = DriftSettings(
+    allowed={
+        "audit": AllowedMember(
+            member="group:a@example.com", role="roles/x", policy="b/*", reason="read by auditors"
+        )
+    },
+    allowedResources={"iap": IAP},
+)
+
+
+def rule(name: str) -> ResourceDifference:
+    path = f"projects/p/global/firewalls/{name}"
+    return ResourceDifference(ADDED, name, "firewall rule", path, resource=f"firewalls/{name}")
+
+
+def test_exceptions_are_listed_with_their_reasons_whether_something_matches_or_not() -> None:
+    assert exceptions.of_settings(ALLOWED) == [
+        "allowed: group:a@example.com with roles/x on b/* (read by auditors)",
+        "allowed: firewalls/iap-* (the platform team's way in)",
+    ]
+
+
+def test_what_is_allowed_is_no_drift_and_is_listed_and_what_is_not_is_drift() -> None:
+    found = exceptions.apply(CLEAN, ALLOWED, [rule("iap-ssh")])
+    assert found.outcome is DriftOutcome.CLEAN
+    assert found.not_looked_at == (
+        "found and allowed: firewalls/iap-ssh, projects/p/global/firewalls/iap-ssh "
+        "(the platform team's way in)",
+    )
+    found = exceptions.apply(CLEAN, ALLOWED, [rule("ssh"), rule("iap-ssh")])
+    assert [each.name for each in found.differences] == ["ssh"]
+    assert found.outcome is DriftOutcome.DRIFTED
+
+
+def test_a_difference_of_the_engine_is_never_an_exception() -> None:
+    wide = AllowedResource(resource="routes/a*", reason="whatever begins so")
+    bucket = ResourceDifference("update", "a", "gcp:storage/bucket:Bucket", "a")
+    settings = DriftSettings(allowedResources={"wide": wide})
+    assert exceptions.apply(CLEAN, settings, [bucket]).differences == (bucket,)
+
+
+@pytest.mark.parametrize("resource", ["firewalls/*", "*", "firewalls", "buckets/a", "firewalls/"])
+def test_an_exception_names_a_kind_and_the_beginning_of_a_name(resource: str) -> None:
+    with pytest.raises(ValueError, match="resource"):
+        AllowedResource(resource=resource, reason="a reason that is long")
+
+
+def test_the_list_is_folded_below_every_report_and_whole_in_its_json() -> None:
+    lines = [f"line {number} " + "|" * 90 for number in range(100)]
+    for drift in (CLEAN, CLEAN.with_differences([rule("ssh")])):
+        text = report.markdown(drift.without_looking_at(lines))
+        assert "<details><summary>Not looked at: 100</summary>" in text
+        assert "line 0" in text
+        assert "more, in the JSON of this report" in text
+        assert len(text) < report.ROOM
+        document = json.loads(report.as_json(drift.without_looking_at(lines)))
+        assert document["not_looked_at"] == lines
+
+
+def test_kinds_that_nobody_reads_are_listed_for_what_the_stack_has() -> None:
+    def step(kind: str) -> dict[str, object]:
+        state = {"type": kind, "id": "x", "inputs": {}, "outputs": {}}
+        urn = f"urn:pulumi:dev::p::{kind}::name"
+        return {"op": "same", "urn": urn, "oldState": state, "newState": state}
+
+    kinds = ("gcp:storage/bucket:Bucket", "gcp:secretmanager/secret:Secret")
+    document = json.dumps({"steps": [step(kind) for kind in kinds]})
+    assert findings.read("dev", 0, document, "").not_looked_at == (
+        "objects of buckets, but those that the stack puts there",
+        "versions of secrets, and their values",
+    )
+
+
+STACK = """\
+config:
+  gcp:project: {project}
+  gcp:region: us-central1
+  vertex-training:projectNumber: "{number}"
+  vertex-training:serviceAccounts: {{speech: {{callsVertex: true}}}}
+"""
+
+
+def test_what_stacks_of_the_checkout_declare_on_the_project_is_known(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
+    for name, project in (("us", "acme-ml"), ("eu", "acme-ml"), ("prod", "acme-prod")):
+        text = STACK.format(project=project, number=210987654321 + len(project))
+        (tmp_path / f"Pulumi.{name}.yaml").write_text(text)
+    (tmp_path / "Pulumi.wrong.yaml").write_text("config: {gcp:project: 7}\n")
+    found = neighbours.find(StackRef(tmp_path, "demo", "us", "acme-ml", "us-central1"))
+    assert set(found) == {"eu", "wrong"}
+    assert found["wrong"] is None
+    speech = "serviceAccount:speech-eu@acme-ml.iam.gserviceaccount.com"
+    assert found["eu"] == {
+        Membership("projects/acme-ml", "roles/aiplatform.user", speech),
+        Membership("projects/acme-ml", "roles/logging.logWriter", speech),
+    }

@@ -1,0 +1,86 @@
+"""Jobs that run as accounts of the stack: whose they are, and which are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.localcloud.conftest import (
+    PROJECT,
+    TRAINER,
+    Cloud,
+    cloud,
+    command_job,
+    home,
+    make_cloud,
+)
+from tests.unit.vt.jobs.submitting import submit, submit_with, until_running
+from vertex_training_cli.drift.job_findings import orphaned_jobs, submitted_by_hand
+from vertex_training_cli.engine.stacks import StackRef
+
+__all__ = ["cloud", "home", "make_cloud"]
+
+OWN = f"serviceAccount:{TRAINER}"
+
+
+@pytest.fixture
+def ref(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> StackRef:
+    monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{cloud.port}")
+    return StackRef(tmp_path, "demo", "local", PROJECT, "us-central1")
+
+
+def by_hand(cloud: Cloud, **labels: str) -> str:
+    return until_running(cloud, submit_with(cloud, "sleep 600", "job", labels))
+
+
+def test_a_job_of_nobody_is_told_with_the_account_and_how_to_end_or_keep_it(
+    ref: StackRef, cloud: Cloud
+) -> None:
+    number = by_hand(cloud)
+    [job], not_judged = submitted_by_hand(ref, (), {OWN}, ())
+    assert (job.name, job.resource, not_judged) == ("the job", "customJobs/the job", [])
+    assert [(field.path, field.cloud) for field in job.fields] == [("account", TRAINER)]
+    assert f"vt jobs cancel {number} --stack local" in job.note
+    assert "drift.allowedResources" in job.note
+
+
+def test_jobs_of_other_accounts_and_of_the_state_are_not_the_stacks_to_tell(
+    ref: StackRef, cloud: Cloud
+) -> None:
+    body = {**command_job("sh", "-c", "sleep 600"), "display_name": "known"}
+    name = cloud.submit(body).name
+    assert (
+        submitted_by_hand(ref, (), {"serviceAccount:other@x.iam.gserviceaccount.com"}, ())[0] == []
+    )
+    assert submitted_by_hand(ref, (), (), ())[0] == []
+    assert submitted_by_hand(ref, {name}, {OWN}, ())[0] == []
+
+
+def test_a_job_of_the_stack_itself_is_an_orphaned_one_and_told_once(
+    ref: StackRef, cloud: Cloud
+) -> None:
+    until_running(cloud, submit(cloud, "sleep 600", "train"))
+    assert submitted_by_hand(ref, (), {OWN}, ()) == ([], [])
+    assert [each.name for each in orphaned_jobs(ref, ())] == ["train (run 1)"]
+
+
+def test_a_job_of_a_stack_beside_is_listed_and_one_that_only_says_so_is_told(
+    ref: StackRef, cloud: Cloud
+) -> None:
+    until_running(cloud, submit(cloud, "sleep 600", "train", stack="eu"))
+    found, not_judged = submitted_by_hand(ref, (), {OWN}, {"eu"})
+    assert found == []
+    [line] = not_judged
+    assert line.endswith(f"runs as {TRAINER} and says that it is of stack eu")
+    assert [each.name for each in submitted_by_hand(ref, (), {OWN}, {"us"})[0]] == ["the train"]
+
+
+def test_a_label_without_a_request_is_no_submission_of_a_stack(ref: StackRef, cloud: Cloud) -> None:
+    by_hand(cloud, **{"vt-stack": "eu"})
+    assert len(submitted_by_hand(ref, (), {OWN}, {"eu"})[0]) == 1
+
+
+def test_a_job_that_ended_is_not_told(ref: StackRef, cloud: Cloud) -> None:
+    cloud.client.cancel_custom_job(name=f"{ref.parent}/customJobs/{by_hand(cloud)}")
+    assert submitted_by_hand(ref, (), {OWN}, ())[0] == []
