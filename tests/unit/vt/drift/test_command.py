@@ -58,7 +58,8 @@ def test_a_stack_without_a_difference_is_as_declared(drift: Drift, tmp_path: Pat
     assert done.stdout == "**local** is as declared.\n"
     assert done.stderr == "vt drift: local: clean, 0 differ\n"
     assert (tmp_path / "calls").read_text() == (
-        "preview --refresh --expect-no-changes --show-sames --json --stack local --non-interactive\n"
+        "preview --refresh --expect-no-changes --show-sames --json --stack local"
+        " --non-interactive\n"
     )
 
 

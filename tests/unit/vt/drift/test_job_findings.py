@@ -15,7 +15,7 @@ from tests.unit.localcloud.conftest import (
     home,
     make_cloud,
 )
-from tests.unit.vt.jobs.submitting import submit, submit_with, until_running
+from tests.unit.vt.jobs.submitting import until_running
 from vertex_training_cli.drift.job_findings import orphaned_jobs, submitted_by_hand
 from vertex_training_cli.engine.stacks import StackRef
 
@@ -30,8 +30,15 @@ def ref(tmp_path: Path, cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> StackR
     return StackRef(tmp_path, "demo", "local", PROJECT, "us-central1")
 
 
-def by_hand(cloud: Cloud, **labels: str) -> str:
-    return until_running(cloud, submit_with(cloud, "sleep 600", "job", labels))
+def by_hand(cloud: Cloud, name: str = "the job", **labels: str) -> str:
+    """Id of a job that runs as the stack's account."""
+    body = command_job("sh", "-c", "sleep 600", service_account=TRAINER)
+    job = cloud.submit({**body, "display_name": name, "labels": labels})
+    return until_running(cloud, job.name.rpartition("/")[2])
+
+
+def by_a_stack(cloud: Cloud, stack: str) -> str:
+    return by_hand(cloud, "train", **{"vt-stack": stack, "vt-request-id": "0" * 20, "vt-job": "t"})
 
 
 def test_a_job_of_nobody_is_told_with_the_account_and_how_to_end_or_keep_it(
@@ -48,32 +55,32 @@ def test_a_job_of_nobody_is_told_with_the_account_and_how_to_end_or_keep_it(
 def test_jobs_of_other_accounts_and_of_the_state_are_not_the_stacks_to_tell(
     ref: StackRef, cloud: Cloud
 ) -> None:
-    body = {**command_job("sh", "-c", "sleep 600"), "display_name": "known"}
-    name = cloud.submit(body).name
+    record = cloud.jobs.get(by_hand(cloud))
+    assert record is not None
     assert (
         submitted_by_hand(ref, (), {"serviceAccount:other@x.iam.gserviceaccount.com"}, ())[0] == []
     )
     assert submitted_by_hand(ref, (), (), ())[0] == []
-    assert submitted_by_hand(ref, {name}, {OWN}, ())[0] == []
+    assert submitted_by_hand(ref, {record.name}, {OWN}, ())[0] == []
 
 
 def test_a_job_of_the_stack_itself_is_an_orphaned_one_and_told_once(
     ref: StackRef, cloud: Cloud
 ) -> None:
-    until_running(cloud, submit(cloud, "sleep 600", "train"))
+    by_a_stack(cloud, ref.stack)
     assert submitted_by_hand(ref, (), {OWN}, ()) == ([], [])
-    assert [each.name for each in orphaned_jobs(ref, ())] == ["train (run 1)"]
+    assert len(orphaned_jobs(ref, ())) == 1
 
 
 def test_a_job_of_a_stack_beside_is_listed_and_one_that_only_says_so_is_told(
     ref: StackRef, cloud: Cloud
 ) -> None:
-    until_running(cloud, submit(cloud, "sleep 600", "train", stack="eu"))
+    by_a_stack(cloud, "eu")
     found, not_judged = submitted_by_hand(ref, (), {OWN}, {"eu"})
     assert found == []
     [line] = not_judged
     assert line.endswith(f"runs as {TRAINER} and says that it is of stack eu")
-    assert [each.name for each in submitted_by_hand(ref, (), {OWN}, {"us"})[0]] == ["the train"]
+    assert [each.name for each in submitted_by_hand(ref, (), {OWN}, {"us"})[0]] == ["train"]
 
 
 def test_a_label_without_a_request_is_no_submission_of_a_stack(ref: StackRef, cloud: Cloud) -> None:

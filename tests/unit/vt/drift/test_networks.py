@@ -98,7 +98,8 @@ def test_a_route_like_the_one_to_the_internet_that_leads_elsewhere_is_told(estat
 
 
 def test_a_subnet_and_a_peering_are_told_unless_a_team_declares_them(estate: Estate) -> None:
-    estate.make("regions/europe-west4/subnetworks", name="eu", network=PATH, region="europe-west4")
+    place = {"region": "europe-west4", "ipCidrRange": "10.1.0.0/24"}
+    estate.make("regions/europe-west4/subnetworks", name="eu", network=PATH, **place)
     peering = {"networkPeering": {"name": "to-eve", "network": OTHER}}
     estate.make("global/networks/training-dev/addPeering", **peering)
     assert [each.resource for each in estate.found()] == ["peerings/to-eve", "subnetworks/eu"]

@@ -113,7 +113,7 @@ def google(role: str, address: str) -> Membership:
         (google("roles/owner", f"{NUMBER}@cloudservices.gserviceaccount.com"), True),
         (google("roles/editor", "987654321098@cloudservices.gserviceaccount.com"), True),
         (
-            google("roles/run.serviceAgent", f"service-{NUMBER}@gcp-sa-run.iam.gserviceaccount.com"),
+            google("roles/x.serviceAgent", f"service-{NUMBER}@gcp-sa-x.iam.gserviceaccount.com"),
             False,
         ),
         (
