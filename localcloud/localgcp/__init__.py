@@ -9,7 +9,8 @@
 ``server_info``         ``server.json``: how commands find the server
 ``recorder``            takes what a program sends to Vertex AI, and runs nothing
 ``storage``             the object storage emulator, a child process of the server
-``reads``               what deployments ask services: permissions, reservations, quota
+``reads``               what is asked over REST: permissions, quota, IAM policies, networks
+``resources``           resources of the inventory over REST, for clients beside the plugin
 ``storage_requests``    which requests pass to the emulator, and in which form
 ``storage_uploads``     sessions of resumable uploads
 ``access``              who gets in: processes of this user

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from vertex_training.errors import CommandError, ConfigError, OperatorError, PreviewParseError
-from vertex_training.settings.model import AllowedMember, DriftSettings, Settings
+from vertex_training.settings.model import AllowedMember, DriftSettings
 from vertex_training_cli import read_errors
 from vertex_training_cli.drift import (
     exceptions,
@@ -25,7 +24,6 @@ from vertex_training_cli.drift import (
     rest,
 )
 from vertex_training_cli.drift.findings import Drift
-from vertex_training_cli.drift.neighbours import Neighbours
 from vertex_training_cli.drift.policies import Membership
 from vertex_training_cli.drift.policy_clients import GooglePolicies
 from vertex_training_cli.engine import stacks
@@ -104,8 +102,8 @@ def _compare(stack: str, remove: str) -> Drift:
     ]
     found = found.without_looking_at(listed)
     if found.declared is not None:
-        if settings and drift.project_policy == "judged":
-            found = _with_project_judged(found, settings, beside)
+        if settings:
+            found = neighbours.with_project_policy(found, settings, beside)
         found = _with_members(ref, found, remove, list(drift.allowed.values()))
     if found.network:
         parts, refused = networks.undeclared_parts(rest.connect(ref), found.network, found.ids)
@@ -114,19 +112,6 @@ def _compare(stack: str, remove: str) -> Drift:
     own = found.declared.own if found.declared else ()
     jobs, not_judged = job_findings.submitted_by_hand(ref, found.ids, own, beside)
     return exceptions.apply(found, drift, jobs).without_looking_at(not_judged)
-
-
-def _with_project_judged(found: Drift, settings: Settings, beside: Neighbours) -> Drift:
-    """``found`` with every member of the project's policy to be judged."""
-    assert found.declared is not None
-    members = [each for theirs in beside.values() for each in theirs or ()]
-    judged = found.declared.with_project(settings.project, settings.project_number, members)
-    unread = [
-        f"what stack {name} declares on its project: its file has mistakes"
-        for name, theirs in beside.items()
-        if theirs is None
-    ]
-    return dataclasses.replace(found, declared=judged).without_looking_at(unread)
 
 
 def _with_members(

@@ -69,7 +69,7 @@ class Declared:
     own: frozenset[str]
     """IAM members that are accounts and agents of the stack."""
     project_number: str = ""
-    """Of the project whose policy is judged as a whole, which is in ``policies`` then."""
+    """Of the project that is deployed to. Its policy is in ``policies`` if all of it is judged."""
 
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
