@@ -178,11 +178,7 @@ def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> It
                 name, value = text(variable, "name"), text(variable, "value")
                 if is_secret_variable(name, value):
                     yield f"{place}: the value of {name} looks like a secret. {hint}"
-            words = [
-                (key, word if isinstance(word, str) else "")
-                for key in ("command", "args")
-                for word in items(task, key)
-            ]
+            words = [(key, str(word)) for key in ("command", "args") for word in items(task, key)]
             keys = (words[index][0] for index in secret_words([word for _, word in words]))
             for key in dict.fromkeys(keys):
                 yield f"{place}: {key} holds what looks like a secret. {hint}"

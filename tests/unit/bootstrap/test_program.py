@@ -181,6 +181,11 @@ def test_tokens_of_one_repository_are_taken(prod: dict[str, dict[str, Any]]) -> 
     assert "assertion.repository_id == '74'" in provider["attributeCondition"]
     mapped = provider["attributeMapping"]
     assert mapped["google.subject"] == "assertion.repository_id + ':' + assertion.run_id"
+    claims = ("repository_id", "repository_owner_id", "ref", "event_name", "job_workflow_ref")
+    assert {
+        f"attribute.{claim}": f"assertion.{claim}" for claim in claims
+    }.items() <= mapped.items()
+    assert mapped.keys() >= {"attribute.environment", "attribute.ci_role"}
 
 
 def test_the_deny_policy_names_all_accounts_and_the_tag_hangs_on_each(
