@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from localgcp import storage
-from localgcp.access import network
+from localgcp.access import network, network_launcher
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import NoPrivateNetworkError
 from localgcp.faults.proxy import StorageFront
@@ -114,6 +114,18 @@ def test_a_system_that_refuses_is_reported_with_its_reason(
     monkeypatch.setattr(network, "sys", SimpleNamespace(platform="darwin"))
     with pytest.raises(NoPrivateNetworkError, match="only Linux"):
         start(SERVER)
+
+
+def test_the_launcher_says_why_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise OSError("forbidden here")
+
+    monkeypatch.setattr(network_launcher, "enter_network", refuse)
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(sys, "argv", ["launcher", str(theirs.detach()), "/bin/false"])
+    with ours:
+        assert network_launcher.main() == 1
+        assert ours.recv(100) == b"nforbidden here"
 
 
 @pytest.fixture
