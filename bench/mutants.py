@@ -39,7 +39,7 @@ SETS: Final = {
     "guards": (
         *("bootstrap", "policy", "infra/vertex_training/foundation"),
         *("infra/vertex_training/guardrails", "infra/vertex_training/plugin_callers.py"),
-        "infra/vertex_training/customjob/secret_patterns.py",
+        "infra/vertex_training/secret_rules",
         "infra/vertex_training/customjob/rules/task/secrets.py",
         "infra/vertex_training/plan/access.py",
         *(f"infra/vertex_training/stack_rules/{name}.py" for name in ("deployers", "extra_grants")),
