@@ -18,6 +18,7 @@
 ``drift``          ``vt drift``: differences between the cloud and the stack
 ``github``         ``vt github``: comments, approvals and issues of the workflows
 ``jobs``           ``vt jobs``: running and ended jobs
+``run``            ``vt run``: one job, submitted once and followed to its end
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
 ``data``           ``vt data``: folders of data, to and from a bucket
 ``local``          ``vt local``: the commands about the local cloud

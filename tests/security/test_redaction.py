@@ -132,13 +132,13 @@ def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixt
     )
 
     class Ref:
-        project, region = "acme", "us-central1"
+        project, region, is_local = "acme", "us-central1", False
 
     ref: Any = Ref()
     for as_json in (True, False):
         show.one(job, ref, as_json=as_json)
         assert_redacted(capsys.readouterr().out)
-    show.table_of([job], 1, as_json=True, log=print)
+    show.table_of([job], ref, 1, as_json=True, log=print)
     assert_redacted(capsys.readouterr().out)
 
 

@@ -54,7 +54,7 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Iterable[str]) -> Content
     running: list[str] = []
     reason = ""
     try:
-        found = orphaned.find_orphaned_jobs(ref, set(known))
+        found = orphaned.find_orphaned_jobs(ref, set(known), with_runs=True)
         cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
         running = [f"{orphaned.title(job)}, {cancel.format(view.job_id(job))}" for job in found]
     except (CommandError, OperatorError) as error:

@@ -49,6 +49,11 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "vt review --stack dev -o plan.md -o plan.html",
     ),
     "up": ("vt up --stack local", "vt up --stack dev --yes"),
+    "run": (
+        "vt run titanic -- --epochs=3",
+        "vt run jobs/train.yaml --stack dev",
+        "vt run train.py -- --learning-rate=0.1",
+    ),
     "destroy": ("vt destroy --stack dev", "vt destroy --stack dev --yes --name dev"),
     "promote": ("vt promote titanic --from dev --to prod",),
     "approval": ("vt approval --stack dev plan.json -o approval.json",),

@@ -49,6 +49,7 @@ VERBS: Final[Mapping[str, str]] = {
     "catalogue": "vertex_training_cli.catalogue.command:catalogue",
     "review": "vertex_training_cli.review.command:review",
     "up": "vertex_training_cli.up.command:up",
+    "run": "vertex_training_cli.run.command:run",
     "destroy": "vertex_training_cli.destroy.command:destroy",
     "promote": "vertex_training_cli.images.command:promote",
     "approval": "vertex_training_cli.deploy.command:approval",

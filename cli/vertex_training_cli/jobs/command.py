@@ -69,7 +69,7 @@ def list_(
     found = _jobs_of(stack)
     states = [show.known_state(text) for text in state or []]
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
-    show.table_of(chosen, limit, as_json=format_ is Format.JSON, log=print_status)
+    show.table_of(chosen, found.ref, limit, as_json=format_ is Format.JSON, log=print_status)
 
 
 def show_(

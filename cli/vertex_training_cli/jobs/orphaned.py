@@ -8,7 +8,7 @@ asks for that request again, and the job runs to its end. ``vt up`` and ``vt dri
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.protocol.ports import CANCELLING
 from vertex_training_cli.engine.stacks import StackRef
@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 
-def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[AnyJob]:
+#: How the names of jobs begin that ``vt run`` submits. No key of a stack file has an underscore.
+RUN_PREFIX: Final = "run_"
+
+
+def find_orphaned_jobs(
+    stack: StackRef, known: Collection[str], *, with_runs: bool = False
+) -> list[AnyJob]:
     """The orphaned jobs, newest first. ``known`` are the ids of the resources in the state.
+
+    ``with_runs``: also jobs of ``vt run``, which belong to no state.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -30,6 +38,8 @@ def find_orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[AnyJob]:
 
     jobs = Jobs(stack)
     listed = [job for job in jobs.list(live_only=True) if job.name not in known]
+    if not with_runs:
+        listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
     found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
     return [job for job in found if not view.has_ended(job) and job.state.name != CANCELLING]

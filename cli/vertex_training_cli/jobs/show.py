@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training_cli.console import console, plain, show_facts, table
@@ -14,6 +14,10 @@ from vertex_training_cli.jobs import trials, view
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
+
+
+#: After the state of a job that ran on something else than it asked for.
+MARK: Final = "*"
 
 
 def known_state(text: str) -> str:
@@ -33,19 +37,30 @@ def known_state(text: str) -> str:
 
 
 def table_of(
-    jobs: Sequence[AnyJob], limit: int, *, as_json: bool, log: Callable[[str], None]
+    jobs: Sequence[AnyJob],
+    ref: StackRef,
+    limit: int,
+    *,
+    as_json: bool,
+    log: Callable[[str], None],
 ) -> None:
     """Print the newest ``limit`` jobs."""
     now = datetime.now(UTC)
     if as_json:
-        print(json.dumps([view.list_entry(job, now) for job in jobs[:limit]], indent=2))
+        entries = [view.list_entry(job, now) for job in jobs[:limit]]
+        for job, entry in zip(jobs, entries, strict=False):
+            entry["substitutes"] = substitutes_of(job, ref)
+        print(json.dumps(entries, indent=2))
         return
     if not jobs:
         log("no such jobs")
         return
     runs = view.run_texts(jobs)
-    rows = [_row(job, runs[job.name], now) for job in jobs[:limit]]
+    marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
+    rows = [_row(job, runs[job.name], now, mark=job.name in marks) for job in jobs[:limit]]
     console().print(table(*(key.upper() for key in view.COLUMNS), rows=rows))
+    if marks:
+        log(f"{MARK} not on the machine or Python that it asked for: `vt jobs show` says on what")
     if len(jobs) > limit:
         log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
@@ -56,6 +71,8 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool) -> None:
         print(json.dumps(view.message(job), indent=2))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
+    if found := substitutes_of(job, ref):
+        rows.insert(1, ("ran", "; ".join(found)))
     head = "TUNING JOB" if view.is_tuning(job) else "JOB"
     show_facts(console(), (head, view.title(job)), rows)
     if view.is_tuning(job):
@@ -65,8 +82,22 @@ def one(job: AnyJob, ref: StackRef, *, as_json: bool) -> None:
         console().print(table(*names, rows=lines))
 
 
-def _row(job: AnyJob, run: str, now: datetime) -> tuple[str, ...]:
+def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
+    """What a job of the local cloud ran on in place of what it asked for."""
+    if not ref.is_local:
+        return []
+    from localgcp.home import Home
+    from localgcp.runner import substitutes
+
+    home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
+    if view.is_tuning(job):
+        ids = [trial.job for trial in trials.trials_of(view.message(job)) if trial.job]
+    return list(dict.fromkeys(line for each in ids for line in substitutes.read(home, each)))
+
+
+def _row(job: AnyJob, run: str, now: datetime, *, mark: bool) -> tuple[str, ...]:
     """The cells of a job; a tuning job says that it is one."""
     cells = view.row(job, now) | {"run": run}
     cells["job"] += " (tuning)" if view.is_tuning(job) else ""
+    cells["state"] += MARK if mark else ""
     return tuple(cells[key] for key in view.COLUMNS)

@@ -8,6 +8,7 @@ from localgcp import lifecycle
 from localgcp.environment import environment
 from localgcp.home import Home
 from localgcp.orphaned_plugins import end_orphaned_plugins
+from localgcp.runner import substitutes
 from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
 from localgcp.vertex.records import JobRecord, JobState
@@ -89,7 +90,8 @@ def _job_rows(
 ) -> list[tuple[str, str]]:
     if record is None:
         return [("state", "its record was deleted"), ("id", job.job_id)]
-    rows = [("state", record.state.word), ("id", record.job_id)]
+    state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
+    rows = [("state", state), ("id", record.job_id)]
     if record.error_message:
         rows.append(("error", record.error_message))
     if isinstance(record, TuningRecord):

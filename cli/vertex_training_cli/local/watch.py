@@ -10,6 +10,7 @@ from typing import Final
 from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
+from localgcp.runner import substitutes
 from localgcp.runner.joblog import log_path
 from localgcp.vertex.records import JobRecord
 from vertex_training_cli.console import console, plain
@@ -68,7 +69,9 @@ def _with_lines(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None
 
     def show(name: str, record: JobRecord) -> None:
         if shown.get(name) != record.state:
-            print(f"job {name} ({record.job_id}): {record.state.word}", flush=True)
+            found = substitutes.read(home, record.job_id) if record.state.terminal else []
+            state = substitutes.marked(record.state.word, found)
+            print(f"job {name} ({record.job_id}): {state}", flush=True)
             shown[name] = record.state
 
     while live := _live(home, jobs, wanted):

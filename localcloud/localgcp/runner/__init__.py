@@ -8,6 +8,7 @@
 ``machines``        waiting for machines; claims on reservations
 ``executors``       cached environments that stand in for prebuilt images
 ``refusals``        what this machine does not run, known before a job is submitted
+``substitutes``     what a job ran on in place of what it asked for
 ``packages``        the job's own packages on top of such an environment
 ``environment``     environment variables of a training container
 ``buckets``         which buckets a job has below ``/gcs``, and what it wrote beside them

@@ -121,6 +121,11 @@ def environment(executor: Executor, report: Report) -> Path:
     return folder
 
 
+def python_version(executor: Executor) -> str:
+    """Minor version of the Python that an environment has here. Raises ExecutorError."""
+    return _python(executor)[1]
+
+
 def _cache() -> Path:
     try:
         return cache_dir()

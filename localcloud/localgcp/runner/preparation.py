@@ -16,7 +16,7 @@ from localgcp.containers.images import registry_path
 from localgcp.errors import JobCancelledError, StartRefusedError
 from localgcp.home import Home
 from localgcp.rpc_code import RpcCode
-from localgcp.runner import executors, packages, refusals, replica
+from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.joblog import JobLog
@@ -75,7 +75,7 @@ class Preparation:
             text = refusals.no_stand_in(image)
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         self._say(f"{image} is stood in for by an environment with {executor.framework}")
-        base = executors.environment(executor, self._log_step)
+        base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
         files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
         python = packages.layer(base, self.folder / f"venv{number}")
@@ -117,11 +117,18 @@ class Preparation:
         path = os.environ.get("PATH", os.defpath)
         executor = executors.for_image(image)
         if executor:
-            base = executors.environment(executor, self._log_step)
+            base = self._environment(executor, image)
             path = os.pathsep.join([str(base / "bin"), path])
+        substitutes.note(self.folder, substitutes.host_for(image))
         self._say(f"no container: the command runs on this host in place of {image}")
         command = [*container["command"], *container.get("args", [])]
         return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
+
+    def _environment(self, executor: executors.Executor, image: str) -> Path:
+        """The environment that stands in for an image; notes another Python than the image's."""
+        other = substitutes.python_for(image, executors.python_version(executor))
+        substitutes.note(self.folder, other)
+        return executors.environment(executor, self._log_step)
 
     def _say(self, text: str) -> None:
         """Log a line once a job, not once a replica."""

@@ -94,7 +94,7 @@ def _container(
         yield Refusal((*path, "imageUri"), no_command(image))
     elif executors.for_image(image) is None:
         what = "its command runs on this machine, with the programs that are here, not in the image"
-        yield Refusal((*path, "command"), what, level="note")
+        yield Refusal((*path, "command"), what, level="warning")
 
 
 def no_stand_in(image: str) -> str:

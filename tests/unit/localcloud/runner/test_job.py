@@ -11,6 +11,7 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 
 from localgcp import processes
+from localgcp.runner import substitutes
 from localgcp.runner.gang import hosts
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
@@ -224,3 +225,25 @@ def test_a_job_leaves_no_process_and_no_note(cloud: Cloud) -> None:
     pid = int(next(line for line in cloud.log(job).splitlines() if line.isdigit()))
     wait_until(lambda: processes.start_time(pid) is None)
     assert os.listdir(cloud.home.children) == []
+
+
+def test_a_command_on_the_host_leaves_a_note_of_the_image_it_did_not_run_in(cloud: Cloud) -> None:
+    job = cloud.run(command_job("true"))
+    assert job.state == JobState.JOB_STATE_SUCCEEDED
+    number = job.name.rpartition("/")[2]
+    assert substitutes.read(cloud.home, number) == ["on this host, not in python:3.11"]
+
+
+@pytest.mark.parametrize(
+    ("image", "version", "text"),
+    [
+        ("pytorch-xla.2-4.py310:latest", "3.11", "on Python 3.11, not the image's 3.10"),
+        ("sklearn-cpu.1-6", "3.12", "on Python 3.12, not the image's 3.10"),
+        ("tf-cpu.2-17.py311", "3.11", ""),
+        ("pytorch-xla.2-4.py310", "3.10", ""),
+    ],
+)
+def test_another_python_than_the_image_has_is_a_substitute(
+    image: str, version: str, text: str
+) -> None:
+    assert substitutes.python_for(image, version) == text

@@ -76,13 +76,13 @@ def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for()
         f"{PREBUILT}/sklearn-cpu.1-6.py310:latest")]}}, never, FREE)) == []  # fmt: skip
 
 
-def test_what_runs_in_another_way_is_a_note_and_a_tpu_a_warning() -> None:
+def test_a_gpu_is_a_note_and_the_host_or_a_tpu_a_warning() -> None:
     gpu = container("docker.io/x:1", command=["train"])
     gpu["machineSpec"] |= {"acceleratorType": "NVIDIA_TESLA_T4", "acceleratorCount": 1}
-    assert [each.level for each in found(gpu)] == ["note", "note"]
+    assert [each.level for each in found(gpu)] == ["note", "warning"]
     tpu = container("docker.io/x:1", command=["train"])
     tpu["machineSpec"] = {"machineType": "ct5lp-hightpu-4t", "tpuTopology": "2x2"}
-    assert [each.level for each in found(tpu)] == ["warning", "note"]
+    assert [each.level for each in found(tpu)] == ["warning", "warning"]
 
 
 def test_fields_that_nothing_here_carries_out_are_notes() -> None:

@@ -1,0 +1,159 @@
+"""The command line of ``vt run``."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from vertex_training.errors import CommandError
+from vertex_training.naming import CONTROL
+from vertex_training.stack import Stack
+from vertex_training.stack import load as load_stack
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.jobs import log, view
+from vertex_training_cli.jobs.command import REFUSED, print_status
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import SelectedStack
+from vertex_training_cli.run import submission
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+    from vertex_training_cli.run.submission import Run
+
+#: How the service says in a job's error what a replica ended with.
+_EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
+_CANCEL_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.5
+_INTERRUPTED: Final = 130
+
+Wanted = Annotated[
+    str, typer.Argument(metavar="JOB", help="Job of the stack, a job file, or a script (.py).")
+]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- ARGS...]", help="Arguments: they replace equal flags of the file."),
+]
+
+
+def run(
+    job: Wanted,
+    args: Words = None,
+    stack: SelectedStack = None,
+    name: Annotated[
+        str, typer.Option("--name", help="Another name, to run it beside itself.")
+    ] = "",
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Submit it, print its id, and follow nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask what it may cost.")] = False,
+) -> None:
+    """Run one job and follow its log to its end; nothing else of the stack is brought up.
+
+    A script needs no stack: it runs in the local cloud. Ctrl-C cancels the job, a second one leaves
+    it. Exit code: that of the job, 1 if it ended without one, 2 not submitted, 130 cancelled.
+    """
+    words, file = args or [], Path(job)
+    if file.suffix == ".py":
+        jobs, loaded, prepared = _script(file, words, stack, name)
+    else:
+        ref = stacks.find(stack)
+        ref.connect_clients()
+        jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
+        _ensure_usable(ref, loaded)
+        prepared = submission.prepare(loaded, jobs, job, words, name)
+    _tell(prepared)
+    if not (jobs.ref.is_local or yes):
+        _confirm(prepared)
+    resource = submission.submit(prepared, loaded)
+    number = resource.rpartition("/")[2]
+    print_status(f"submitted {prepared.request.submission.job}: {number}")
+    if detach:
+        print(number)
+        return
+    raise typer.Exit(_follow(jobs, resource))
+
+
+def _script(file: Path, words: list[str], stack: str | None, name: str) -> tuple[Jobs, Stack, Run]:
+    from vertex_training_cli.run import script
+
+    if stack:
+        raise CommandError("a script has a stack of its own.", "name a job or a job file")
+    if not file.is_file():
+        raise CommandError(f"there is no file {file}.")
+    ref = script.find(print_status)
+    loaded = load_stack(ref.root, ref.stack)
+    return Jobs(ref), loaded, script.prepare(file, words, ref, loaded, name)
+
+
+def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
+    """Raises CommandError if the stack's jobs are reviewed, or it was not brought up."""
+    if loaded.settings.protects:
+        text = f"stack {ref.stack} is protected: what runs in it is reviewed."
+        raise CommandError(text, "add the job to the stack's file, or run it in another stack")
+    bucket = loaded.settings.names.bucket(CONTROL)
+    if not submission.has_bucket(ref.project, bucket):
+        command = "vt local up" if ref.is_local else "vt up"
+        text = f"stack {ref.stack} is not up: there is no bucket {bucket}."
+        raise CommandError(text, f"`{command} --stack {ref.stack}`, once")
+
+
+def _tell(prepared: Run) -> None:
+    for warning in prepared.warnings:
+        print_status(redact(warning))
+
+
+def _confirm(prepared: Run) -> None:
+    cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
+    if not sys.stdin.isatty():
+        print_status(f"{cost}; nobody can be asked here: add --yes. Nothing was submitted.")
+        raise typer.Exit(REFUSED)
+    if not typer.confirm(f"{cost}. Submit it?", err=True):
+        raise typer.Exit(REFUSED)
+
+
+def _follow(jobs: Jobs, resource: str) -> int:
+    """Print the job's log until it ends; the exit code."""
+    try:
+        found = jobs.get(resource)
+        if view.is_tuning(found):
+            found = _wait(jobs, resource)
+        else:
+            log.show(
+                jobs, found, replica=None, follow=True, tail=None, as_json=False, log=print_status
+            )
+        ended = _wait(jobs, resource)
+    except KeyboardInterrupt:
+        return _cancel(jobs, resource)
+    print_status(f"{view.title(ended)}: {view.state(ended)} {redact(ended.error.message)}".rstrip())
+    return exit_code(view.state(ended), ended.error.message)
+
+
+def exit_code(state: str, error: str) -> int:
+    """That of the job's replica which failed first; 1 if it ended otherwise without success."""
+    if state in ("SUCCEEDED", "PARTIALLY_SUCCEEDED"):
+        return 0
+    found = _EXIT_CODE.search(error)
+    return int(found[1]) if state == "FAILED" and found else 1
+
+
+def _cancel(jobs: Jobs, resource: str) -> int:
+    number = resource.rpartition("/")[2]
+    print_status(f"cancelling {number}; Ctrl-C once more leaves it (`vt jobs cancel {number}`)")
+    jobs.cancel(jobs.get(resource))
+    ended = _wait(jobs, resource, _CANCEL_SECONDS)
+    print_status(f"{view.title(ended)}: {view.state(ended)}")
+    return _INTERRUPTED
+
+
+def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:
+    """The job, once it has ended or the time is up."""
+    ends = time.monotonic() + limit
+    while not view.has_ended(found := jobs.get(resource)) and time.monotonic() < ends:
+        time.sleep(_POLL_SECONDS if jobs.ref.is_local else log.CLOUD_PAUSE)
+    return found

@@ -1,0 +1,133 @@
+"""A Python file without a stack: it runs in the local cloud, in a stack made for such files.
+
+The stack lies in the local cloud's folder, with two buckets and an account. It is brought up once;
+code goes into a bucket, and no run changes the stack.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from localgcp.home import Home
+from vertex_training import stack as stacks
+from vertex_training.errors import CommandError
+from vertex_training.naming import CONTROL
+from vertex_training.plan import packages
+from vertex_training.stack import Stack
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.stacks import find as find_stack
+from vertex_training_cli.importing.imported import REQUEST_ID, key_of
+from vertex_training_cli.jobs.orphaned import RUN_PREFIX
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.new.template import EXECUTORS
+from vertex_training_cli.run import submission
+from vertex_training_cli.run.submission import Run
+
+STACK: Final = "local"
+#: Files beside the script that go with it.
+_TAKEN: Final = ("*.py", "requirements.txt")
+#: The package that a script becomes.
+MODULE: Final = "script"
+#: Starts it as ``python SCRIPT`` does: its folder is the first that modules are looked for in.
+_START: Final = """\
+import pathlib, runpy, sys
+
+folder = pathlib.Path(__file__).parent
+sys.path.insert(0, str(folder))
+sys.argv[0] = str(folder / {name!r})
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+_FILES: Final = {
+    "Pulumi.yaml": """\
+name: vt-run
+runtime: {{name: python, options: {{virtualenv: {prefix}}}}}
+""",
+    "__main__.py": "from vertex_training import run\n\nrun(__file__)\n",
+    f"Pulumi.{STACK}.yaml": """\
+config:
+  gcp:project: local-run
+  gcp:region: us-central1
+  vertex-training:projectNumber: "166656552196"
+  vertex-training:buckets:
+    code: {{forceDestroy: true}}
+    artifacts: {{forceDestroy: true}}
+  vertex-training:serviceAccounts:
+    trainer: {{reads: [code], writes: [artifacts]}}
+""",
+}
+
+
+def find(log: Callable[[str], None]) -> StackRef:
+    """The stack of scripts, with the local cloud started and clients connected to it.
+
+    Raises:
+        CommandError: the local cloud does not start, or the stack cannot be brought up.
+    """
+    home = Home.find()
+    os.environ["VT_LOCAL_HOME"] = str(home.root)  # not one below the stack's own folder
+    root = home.root / "run"
+    ref = StackRef(root, "vt-run", STACK, "local-run", "us-central1")
+    ref.environment(log)
+    root.mkdir(exist_ok=True)
+    for name, text in _FILES.items():
+        (root / name).write_text(text.format(prefix=sys.prefix))
+    ref = find_stack(STACK, root)
+    ref.connect_clients()
+    settings = stacks.load(root, STACK).settings
+    if not submission.has_bucket(ref.project, settings.names.bucket(CONTROL)):
+        log("the stack of scripts comes first, once")
+        _bring_up(root)
+    return ref
+
+
+def prepare(script: Path, words: Sequence[str], ref: StackRef, stack: Stack, name: str) -> Run:
+    """The next run of a script.
+
+    Raises:
+        ConfigError: its requirements cannot be packaged.
+    """
+    key = name or key_of(script.stem)
+    folder = ref.root / "jobs" / key / MODULE
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file in {each for pattern in _TAKEN for each in script.parent.glob(pattern)}:
+        shutil.copyfile(file, folder / file.name)
+    (folder / "__init__.py").touch()
+    (folder / "__main__.py").write_text(_START.format(name=script.name), encoding="utf-8")
+    package = packages.build_all({key: f"jobs/{key}/{MODULE}"}, ref.root)[key]
+    uri = f"gs://{stack.settings.names.bucket('code')}/{package.file}"
+    job = RUN_PREFIX + key
+    place = stack.submission(job, submission.next_run(Jobs(ref), job))
+    content = _document(key, uri, words)
+    return submission.of_document(content, place, stack, {uri: package.content})
+
+
+def _document(key: str, uri: str, words: Sequence[str]) -> dict[str, Any]:
+    task = {"executorImageUri": EXECUTORS[False], "packageUris": [uri], "pythonModule": MODULE}
+    pool = {
+        "replicaCount": 1,
+        "machineSpec": {"machineType": "n1-standard-4"},
+        "pythonPackageSpec": {**task, "args": list(words)} if words else task,
+    }
+    return {
+        "serviceAccount": "${serviceAccounts.trainer}",
+        "baseOutputDirectory": {"outputUriPrefix": f"${{buckets.artifacts}}/{key}/{REQUEST_ID}"},
+        "scheduling": {"timeout": "86400s"},
+        "workerPoolSpecs": [pool],
+    }
+
+
+def _bring_up(root: Path) -> None:
+    command = [sys.executable, "-m", "vertex_training_cli.cli", "local", "up", "--no-wait"]
+    done = subprocess.run(
+        command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = (done.stdout + done.stderr).splitlines()[-20:]
+        raise CommandError("the stack of scripts cannot be brought up:\n" + "\n".join(lines))

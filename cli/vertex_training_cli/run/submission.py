@@ -1,0 +1,183 @@
+"""From a job of a stack, or a job file, to one submission of it: the program's own protocol.
+
+The job belongs to no state of Pulumi: its record in the stack's control bucket makes the submission
+happen once, and its labels name stack, job and run
+(docs/adr/0064-a-run-has-a-record-and-no-resource.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from vertex_training.catalog import costs
+from vertex_training.customjob.request import job_file
+from vertex_training.customjob.request.job_file import JobFileResult, JobRequest, Submission
+from vertex_training.errors import CheckUnavailableError, CommandError, ConfigError, did_you_mean
+from vertex_training.naming import CONTROL
+from vertex_training.stack import Stack
+from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.orphaned import RUN_PREFIX
+from vertex_training_cli.run.arguments import add_arguments
+
+if TYPE_CHECKING:
+    from vertex_training_cli.jobs.service import Jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One submission, ready to be sent."""
+
+    request: JobRequest
+    warnings: tuple[str, ...]
+    uploads: Mapping[str, bytes]
+    """Packages that the job fetches: gs:// URI -> content."""
+
+    @property
+    def costs_at_most(self) -> str:
+        """The most that it can cost, in words."""
+        return str(costs.of_job(self.request.message, self.request.submission.region))
+
+
+def prepare(stack: Stack, jobs: Jobs, wanted: str, words: Sequence[str], name: str = "") -> Run:
+    """The next run of a job of ``stack``, or of a job file; ``words`` are further arguments.
+
+    Raises:
+        ConfigError: with every mistake in the file, or in its arguments.
+        CheckUnavailableError: it is neither a job nor a file.
+    """
+    key, file = _find(stack, wanted)
+    name = RUN_PREFIX + (name or key)
+    data, shown = _read(file, words)
+    context, table = stack.context, stack.references
+    place = stack.submission(name, next_run(jobs, name))
+    checked = job_file.check_job_file(data, shown, place, table, context)
+    if checked.request is None:
+        raise ConfigError(checked.errors)
+    if over := stack.exceeded_limits({name: checked}):
+        raise ConfigError(over)
+    used = [each for each in checked.request.used if each.startswith("packages.")]
+    packages = {each: stack.packages[each.partition(".")[2]] for each in used}
+    uploads = {str(table[each]): package.content for each, package in packages.items()}
+    return Run(checked.request, _warnings(checked), uploads)
+
+
+def of_document(
+    content: Mapping[str, object], place: Submission, stack: Stack, uploads: Mapping[str, bytes]
+) -> Run:
+    """The run of a job that no file describes.
+
+    Raises:
+        ConfigError: with every mistake in it.
+    """
+    data = yaml.safe_dump(dict(content)).encode()
+    checked = job_file.check_job_file(data, "job", place, stack.references, stack.context)
+    if checked.request is None:
+        raise ConfigError(checked.errors)
+    return Run(checked.request, _warnings(checked), uploads)
+
+
+def submit(run: Run, stack: Stack) -> str:
+    """Upload the packages and submit the job; its resource name.
+
+    Raises:
+        OperatorError: a package cannot be written; or the job was refused, or is not certain.
+    """
+    from vertex_training.customjob.provider import CustomJobProvider
+
+    for uri, content in run.uploads.items():
+        _upload(stack.settings.project, uri, content)
+    request, settings = run.request, stack.settings
+    options = {
+        "labels": settings.labels_of(settings.team_at(request.account)),
+        "controlBucket": settings.names.bucket(CONTROL),
+        "onDelete": "keep",
+    }
+    submission = {**asdict(request.submission), "section": request.kind.section}
+    created = CustomJobProvider().create(
+        {
+            "submission": submission,
+            "requestId": request.request_id,
+            "request": request.body,
+            "options": options,
+        }
+    )
+    return str(created.id)
+
+
+def has_bucket(project: str, name: str) -> bool:
+    """Whether a bucket is there; what cannot be asked is told when it is written."""
+    from google.api_core.exceptions import GoogleAPICallError
+
+    from vertex_training.customjob.google.intent_store import storage_client
+
+    try:
+        return storage_client(project).bucket(name).exists()
+    except GoogleAPICallError:
+        return True
+
+
+def next_run(jobs: Jobs, name: str) -> int:
+    """One more than the highest run that was submitted under this name."""
+    runs = [view.run(job) for job in jobs.list() if view.title(job) == name]
+    return max((int(run) for run in runs if run.isdecimal()), default=0) + 1
+
+
+def _find(stack: Stack, wanted: str) -> tuple[str, Path]:
+    """Name and file of a job of the stack, or of a job file by its path."""
+    known = stack.settings.submitted
+    if wanted in known:
+        return wanted, stack.root / known[wanted].file
+    file = Path(wanted)
+    if file.is_file():
+        return next(iter(stack.jobs_of(file)), _key(file.stem)), file
+    hint = did_you_mean(wanted, known)
+    raise CheckUnavailableError(f"{wanted} is neither a job of this stack nor a file; {hint}")
+
+
+def _key(text: str) -> str:
+    from vertex_training_cli.importing.imported import key_of
+
+    return key_of(text)
+
+
+def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
+    """The job file, with ``words`` among its arguments, and its name in messages."""
+    from vertex_training_cli.check.checking import read
+    from vertex_training_cli.engine.paths import from_here
+
+    shown = from_here(file)
+    data = read(shown)
+    if not words:
+        return data, shown
+    try:
+        content = yaml.safe_load(data)
+    except yaml.YAMLError:
+        return data, shown  # told with its place when it is checked
+    add_arguments(content, words, shown)
+    return yaml.safe_dump(content, sort_keys=False).encode(), shown
+
+
+def _warnings(checked: JobFileResult) -> tuple[str, ...]:
+    return tuple(map(str, (*checked.warnings, *checked.ignored)))
+
+
+def _upload(project: str, uri: str, content: bytes) -> None:
+    """Write an object whose name has the digest of its content, if it is not there yet."""
+    from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
+
+    from vertex_training.customjob.google.intent_store import storage_client
+
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    blob = storage_client(project).bucket(bucket).blob(name)
+    try:
+        blob.upload_from_string(content, "application/gzip", if_generation_match=0)
+    except PreconditionFailed:
+        return
+    except (GoogleAPICallError, RetryError) as error:
+        text = f"{uri} cannot be written: {getattr(error, 'message', error)}"
+        raise CommandError(text, "`vt run` takes roles/storage.objectUser on the bucket") from None

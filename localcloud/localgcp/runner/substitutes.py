@@ -1,0 +1,59 @@
+"""What a job ran on in place of what it asked for: lines in a file of its folder.
+
+A run on this host, or on another Python, proves less than one in the image: commands say so where
+they tell how a job ended.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import Home, open_private
+
+_FILE: Final = "substitutes"
+#: The Python in the name of a prebuilt image, and that of images whose name has none.
+_PYTHON: Final = re.compile(r"\.py(\d)(\d+)")
+_IMAGE_PYTHON: Final = "3.10"
+
+
+def host_for(image: str) -> str:
+    """Of a command that ran on this host."""
+    return f"on this host, not in {image}"
+
+
+def python_for(image: str, version: str) -> str:
+    """Of an environment with this Python; empty if the image has the same."""
+    found = _PYTHON.search(image)
+    own = f"{found[1]}.{found[2]}" if found else _IMAGE_PYTHON
+    return "" if version == own else f"on Python {version}, not the image's {own}"
+
+
+def note(folder: Path, text: str) -> None:
+    """Add a line to the folder of a job, once."""
+    known = _lines(folder)
+    if text and text not in known:
+        with open_private(folder / _FILE, "w") as file:
+            file.write("\n".join([*known, text]) + "\n")
+
+
+def read(home: Home, job_id: str) -> list[str]:
+    """What a job ran on otherwise; empty if on all that it asked for, or if it has not begun."""
+    return _lines(home.jobs / job_id)
+
+
+def marked(state: str, found: list[str]) -> str:
+    """A state with what the job ran on otherwise, for people.
+
+    >>> marked("SUCCEEDED", ["on Python 3.11, not the image's 3.10"])
+    "SUCCEEDED (on Python 3.11, not the image's 3.10)"
+    """
+    return f"{state} ({'; '.join(found)})" if found else state
+
+
+def _lines(folder: Path) -> list[str]:
+    try:
+        return (folder / _FILE).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []

@@ -1,0 +1,132 @@
+"""``vt run`` with the real engine and local cloud: one job, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localgcp.home import Home
+from localgcp.vertex.records import JobRecord, JobState, JobTable
+from tests.conftest import Checkout, copy_checkout
+from tests.e2e.small_stacks import SmallStack, job_file
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+
+SCRIPT = """\
+import json, os, pathlib, sys
+from beside import GREETING
+print(GREETING, *sys.argv[1:], flush=True)
+out = pathlib.Path(os.environ["AIP_MODEL_DIR"].replace("gs://", "/gcs/")).parent
+out.mkdir(parents=True, exist_ok=True)
+(out / "metrics.json").write_text(json.dumps({"loss": 0.5}))
+sys.exit(7 if "--fail" in sys.argv else 0)
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    made = copy_checkout(tmp_path_factory.mktemp("run") / "checkout", sample_code=False)
+    yield made
+    made.run("vt", "local", "down")
+
+
+@pytest.fixture(scope="module")
+def stack(checkout: Checkout) -> SmallStack:
+    made = SmallStack(checkout, "small")
+    quick = job_file()
+    quick["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["command"] = ["true"]
+    made.write(
+        {"busy": job_file(), "quick": quick}, jobs={"quick": {"file": "jobs/small-quick.yaml"}}
+    )
+    shell = job_file()
+    task = shell["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]
+    task |= {"command": ["sh", "-c", 'echo "ran with $*"; exit ${1#--code=}', "x"]}
+    task["args"] = ["--code=0"]
+    made._dump("jobs/shell.yaml", shell)
+    told = checkout.run("vt", "local", "up", "--stack", "small").stdout
+    # Nothing that ran on this host is plainly called SUCCEEDED, neither on the way nor at the end.
+    assert told.count("SUCCEEDED (on this host, not in us-docker.pkg.dev/") == 2
+    assert told.count("SUCCEEDED") == 2
+    return made
+
+
+def jobs(checkout: Checkout, name: str) -> list[JobRecord]:
+    table = JobTable(Home(checkout.home, checkout.path).database)
+    return [each for each in table.list() if each.labels.get("vt-job") == name]
+
+
+def test_a_script_in_a_plain_folder_runs_with_what_lies_beside_it(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "beside.py").write_text("GREETING = 'hello from beside'\n")
+    plain = Checkout(tmp_path, checkout.home)
+    (tmp_path / ".venv").symlink_to(checkout.path / ".venv")
+    done = plain.run("vt", "run", "train.py", "--", "--epochs=3")
+    assert "hello from beside --epochs=3" in done.stdout
+    assert "SUCCEEDED" in done.stderr
+    failed = plain.run("vt", "run", "train.py", "--", "--fail", expect=7)
+    assert "FAILED" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert [each.labels["vt-run"] for each in jobs(checkout, "run_train")] == ["2", "1"]
+
+
+def test_a_job_file_of_a_stack_runs_alone_and_stays_out_of_its_state(stack: SmallStack) -> None:
+    checkout = stack.checkout
+    done = checkout.run("vt", "run", "jobs/shell.yaml", "--stack", "small", "--", "--code=0", "-v")
+    assert "ran with --code=0 -v" in done.stdout
+    again = checkout.run("vt", "run", "jobs/shell.yaml", "-s", "small", "--", "--code=3", expect=3)
+    assert "ran with --code=3\n" in again.stdout
+    found = jobs(checkout, "run_shell")
+    assert [each.labels["vt-run"] for each in found] == ["2", "1"]
+    assert {each.labels["vt-stack"] for each in found} == {"small"}
+    stack.pulumi("preview --expect-no-changes")
+    listed = checkout.run("vt", "jobs", "list", "-s", "small")
+    assert "SUCCEEDED*" in listed.stdout
+    assert "vt jobs show" in listed.stderr
+    shown = checkout.run("vt", "jobs", "show", "quick", "-s", "small").stdout
+    assert "on this host, not in us-docker.pkg.dev/" in shown
+
+
+def test_ctrl_c_cancels_the_job_and_a_live_run_is_not_doubled(stack: SmallStack) -> None:
+    checkout = stack.checkout
+    line = [str(checkout.path / ".venv/bin/vt"), "run", "jobs/small-busy.yaml", "-s", "small"]
+    env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
+    first = subprocess.Popen(
+        line, cwd=checkout.path, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert first.stderr is not None
+    next(text for text in first.stderr if "submitted run_small-busy" in text)
+    ends = time.monotonic() + 60
+    while jobs(checkout, "run_small-busy")[0].state is not JobState.RUNNING:
+        assert time.monotonic() < ends
+        time.sleep(0.2)
+    refused = checkout.run(*line, expect=1)
+    assert "vt jobs cancel" in refused.stderr or "cancel" in refused.stderr
+    os.kill(first.pid, signal.SIGINT)
+    assert first.wait(timeout=60) == 130
+    assert [each.state for each in jobs(checkout, "run_small-busy")] == [JobState.CANCELLED]
+
+
+def test_a_stack_that_is_not_up_and_a_mistake_in_a_file_are_told_with_what_to_do(
+    stack: SmallStack,
+) -> None:
+    checkout = stack.checkout
+    other = SmallStack(checkout, "never")
+    other.write({"busy": job_file()})
+    told = checkout.run("vt", "run", "busy", "-s", "never", expect=1).stderr
+    assert "stack never is not up" in told
+    assert "vt local up --stack never" in told
+    wrong = job_file(scheduling={"timeout": "24h"}, nonsense=1)
+    other._dump("jobs/wrong.yaml", wrong)
+    told = checkout.run("vt", "run", "jobs/wrong.yaml", "-s", "small", expect=1).stderr
+    assert "jobs/wrong.yaml:" in told
+    assert "24h" in told
+    assert "nonsense" in told
+    assert "Traceback" not in told
