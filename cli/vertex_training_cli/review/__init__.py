@@ -12,6 +12,8 @@
 ``destroyed``      what is destroyed or loses its protection; objects, by folder
 ``losses``         data that is lost, or no longer kept, though its resource stays
 ``limits``         limits that are raised, levels of policies that are lowered
+``stored_data``    keys that no longer encrypt data that stays, reads that are paid for
+``renames``        entries under another name, and others under the name of an entry
 ``guards``         exceptions of drift, rules and other guards that are lowered
 ``refusals``       what Google refuses half-way, or what has no effect
 ``digest``         the plan's digest, which a deployment is bound to

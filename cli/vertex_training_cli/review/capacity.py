@@ -14,7 +14,7 @@ from vertex_training.catalog.costs import Rate
 from vertex_training.catalog.resource_types import RESERVATION
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import LOST, Quote, RiskKind
+from vertex_training_cli.review.risk import LOST, Quote, told_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,11 @@ def _machines(found: ReturnedMachines, quote: Quote) -> str:
     return f"{quote(found.name)} ({number} in {quote(found.zone)}{anew})"
 
 
-RETURNED: Final = RiskKind(
+RETURNED: Final = told_alike(
     returned_machines,
     _machines,
-    key="returnedMachines",
-    headline="machines given back, and may not be had again",
-    question=LOST,
-    answer="given back, and may not be had again: {}",
-    line=lambda found, quote: (
-        f"machines given back, and may not be had again: {_machines(found, quote)}"
-    ),
+    "returnedMachines",
+    "machines given back, and may not be had again",
+    LOST,
+    "destroys",
 )

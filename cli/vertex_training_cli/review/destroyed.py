@@ -98,7 +98,15 @@ def _is_destructive(step: Step) -> bool:
     if step.op == "replace":
         # An object comes again at once: new content of a file, or a new package of code.
         return step.type != OBJECT
-    return step.op in DELETIONS
+    return step.op in DELETIONS and not stays(step)
+
+
+def stays(step: Step) -> bool:
+    """Whether it is deleted from the state alone: in the cloud it stays as it is."""
+    needed = resource_types.find(step.type).stays
+    if needed is None or step.op not in DELETIONS:
+        return False
+    return all(step.inputs.get(key) == value for key, value in needed.items())
 
 
 @dataclass(frozen=True, slots=True, order=True)

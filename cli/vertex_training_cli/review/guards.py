@@ -16,7 +16,7 @@ from vertex_training.catalog.resource_types import REPOSITORY
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import LIMITS, RiskKind
+from vertex_training_cli.review.risk import RiskKind, told_alike
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
@@ -128,26 +128,6 @@ def _weaknesses(repository: Inputs) -> Iterator[str]:
         yield "images are not scanned"
 
 
-EXCEPTIONS: Final = RiskKind(
-    drift_exceptions,
-    lambda each, quote: quote(each.new),
-    key="driftExceptions",
-    headline="drift is not reported",
-    question=LIMITS,
-    answer="drift is not reported: {}",
-    line=lambda each, quote: f"drift is not reported: {quote(each.new)} ({quote(each.path)})",
-    danger="opens",
-)
-ACCEPTED: Final = RiskKind(
-    new_acceptances,
-    lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
-    key="acceptedLosses",
-    headline="loss accepted",
-    question=LIMITS,
-    answer="loss accepted: {}",
-    line=lambda each, quote: f"loss accepted: {quote(each.path)} ({quote(each.new)})",
-    danger="opens",
-)
 OVERRIDES: Final = RiskKind(
     changed_overrides,
     lambda each, quote: quote(each.path),
@@ -158,21 +138,36 @@ OVERRIDES: Final = RiskKind(
     ),
     danger="opens",
 )
-RULES: Final = RiskKind(
-    lowered_rules,
-    lambda each, quote: f"{quote(each.path)} {quote(each.old)} → {quote(each.new)}",
-    key="loweredRules",
-    headline="rules lowered",
-    question=LIMITS,
-    answer="rule {}",
-    danger="opens",
-)
-LOWERED: Final = RiskKind(
-    lowered_guards,
-    lambda each, quote: f"{quote(each.name)} ({each.what})",
-    key="loweredGuards",
-    headline="guards lowered",
-    question=LIMITS,
-    line=lambda each, quote: f"{quote(each.name)}: {each.what}",
-    danger="opens",
+#: What finds each kind, its words for a finding, its key in JSON, and the words before a finding.
+KINDS: Final = (
+    *(
+        told_alike(*row)
+        for row in (
+            (
+                drift_exceptions,
+                lambda each, quote: quote(each.new),
+                "driftExceptions",
+                "drift is not reported",
+            ),
+            (
+                new_acceptances,
+                lambda each, quote: f"{quote(each.path)} ({quote(each.new)})",
+                "acceptedLosses",
+                "loss accepted",
+            ),
+            (
+                lowered_rules,
+                lambda each, quote: f"{quote(each.path)} {quote(each.old)} → {quote(each.new)}",
+                "loweredRules",
+                "rules lowered",
+            ),
+            (
+                lowered_guards,
+                lambda each, quote: f"{quote(each.name)} ({each.what})",
+                "loweredGuards",
+                "guards lowered",
+            ),
+        )
+    ),
+    OVERRIDES,
 )

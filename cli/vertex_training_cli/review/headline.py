@@ -24,6 +24,8 @@ from vertex_training_cli.review.risk import Danger, Quote
 
 #: Names in one part of the verdict; more are counted.
 NAMED: Final = 3
+#: Parts of the verdict; more are counted.
+PARTS: Final = 12
 #: Why nothing may be deployed though no policy forbids it.
 REFUSED: Final = "refused: what is protected would be made anew, empty"
 #: Phrases of one answer; more are counted.
@@ -52,6 +54,9 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts.append(", ".join(phrases) or "no job is submitted")
     if report.submitted:
         parts.append(_cost(report))
+    if images := report.images:
+        changed = [f"{quote(e.name)}: {' → '.join(map(quote, e.versions))}" for e in images]
+        parts.append(f"image {_first(changed)}")
     if thrown := [job.now for job in report.jobs if job.cancels and job.now and job.now.seconds]:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
@@ -65,14 +70,16 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     parts += _risks(report, quote)
     if report.packs and not report.forbidding:
         parts.append(_count(len(report.violations), "policy warning"))
-    text = "; ".join(parts)
+    left = len(parts) - PARTS
+    text = "; ".join([*parts[:PARTS], *([f"and {left} more, below"] if left > 0 else [])])
     return text[0].upper() + text[1:] + "."
 
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    """What endangers data or opens something, each named; most changes have none."""
+    """What endangers data or opens something, each named, the worst first; most have none."""
     named: dict[str, list[str]] = {}
-    for kind, findings in report.risks.items():
+    kinds = sorted(report.risks.items(), key=lambda each: each[0].danger != "destroys")
+    for kind, findings in kinds:
         if kind.headline and findings:
             named.setdefault(kind.headline, []).extend(kind.name(each, quote) for each in findings)
     return [f"{headline}: {_first(names)}" for headline, names in named.items()]
@@ -138,6 +145,10 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.submits or job.action == "defer":
             machines = " and ".join(quote(each) for each in job.machines)
+            if job.machines_before not in ((), job.machines):
+                machines = f"{' and '.join(map(quote, job.machines_before))} → {machines}"
+            if job.strategy_before not in ("", job.strategy):
+                machines += f", {quote(job.strategy_before)} → {quote(job.strategy)}"
             later = ", when the running one has ended" if job.action == "defer" else ""
             yield f"{quote(job.name)} on {machines}{later}"
 
@@ -207,12 +218,17 @@ def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _cost(report: ReviewReport) -> str:
-    """What the submitted jobs can cost together."""
-    missing = report.unpriced
+    """What the submitted jobs can cost together, and those could that they take the place of."""
+    missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
+    prices = [cost.worst_case for cost in old]
+    was = usd(None if None in prices else math.fsum(price or 0 for price in prices))
+    total = usd(report.worst_case)
     if len(missing) == len(report.submitted):
-        return "no price is known"
+        return "no price is known" + (
+            f", at most {was} before" if old and None not in prices else ""
+        )
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
-    return f"at most {usd(report.worst_case)}{more}"
+    return f"at most {f'{was} → ' if old and was != total else ''}{total}{more}"
 
 
 def _thrown_away(jobs: Sequence[JobObservation]) -> str:
@@ -276,6 +292,7 @@ def totals(report: ReviewReport) -> str:
             counts.update({op: len(names)} if names else {})
         counts.update({"delete": len(folder.removed)} if folder.removed else {})
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
+    words["forget"] = "left as it is in the cloud"
     order = [*words, *sorted(set(counts) - set(words))]
     parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]
     return ", ".join(parts) or "none"
@@ -284,8 +301,8 @@ def totals(report: ReviewReport) -> str:
 Phrases = Callable[[ReviewReport, Quote], Iterable[str]]
 _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     ("what runs", _runs, "plain"),
-    ("what it can cost", _costs, "plain"),
-    ("who gains a right", _gains, "opens"),
+    (risk.COSTS, _costs, "plain"),
+    (risk.RIGHTS, _gains, "opens"),
     (risk.LOST, _nothing_more, "destroys"),
     (risk.PUBLIC, _nothing_more, "destroys"),
     ("what stops", _stops, "destroys"),

@@ -32,6 +32,11 @@ class ImageChange:
     """The new image in full."""
     jobs: tuple[str, ...]
 
+    @property
+    def versions(self) -> tuple[str, str]:
+        """Before and after, digests cut to twelve digits."""
+        return _short(self.old), _short(self.new)
+
 
 def image_changes(jobs: Iterable[JobChange]) -> tuple[ImageChange, ...]:
     """The images that change in ``jobs``, by name."""
@@ -83,7 +88,7 @@ def line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
 def cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
     """A row of the table: digests cut to twelve digits."""
     origin = origins.get(change.uri, NOT_LOOKED_AT)
-    return (change.name, _short(change.old), _short(change.new), origin, ", ".join(change.jobs))
+    return (change.name, *change.versions, origin, ", ".join(change.jobs))
 
 
 def shown(name: str) -> str:

@@ -62,6 +62,10 @@ class JobChange:
     """Fields that the stack's ``jobDefaults`` gave, like ``serviceAccount``."""
     now: JobObservation | None = None
     """The job before as it is now; None if it was not looked at, or there is none."""
+    cost_before: JobCost | None = None
+    """Of the job that another request takes the place of; None if there is none."""
+    strategy_before: str = ""
+    """The same job's strategy."""
 
     @property
     def submits(self) -> bool:
@@ -71,11 +75,12 @@ class JobChange:
     @property
     def machines(self) -> tuple[str, ...]:
         """What each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
-        return tuple(
-            f"{pool.machines} x {pool.machine_type or 'no machine type'}"
-            + (f" ({pool.count} {pool.accelerator})" if pool.accelerator else "")
-            for pool in self.cost.pools
-        )
+        return _machines(self.cost)
+
+    @property
+    def machines_before(self) -> tuple[str, ...]:
+        """The same of the job before; empty if there is none."""
+        return _machines(self.cost_before) if self.cost_before else ()
 
     @property
     def trials(self) -> str:
@@ -92,6 +97,14 @@ class JobChange:
         """Whether a job that may still run is cancelled."""
         state = self.now.state if self.now else self.previous_state
         return self.action in ("replace", "cancel") and state not in (*ENDED, "RECORD_DELETED")
+
+
+def _machines(cost: JobCost) -> tuple[str, ...]:
+    return tuple(
+        f"{pool.machines} x {pool.machine_type or 'no machine type'}"
+        + (f" ({pool.count} {pool.accelerator})" if pool.accelerator else "")
+        for pool in cost.pools
+    )
 
 
 def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
@@ -121,22 +134,34 @@ def _job(step: Step, observed: Observations) -> JobChange:
     spec = job_spec(message)
     region = str(_submission(inputs).get("region", ""))
     state = str(step.old.outputs.get("state") or "") if step.old else ""
+    action = "defer" if _is_deferred(step) else ACTIONS[step.op]
+    before = step.old.inputs if step.old and action in ("replace", "defer") else None
     return JobChange(
         name=job_name(step),
-        action="defer" if _is_deferred(step) else ACTIONS[step.op],
+        action=action,
         region=region,
-        strategy=spec.get("scheduling", {}).get("strategy", "STANDARD"),
+        strategy=_strategy(spec),
         reservation=_reservation(spec),
         account=spec.get("serviceAccount", ""),
         network=_network(spec),
         images=_images(spec),
-        cost=costs.of_job(message, region),
-        differences=tuple(_differences(step)),
+        cost=_cost(inputs),
+        differences=tuple(differences(step)),
         # A word of the API: it stands in a report as it is.
         previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
         filled_in=_filled_in(inputs),
         now=observed.jobs.get(step.old.id) if step.old else None,
+        cost_before=_cost(before) if before else None,
+        strategy_before=_strategy(job_spec(request(before))) if before else "",
     )
+
+
+def _cost(inputs: Mapping[str, Any]) -> JobCost:
+    return costs.of_job(request(inputs), str(_submission(inputs).get("region", "")))
+
+
+def _strategy(spec: Mapping[str, Any]) -> str:
+    return spec.get("scheduling", {}).get("strategy", "STANDARD")
 
 
 def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
@@ -152,8 +177,8 @@ def _is_deferred(step: Step) -> bool:
     return bool(running) and running != step.new.inputs.get("requestId", running)
 
 
-def _differences(step: Step) -> list[FieldDifference]:
-    """What changed in the job itself: the request field by field, then run, labels, options."""
+def differences(step: Step) -> list[FieldDifference]:
+    """What changes in the job itself: the request field by field, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
     places = [_submission(state.inputs) for state in (step.old, step.new)]

@@ -33,7 +33,8 @@ KEYS: Final[Mapping[type, str]] = {
     JobChange: (
         "name action region strategy reservation? account network? images pools=cost.pools "
         "hourlyUsd=cost.hourly timeoutSeconds=cost.timeout defaultTimeout=cost.default_timeout "
-        "worstCaseUsd=cost.worst_case previousState?=previous_state now differences"
+        "worstCaseUsd=cost.worst_case worstCaseUsdBefore=cost_before.worst_case "
+        "previousState?=previous_state now differences"
     ),
     PoolCost: (
         "index machineType=machine_type acceleratorType?=accelerator acceleratorCount=count "

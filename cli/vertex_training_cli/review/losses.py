@@ -18,7 +18,7 @@ from vertex_training.images import cleanup
 from vertex_training.images.cleanup import ImageVersion
 from vertex_training_cli.engine.plan import JOB, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
-from vertex_training_cli.review.risk import LOST, RiskKind
+from vertex_training_cli.review.risk import LOST, RiskKind, told_alike
 
 Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
@@ -253,13 +253,13 @@ PUT_BACK: Final = RiskKind(
     answer="back as deployed: {}",
     danger="opens",
 )
-LOCKS: Final = RiskKind(
+LOCKS: Final = told_alike(
     retention_locks,
     lambda lock, quote: (
         f"{quote(lock.name)} (nothing in it can be deleted for {lock.days:g} days; never undone)"
     ),
-    key="locks",
-    headline="locked for good",
-    question=LOST,
-    answer="locked for good: {}",
+    "locks",
+    "locked for good",
+    LOST,
+    "destroys",
 )

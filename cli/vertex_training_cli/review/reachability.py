@@ -15,7 +15,7 @@ from vertex_training_cli.engine.plan import JOBS, Plan, Step
 from vertex_training_cli.engine.values import UNKNOWN
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import job_name, job_spec, request
-from vertex_training_cli.review.risk import PUBLIC, Danger, RiskKind
+from vertex_training_cli.review.risk import PUBLIC, RIGHTS, Danger, RiskKind, told_alike
 
 Inputs = Mapping[str, Any]
 #: Ranges with every address.
@@ -272,6 +272,24 @@ _DESCRIPTIONS: Final[dict[str, Callable[[Inputs], str]]] = {
     ),
 }
 
+
+def shells(plan: Plan) -> tuple[str, ...]:
+    """Names of jobs whose machines newly have a shell: for all who may use Vertex AI there."""
+    found = (step for step in plan.changed if step.type in JOBS)
+    return tuple(sorted(job_name(s) for s in found if _shell(s, "new") and not _shell(s, "old")))
+
+
+def _shell(step: Step, side: str) -> bool:
+    return bool(job_spec(request(_inputs(step, side) or {})).get("enableWebAccess"))
+
+
+SHELLS: Final = told_alike(
+    shells,
+    lambda name, quote: quote(name),
+    "shells",
+    "a shell into the machines of",
+    RIGHTS,
+)
 OPENED: Final = RiskKind(
     opened_to_everybody,
     lambda what, quote: quote(what),

@@ -13,19 +13,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from vertex_training.catalog.resource_types import ATTACHMENT, RESERVATION, SUBNET
-from vertex_training_cli.engine.plan import Diagnostic, Plan, Step
+from vertex_training_cli.engine.plan import Plan, Step
 from vertex_training_cli.review.losses import BUCKET, has_locked_retention, retention_days
 from vertex_training_cli.review.risk import RiskKind
 
 Inputs = Mapping[str, Any]
-#: Section of the stack file -> name of an entry's resource in the program.
-RESOURCES: Final[Mapping[str, str]] = {
-    "buckets": "storage-{}",
-    "secrets": "secrets-{}",
-    "serviceAccounts": "{}-account",
-    "reservations": "capacity-{}",
-    "jobs": "training-{}",
-}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -111,30 +103,6 @@ def _time(text: object) -> datetime | None:
     except ValueError:
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
-    """A warning for each. None of a stack that is all new: it has the names of its first day."""
-    created = {step.name for step in plan.steps if step.op == "create"}
-    if not any(step.old is not None for step in plan.steps if step.custom):
-        return ()
-    return tuple(
-        Diagnostic(
-            "warning",
-            f"{section}.{key}: formerly: {former} names nothing that is deployed, so it is made "
-            f"anew. Was it {key} already, or another name? Read what is destroyed below.",
-        )
-        for section, name in RESOURCES.items()
-        for key, former in _given(plan, section)
-        if name.format(former) in created
-    )
-
-
-def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
-    """(key, ``formerly``) of the entries that have one."""
-    for key, entry in plan.section(section).items():
-        if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
-            yield str(key), entry["formerly"]
 
 
 REFUSALS: Final = RiskKind(

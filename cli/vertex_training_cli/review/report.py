@@ -32,6 +32,8 @@ from vertex_training_cli.review import (
     losses,
     reachability,
     refusals,
+    renames,
+    stored_data,
 )
 from vertex_training_cli.review.capacity import ReservationChange
 from vertex_training_cli.review.destroyed import DestructiveChange, FolderChange
@@ -45,6 +47,8 @@ from vertex_training_cli.review.risk import RiskKind
 RISKS: Final[tuple[RiskKind[Any], ...]] = (
     destroyed.REMADE,
     destroyed.LOST_WITH_RESOURCE,
+    renames.SUBSTITUTES,
+    stored_data.UNENCRYPTED,
     losses.LOSSES,
     losses.PUT_BACK,
     capacity.RETURNED,
@@ -54,17 +58,17 @@ RISKS: Final[tuple[RiskKind[Any], ...]] = (
     destroyed.REFUSED,
     destroyed.UNPROTECTED,
     destroyed.WITHOUT_DATA,
+    renames.RENAMES,
+    stored_data.OTHER_KEY,
     limits.RAISED,
     limits.LOWERED,
     grants.ADMINISTRATORS,
     grants.STRANGERS,
-    guards.EXCEPTIONS,
-    guards.ACCEPTED,
-    guards.OVERRIDES,
-    guards.RULES,
-    guards.LOWERED,
+    reachability.SHELLS,
+    *guards.KINDS,
     reachability.OPENED,
     reachability.EGRESS,
+    stored_data.COLD,
 )
 
 
@@ -225,7 +229,7 @@ def build(
         errors=() if problems else tuple(map(_explained, plan.errors)),
         warnings=(
             *plan.warnings,
-            *refusals.unknown_first_names(plan),
+            *renames.unknown_first_names(plan),
             *destroyed.needless_acceptances(plan),
         ),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
@@ -297,10 +301,12 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 def _is_elsewhere(step: Step) -> bool:
     """Whether another part of the report has the step."""
     elsewhere = step.type in JOBS or grants.is_iam(step) or reachability.is_network(step)
-    return elsewhere or step.op in destroyed.DELETIONS
+    gone = step.op in destroyed.DELETIONS and not destroyed.stays(step)
+    return elsewhere or gone
 
 
 def _change(step: Step) -> ResourceChange:
     new = step.new.inputs if step.new else {}
     found = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
-    return ResourceChange(step.op, step.name, step.type, tuple(found), () if found else step.paths)
+    op = "forget" if destroyed.stays(step) else step.op
+    return ResourceChange(op, step.name, step.type, tuple(found), () if found else step.paths)

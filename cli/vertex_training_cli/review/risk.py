@@ -19,6 +19,8 @@ LOST: Final = "what is lost"
 PUBLIC: Final = "what becomes public"
 LIMITS: Final = "which limits are raised"
 POLICIES: Final = "what policies say"
+COSTS: Final = "what it can cost"
+RIGHTS: Final = "who gains a right"
 #: What something means for who approves it; the page colours it: nothing, amber, red.
 Danger = Literal["plain", "opens", "destroys"]
 
@@ -53,3 +55,24 @@ class RiskKind(Generic[Finding]):
     line: Words | None = None
     """Words for a finding in the section of what is lost; None if another section has it."""
     danger: Danger = "destroys"
+
+
+def told_alike(
+    find: Callable[[Plan], Sequence[Finding]],
+    name: Words,
+    key: str,
+    headline: str,
+    question: str = LIMITS,
+    danger: Danger = "opens",
+) -> RiskKind[Finding]:
+    """A kind in the same words everywhere: ``headline: name``."""
+    return RiskKind(
+        find,
+        name,
+        key=key,
+        headline=headline,
+        question=question,
+        answer=f"{headline}: {{}}",
+        line=lambda each, quote: f"{headline}: {name(each, quote)}",
+        danger=danger,
+    )

@@ -59,6 +59,7 @@ class ResourceType:
     holds: str = ""
     copy: bool = False
     goes: str = ""
+    stays: dict[str, object] | None = None
     restore: str = ""
     unread: str = ""
     policy: str = ""

@@ -46,7 +46,7 @@ def test_the_verdict_says_what_happens_to_jobs_and_what_it_can_cost() -> None:
         plans.delete(plans.BUCKET, "storage-old", name="old"),
     )
     assert verdict(found) == (
-        "1 job submitted, 1 job replaced, 1 job cancelled; at most $0.44; "
+        "1 job submitted, 1 job replaced, 1 job cancelled; at most $0.22 → $0.44; "
         "1 right gained, 0 lost; 1 resource destroyed; data is lost: storage-old (destroyed)."
     )
 
