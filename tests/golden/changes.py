@@ -40,32 +40,45 @@ config:
     train: {file: jobs/train.yaml}
     check: {file: jobs/check.yaml}
 """
+#: Of another team: keys in Cloud KMS, and a bucket, which are there before the large stack.
+RING: Final = "projects/local-training/locations/us-central1/keyRings/ml"
+CORPUS: Final = "acme-corpus"
 #: With something of every kind that can be lost, opened or paid for.
-LARGE_STACK: Final = """\
+LARGE_STACK: Final = f"""\
 config:
   gcp:project: local-training
   gcp:region: us-central1
   vertex-training:projectNumber: "971240389164"
-  vertex-training:labels: {cost-center: ml}
+  vertex-training:labels: {{cost-center: ml}}
   vertex-training:submitters: ["group:ml-engineers@example.com"]
   vertex-training:buckets:
-    data: {protect: true, softDeleteDays: 30}
-    raw: {}
-    artifacts: {keepNoncurrentDays: 30}
-  vertex-training:secrets: {api-key: {}}
+    data: {{protect: true, softDeleteDays: 30}}
+    raw: {{}}
+    artifacts: {{keepNoncurrentDays: 30}}
+    corpus: {{existing: {CORPUS}}}
+  vertex-training:secrets: {{api-key: {{}}}}
   vertex-training:serviceAccounts:
-    trainer: {reads: [data], writes: [artifacts], secrets: [api-key]}
-    reader: {reads: [raw]}
-  vertex-training:registry: {keepVersions: 20}
-  vertex-training:network: {mode: psc, subnet: {range: 10.20.0.0/26}}
+    trainer: {{reads: [data], writes: [artifacts], secrets: [api-key]}}
+    reader: {{reads: [raw, corpus]}}
+  vertex-training:registry: {{keepVersions: 20}}
+  vertex-training:network: {{mode: psc, subnet: {{range: 10.20.0.0/26}}}}
   vertex-training:reservations:
-    spare: {zone: us-central1-a, machineType: n1-standard-8, count: 1}
-  vertex-training:limits: {maxUsdPerJob: 10, machineTypes: ["n1-*"]}
+    spare: {{zone: us-central1-a, machineType: n1-standard-8, count: 1}}
+  vertex-training:encryption: {{key: {RING}/cryptoKeys/first, covers: [buckets, jobs]}}
+  vertex-training:policyLevels: {{job-in-a-network: advisory}}
+  vertex-training:limits: {{maxUsdPerJob: 10, maxUsdPerEnvironment: 2000, machineTypes: ["n1-*"]}}
   vertex-training:jobs:
-    train: {file: jobs/train.yaml}
-    check: {file: jobs/check.yaml, run: 2}
+    train: {{file: jobs/train.yaml}}
+    check: {{file: jobs/check.yaml, run: 2}}
 """
 LARGE_JOB: Final = JOB + "pscInterfaceConfig: ${network.interface}\n"
+ENCRYPTION: Final = (
+    f"  vertex-training:encryption: {{key: {RING}/cryptoKeys/first, covers: [buckets, jobs]}}\n"
+)
+RESERVATIONS: Final = """\
+  vertex-training:reservations:
+    spare: {zone: us-central1-a, machineType: n1-standard-8, count: 1}
+"""
 #: Appended to a component of the program, where the stack file cannot say it.
 PUBLIC_MEMBER: Final = """\
         gcp.storage.BucketIAMMember(
@@ -93,6 +106,9 @@ class Change:
     """Whether job ``check`` is edited as well."""
     program: Edits = ()
     """The same in ``infra/vertex_training/components/storage.py``."""
+    goes: tuple[str, ...] = ()
+    """What of value goes, is opened or guarded less: a headline says this, and alarms of nothing
+    else. Names and values without their quotes."""
     exit_code: int = 0
     flags: tuple[str, ...] = ()
 
@@ -120,6 +136,7 @@ LIVE: Final[Mapping[str, Change]] = {
         job=(machine("a4-highgpu-8g", "NVIDIA_B200", 8), ("3600s}", "3600s, strategy: SPOT}")),
     ),
     "removal": Change(
+        goes=("data is lost: storage-raw (destroyed)",),
         stack=(
             ("    raw: {forceDestroy: true}\n", ""),
             ("    check: {file: jobs/check.yaml}\n", ""),
@@ -162,11 +179,16 @@ LIVE: Final[Mapping[str, Change]] = {
         exit_code=4,
     ),
     "against-a-policy": Change(
+        goes=("data is lost: storage-data (old versions of objects: on → off)",),
         stack=(("data: {forceDestroy: true}", "data: {forceDestroy: true, versioning: false}"),),
         exit_code=3,
         flags=("--policy-pack", "policy"),
     ),
     "policy-level-lowered": Change(
+        goes=(
+            "data is lost: storage-data (old versions of objects: on → off)",
+            "policies lowered: bucket-versioned mandatory → advisory",
+        ),
         stack=(
             ("data: {forceDestroy: true}", "data: {forceDestroy: true, versioning: false}"),
             (
@@ -182,51 +204,113 @@ LIVE: Final[Mapping[str, Change]] = {
 RECORDED: Final[Mapping[str, Change]] = {
     "nothing": Change(),
     "labels": Change(stack=(("cost-center: ml", "cost-center: research"),)),
-    "retention-shortened": Change(stack=(("softDeleteDays: 30", "softDeleteDays: 7"),)),
-    "lifecycle-deletion": Change(
-        stack=(("{keepNoncurrentDays: 30}", "{keepNoncurrentDays: 3, deleteAfterDays: 10}"),)
+    "retention-shortened": Change(
+        goes=(
+            "data is lost: storage-data (deleted objects can be restored for: 30 days → 7 days)",
+        ),
+        stack=(("softDeleteDays: 30", "softDeleteDays: 7"),),
     ),
-    "protection-removed": Change(stack=(("protect: true, ", ""),)),
+    "lifecycle-deletion": Change(
+        goes=(
+            "data is lost: storage-artifacts (objects are deleted after: never deleted → 10 days)",
+            "storage-artifacts (old versions are deleted after: 30 days → 3 days)",
+        ),
+        stack=(("{keepNoncurrentDays: 30}", "{keepNoncurrentDays: 3, deleteAfterDays: 10}"),),
+    ),
+    "protection-removed": Change(
+        goes=("protection removed: storage-data",), stack=(("protect: true, ", ""),)
+    ),
     "protected-bucket-removed": Change(
+        goes=("refused, it is protected: storage-data",),
         stack=(
             ("    data: {protect: true, softDeleteDays: 30}\n", ""),
             ("reads: [data], ", ""),
         ),
         exit_code=1,
     ),
-    "bucket-emptied-on-delete": Change(stack=(("raw: {}", "raw: {forceDestroy: true}"),)),
-    "bucket-renamed": Change(stack=(("raw: {}", "crude: {}"), ("[raw]", "[crude]"))),
+    "bucket-emptied-on-delete": Change(
+        goes=("data is lost: storage-raw (refusal to delete a bucket with objects: on → off)",),
+        stack=(("raw: {}", "raw: {forceDestroy: true}"),),
+    ),
+    "bucket-renamed": Change(
+        goes=(
+            "data is lost: storage-raw (destroyed)",
+            "renamed without formerly: raw → crude (formerly: raw in buckets.crude keeps what is "
+            "there)",
+        ),
+        stack=(("raw: {}", "crude: {}"), ("[raw, corpus]", "[crude, corpus]")),
+    ),
     "registry-clean-up": Change(
-        stack=(("{keepVersions: 20}", "{keepVersions: 2, deleteUntaggedAfterDays: 1}"),)
+        goes=(
+            "data is lost: registry-docker (images are deleted after: 30 days → 1 days)",
+            "registry-docker (newest versions kept of an image: 20 versions → 2 versions)",
+        ),
+        stack=(("{keepVersions: 20}", "{keepVersions: 2, deleteUntaggedAfterDays: 1}"),),
     ),
     "limits-raised": Change(
+        goes=(
+            "limits raised: limits.maxUsdPerJob $10.00 → $500.00",
+            "limits.machineTypes n1-* → n1-*, a2-*",
+        ),
         stack=(
             (
-                'maxUsdPerJob: 10, machineTypes: ["n1-*"]',
-                'maxUsdPerJob: 500, machineTypes: ["n1-*", "a2-*"]',
+                'maxUsdPerJob: 10, maxUsdPerEnvironment: 2000, machineTypes: ["n1-*"]',
+                'maxUsdPerJob: 500, maxUsdPerEnvironment: 2000, machineTypes: ["n1-*", "a2-*"]',
             ),
-        )
+        ),
     ),
-    "reservation-grown": Change(stack=(("count: 1", "count: 3"),)),
-    "public-member": Change(program=((OBJECTS, PUBLIC_MEMBER + OBJECTS),)),
+    "reservation-grown": Change(
+        goes=("reservations, used or not: +$554.80 a month (spare-local 1 → 3 x n1-standard-8",),
+        stack=(("count: 1", "count: 3"),),
+    ),
+    "public-member": Change(
+        goes=("opened to everybody: bucket local-training-raw-local",),
+        program=((OBJECTS, PUBLIC_MEMBER + OBJECTS),),
+    ),
     "egress-opened": Change(
+        goes=("machines reach any address: network-allow-web",),
         stack=(
             (
                 "{range: 10.20.0.0/26}}",
                 "{range: 10.20.0.0/26}, "
                 'allow: {web: {ports: ["443"], destinationRanges: [0.0.0.0/0]}}}',
             ),
-        )
+        ),
     ),
-    "account-removed": Change(stack=(("    reader: {reads: [raw]}\n", ""),)),
+    "account-removed": Change(stack=(("    reader: {reads: [raw, corpus]}\n", ""),)),
     "submitters-widened": Change(
         stack=(('s@example.com"]', 's@example.com", "group:everyone@example.com"]'),)
     ),
-    "image-promoted": Change(job=(("a" * 64, "b" * 64),)),
-    "job-edited": Change(job=(("--epochs=10", "--epochs=20"), ("3600s", "7200s"))),
-    "job-removed": Change(stack=(("    check: {file: jobs/check.yaml, run: 2}\n", ""),)),
+    "image-promoted": Change(
+        goes=(
+            "image trainer: sha256:aaaaaaaaaaaa → sha256:bbbbbbbbbbbb",
+            "1 running job cancelled after 3h 0m ($0.66 so far)",
+        ),
+        job=(("a" * 64, "b" * 64),),
+    ),
+    "job-edited": Change(
+        goes=(
+            "at most $0.22 → $0.44",
+            "1 running job cancelled after 3h 0m ($0.66 so far)",
+        ),
+        job=(("--epochs=10", "--epochs=20"), ("3600s", "7200s")),
+    ),
+    "job-removed": Change(
+        goes=("1 running job cancelled after 3h 0m ($0.66 so far)",),
+        stack=(("    check: {file: jobs/check.yaml, run: 2}\n", ""),),
+    ),
     "job-reverted": Change(stack=((", run: 2", ""),)),
-    "region-moved": Change(stack=(("us-central1", "europe-west4"),), exit_code=1),
+    "region-moved": Change(
+        goes=(
+            "data is lost: registry-docker (made anew, empty)",
+            "secrets-api-key (made anew, empty)",
+            "machines given back, and may not be had again: spare-local",
+            "encrypted with another key: projects/local-training/locations/us-central1",
+            "refused, it is protected: storage-data",
+        ),
+        stack=(("us-central1", "europe-west4"),),
+        exit_code=1,
+    ),
     "network-mode-changed": Change(
         stack=(
             (
@@ -236,5 +320,117 @@ RECORDED: Final[Mapping[str, Change]] = {
         ),
         job=(("pscInterfaceConfig: ${network.interface}", "network: ${network.name}"),),
         all_jobs=True,
+    ),
+    "key-changed": Change(
+        stack=(("cryptoKeys/first", "cryptoKeys/second"),),
+        goes=(
+            "encrypted with another key: first → second (storage-artifacts, storage-control, "
+            "storage-data and 4 more)",
+            "2 running jobs cancelled after up to 3h 0m ($1.32 so far)",
+        ),
+    ),
+    "encryption-removed": Change(
+        stack=((ENCRYPTION, ""),),
+        goes=(
+            "no longer encrypted with your key: first (storage-artifacts, storage-control, "
+            "storage-data and 4 more)",
+        ),
+    ),
+    "shell-opened": Change(
+        job=(("scheduling:", "enableWebAccess: true\nscheduling:"),),
+        goes=("a shell into the machines of: train",),
+    ),
+    "machine-enlarged": Change(
+        job=(("n1-standard-4", "n1-highmem-32"),), goes=("at most $0.22 → $2.18",)
+    ),
+    "job-to-spot": Change(
+        job=(("3600s}", "3600s, strategy: SPOT}"),), goes=("at most $0.22 → $0.08",)
+    ),
+    "existing-dropped": Change(
+        stack=((f"{{existing: {CORPUS}}}", "{}"),),
+        goes=(f"new and empty in place of another: storage-corpus (until now {CORPUS})",),
+    ),
+    "job-renamed": Change(
+        stack=((" check: {file", " verify: {file"),),
+        goes=(
+            "renamed without formerly: check → verify (formerly: check in jobs.verify keeps what "
+            "is there)",
+            "1 running job cancelled after 3h 0m ($0.66 so far)",
+        ),
+    ),
+    "job-renamed-by-formerly": Change(
+        stack=((" check: {file", " verify: {formerly: check, file"),)
+    ),
+    "bucket-renamed-by-formerly": Change(
+        stack=(("raw: {}", "crude: {formerly: raw}"), ("[raw, corpus]", "[crude, corpus]")),
+    ),
+    "reads-paid-for": Change(
+        stack=(("softDeleteDays: 30}", "softDeleteDays: 30, storageClass: ARCHIVE}"),),
+        goes=("reads are paid for: storage-data (STANDARD → ARCHIVE, $0.05 a GB)",),
+    ),
+    "reservation-over-the-limit": Change(
+        stack=(("count: 1", "count: 30"),),
+        goes=("forbidden by the environment's limits",),
+        exit_code=4,
+    ),
+    "reservation-removed": Change(
+        stack=((RESERVATIONS, ""),),
+        goes=(
+            "reservations, used or not: -$277.40 a month",
+            "machines given back, and may not be had again: spare-local (1 x n1-standard-8 in "
+            "us-central1-a)",
+        ),
+    ),
+    "person-reads-data": Change(
+        stack=(
+            (
+                "data: {protect: true,",
+                "data: {members: {roles/storage.objectViewer: ['user:kim@gmail.com']}, "
+                "protect: true,",
+            ),
+        ),
+        goes=("members of other domains: user:kim@gmail.com",),
+    ),
+    "administrator": Change(
+        stack=(("raw: {}", "raw: {members: {roles/storage.admin: ['group:ops@example.com']}}"),),
+        goes=(
+            "administrators' roles: group:ops@example.com roles/storage.admin on bucket "
+            "local-training-raw-local",
+        ),
+    ),
+    "drift-silenced": Change(
+        stack=(
+            (
+                "  vertex-training:jobs:",
+                "  vertex-training:drift: {allowed: {audit: {member: 'group:audit@example.com', "
+                "role: roles/storage.objectViewer, policy: b/local-training-data-local, "
+                "reason: they read every quarter}}}\n  vertex-training:jobs:",
+            ),
+        ),
+        goes=(
+            "drift is not reported: group:audit@example.com: roles/storage.objectViewer on "
+            "b/local-training-data-local",
+        ),
+    ),
+    "rule-lowered": Change(
+        stack=(
+            (
+                "  vertex-training:jobs:",
+                "  vertex-training:rules: {output-field: note}\n  vertex-training:jobs:",
+            ),
+        ),
+        goes=("rules lowered: output-field warning → note",),
+    ),
+    "secret-removed": Change(
+        stack=(
+            ("  vertex-training:secrets: {api-key: {}}\n", ""),
+            (", secrets: [api-key]", ""),
+        ),
+        goes=("data is lost: secrets-api-key (destroyed)",),
+    ),
+    "secret-added": Change(stack=(("{api-key: {}}", "{api-key: {}, other: {}}"),)),
+    "bucket-locked": Change(
+        stack=(("raw: {}", "raw: {retention: {days: 30, locked: true}}"),),
+        goes=("locked for good: storage-raw (nothing in it can be deleted for 30 days",),
     ),
 }

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.conftest import Checkout, copy_checkout
-from tests.golden.changes import LARGE_JOB, LARGE_STACK, Change, edited
+from localgcp.inventory.store import Store
+from tests.conftest import Checkout, running_checkout
+from tests.golden.changes import CORPUS, LARGE_JOB, LARGE_STACK, RING, Change, edited
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.plan import JOB
 from vertex_training_cli.engine.plan_file import PlanFile
@@ -82,13 +83,18 @@ def _without_times(value: Any) -> Any:
 @contextmanager
 def deployed(folder: Path) -> Iterator[Checkout]:
     """The large stack as it is before each change, deployed in a local cloud."""
-    copy = copy_checkout(folder)
-    write(copy, Change())
-    copy.run("vt", "local", "up", "--no-wait")
-    try:
+    with running_checkout(folder) as copy:
+        write(copy, Change())
+        store = Store(copy.home / "cloud.sqlite")
+        for kind, id_ in (
+            ("kms/keyRing:KeyRing", RING),
+            ("kms/cryptoKey:CryptoKey", f"{RING}/cryptoKeys/first"),
+            ("kms/cryptoKey:CryptoKey", f"{RING}/cryptoKeys/second"),
+            ("storage/bucket:Bucket", CORPUS),
+        ):
+            store.put(f"gcp:{kind}", id_, "local-training", {"name": id_}, {"name": id_})
+        copy.run("vt", "local", "up", "--no-wait")
         yield copy
-    finally:
-        copy.run("vt", "local", "down", "--clean")
 
 
 def write(checkout: Checkout, change: Change) -> None:

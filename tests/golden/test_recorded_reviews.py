@@ -41,7 +41,11 @@ def test_the_plan_of_a_change_is_recorded(recorder: Checkout, name: str) -> None
     assert recorded_plans.load(name).plan.stack == "local"
 
 
-@pytest.mark.parametrize("name", [name for name, each in RECORDED.items() if not each.program])
+#: What the program's files say in full: no edited program, and no limit that ends it.
+REGISTERED = [name for name, each in RECORDED.items() if not each.program and each.exit_code != 4]
+
+
+@pytest.mark.parametrize("name", REGISTERED)
 def test_a_recorded_plan_has_what_the_program_registers_today(name: str, tmp_path: Path) -> None:
     plan, now = recorded_plans.load(name).plan, registered.of_change(RECORDED[name], tmp_path)
     assert registered.differences(plan, now) == [], STALE
