@@ -14,7 +14,7 @@ from vertex_training.errors import (
     CheckUnavailableError,
     CommandError,
 )
-from vertex_training.secret_rules.redaction import masked
+from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.console import plain
 from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.status import print_line
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 
 def import_(
     source: Annotated[
-        Path | None, typer.Argument(help="YAML, JSON, .py, .ipynb or .md.", metavar="SOURCE")
+        Path | None, typer.Argument(help="YAML, .py, .ipynb, .sh, Makefile, .md.", metavar="SOURCE")
     ] = None,
     job: Annotated[
-        str, typer.Option("--job", help="Id or resource name of a job that ran, instead.")
+        str,
+        typer.Option(
+            "--job", help="The job of several to take; alone, the id of one that ran instead."
+        ),
     ] = "",
     run: Annotated[
         str,
@@ -48,6 +51,10 @@ def import_(
     fix: Annotated[
         bool, typer.Option("--fix", help="Mend what is certain, as `vt check --fix` does.")
     ] = False,
+    format_: Annotated[
+        str,
+        typer.Option("--format", "-f", help="text, or json: what is read, guessed and open."),
+    ] = "text",
     up: Annotated[
         bool,
         typer.Option(
@@ -58,8 +65,9 @@ def import_(
     """Find the jobs in a file and make them jobs of a stack: job file, package, account, entry.
 
     The source is read and never run: YAML or JSON for gcloud or REST, Python code or a notebook
-    with the official client, or a page (Markdown) with such blocks. --run COMMAND runs code of
-    your own: what it sends to Vertex AI comes here and to no cloud, and no job begins. A diff is
+    with the official client, gcloud's lines in a script or Makefile, or a page (Markdown) with
+    such blocks. What is not certain is a <NAME> or a line with its place. --run COMMAND runs your
+    own code: what it sends to Vertex AI comes here and to no cloud, and no job begins. A diff is
     shown; without --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a
     job that did not succeed; 2 not read.
     """
@@ -68,7 +76,7 @@ def import_(
         _ensure_local(proposal)
     if fix:
         _mend(proposal)
-    offer(proposal, write=write or up, only_right=up)
+    offer(proposal, write=write or up, only_right=up, as_json=_is_json(format_))
     if up:
         _bring_up(proposal)
 
@@ -83,13 +91,24 @@ def _mend(proposal: Proposal) -> None:
             job.remarks.append(f"{fixed.count} of the source's mistakes were mended")
 
 
-def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
+def _is_json(format_: str) -> bool:
+    if format_ not in ("text", "json"):
+        raise CommandError(f"--format has no {format_!r}.", "write text or json")
+    return format_ == "json"
+
+
+def offer(
+    proposal: Proposal, *, write: bool, only_right: bool = False, as_json: bool = False
+) -> None:
     """Show the diff and what is wrong with it, and write it if that is wanted.
 
     ``only_right``: not with mistakes, which end the command with exit code 1 in any case.
     """
     for line in proposal.diff():  # a script may hold anything
-        print(masked(plain(line.rstrip("\r\n"))))
+        if not as_json:
+            print(masked(plain(line.rstrip("\r\n"))))
+    if as_json:
+        print(redacted(json.dumps(proposal.summary(), indent=2)))
     reports = judge(proposal)
     wrong = any(report.count("error") for report in reports)
     written = write and not (only_right and wrong)
@@ -107,7 +126,7 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
     from vertex_training_cli.engine import paths
     from vertex_training_cli.importing import proposal, sources
 
-    if sum(map(bool, (source, job, run))) != 1:
+    if bool(source) + bool(run) != 1 and (source or run or not job):
         raise CommandError("name one source: a file, a job that ran by --job ID, or --run COMMAND.")
     root, settings = paths.root_of(Path.cwd()), None
     if root is not None:
@@ -122,6 +141,8 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
     else:
         found = _of_job(job, stack, root)
+    if job and (source or run):
+        _choose(found, job)
     if name:
         if len(found.jobs) != 1:
             raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
@@ -130,6 +151,16 @@ def _proposal(source: Path | None, job: str, run: str, stack: str, name: str) ->
         return proposal.propose_files(found, Path.cwd())
     folder = source.parent if source else root
     return proposal.propose(found, folder, root, stack, settings)
+
+
+def _choose(found: Source, job: str) -> None:
+    """Leave one job of several, by its name."""
+    names = [each.name for each in found.jobs]
+    if job not in names:
+        raise CommandError(f"no job is named {job!r}.", f"there are: {', '.join(names)}")
+    found.jobs = [each for each in found.jobs if each.name == job][:1]
+    if left := [each for each in names if each != job]:
+        found.remarks.append(f"left out: {', '.join(left)}")
 
 
 def _ensure_local(proposal: Proposal) -> None:
@@ -175,7 +206,7 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     )
     from vertex_training.customjob.request.hints import messages
     from vertex_training_cli.engine import stacks
-    from vertex_training_cli.importing import imported, sources
+    from vertex_training_cli.importing import imported, recorded, sources
     from vertex_training_cli.jobs.service import Jobs
 
     ref = stacks.find(stack, root)
@@ -185,12 +216,15 @@ def _of_job(job: str, stack: str, root: Path) -> Source:
     own = own_labels(found.labels)
     former = () if REQUEST_ID_LABEL in found.labels else [key.removeprefix("vt-") for key in own]
     fields = messages()["CustomJob"]
-    message = {k: v for k, v in given.items() if k in fields and fields[k]["type"] != "output"}
+    kept = {k: v for k, v in given.items() if k in fields and fields[k]["type"] != "output"}
+    message = recorded.whole_numbers(kept)
     labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
     if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
         message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
     message["labels"] = {k: v for k, v in labels.items() if k not in (*JOB_LABELS, *former)}
-    return sources.Source([imported.from_message(message, own.get(JOB_LABEL) or display_name)])
+    made = imported.from_message(message, own.get(JOB_LABEL) or display_name)
+    imported.name_by_request(made)
+    return sources.Source([made])
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
@@ -231,10 +265,10 @@ def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
     from vertex_training_cli.check import text_report
 
     for remark in proposal.remarks:
-        print_line(f"note: {plain(remark)}.")
+        print_line(f"note: {redacted(plain(remark))}.")
     for job in proposal.jobs:
-        for remark in dict.fromkeys(job.remarks):
-            print_line(f"{job.name}: {plain(remark)}.")
+        for remark in dict.fromkeys([*job.remarks, *map(str, job.notes)]):
+            print_line(f"{job.name}: {redacted(plain(remark))}.")
     told = [report.without_notes() for report in reports]
     for line in text_report.lines(told, color=sys.stderr.isatty()):
         print_line(line)

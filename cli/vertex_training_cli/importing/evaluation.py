@@ -1,184 +1,597 @@
-"""Values in Python code, read from its syntax tree. The code is never run, imported or compiled.
-
-A value that only running the code would give is an :class:`Unknown`. In a text it stands as
-``<NAME>``; what depends on the time stands for the request id, which is as new with each run.
-"""
+"""Expressions of Python code, read from the syntax tree. The code is never run or imported."""
 
 from __future__ import annotations
 
 import ast
+import copy
+import json
+import operator
 import re
+import textwrap
+from collections.abc import Iterator
 from typing import Any, Final
 
-from vertex_training_cli.importing.imported import REQUEST_ID
+from vertex_training.errors import CommandError
+from vertex_training_cli.importing.imported import REQUEST_ID, Note
+from vertex_training_cli.importing.values import (
+    ABOUT,
+    DROPPED,
+    MAX_LENGTH,
+    ClientCall,
+    Merge,
+    Noted,
+    Unknown,
+    annotate,
+    bare,
+    is_certain,
+    noted,
+    plain,
+    text,
+    truth,
+)
 
-#: Longest text or list that is built: code may double a text line by line.
-MAX_LENGTH: Final = 200_000
-#: Names in an expression that make its value new with every run.
-TIMES: Final = frozenset(("datetime", "dt", "time", "strftime", "now", "uuid", "uuid4", "today"))
+#: Expressions that are read of one source at most.
+MAX_STEPS: Final = 1_000_000
+#: Calls that make a value new with every run.
+TIMES: Final = re.compile(r"\b(now|utcnow|today|strftime|time|time_ns|uuid[14]|random|token_hex)\(")
 #: Methods of texts that are applied; none of them can make a text much longer.
 TEXT_METHODS: Final = (
-    "strip",
-    "lstrip",
-    "rstrip",
-    "lower",
-    "upper",
-    "removeprefix",
-    "removesuffix",
+    *("strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize"),
+    *("removeprefix", "removesuffix"),
 )
-#: Calls that give their first argument back, as far as an import is concerned.
-SAME: Final = ("str", "list", "tuple", "Path", "int", "float", "bool", "deepcopy", "copy")
-
-
-class Unknown:
-    """A value that the syntax does not tell; ``name`` is what the code calls it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __str__(self) -> str:
-        words = re.sub(r"[^A-Za-z0-9]+", "_", self.name).strip("_").upper() or "VALUE"
-        return f"<{words if '_' in words else 'YOUR_' + words}>"
+#: Methods of texts whose result is only right if all of the text is known.
+CERTAIN_METHODS: Final = ("split", "rsplit", "splitlines", "startswith", "endswith", "partition",
+                          "rpartition", "isdigit", "count", "find")  # fmt: skip
+#: Functions without an effect on what they get.
+_HARMLESS: Final = (
+    "print pprint display len str repr type isinstance dumps dump info debug warning error "
+    "enumerate zip sorted echo log table Markdown field "
+)
+HARMLESS: Final = frozenset(_HARMLESS.split())
+#: Attributes that say less than what they are an attribute of.
+PLAIN_ATTRIBUTES: Final = ("name", "value", "uri", "id", "path", "resource_name", "append")
+COMPARE: Final[dict[type, Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.eq, ast.IsNot: operator.ne,
+}  # fmt: skip
+ARITHMETIC: Final[dict[type, Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+}  # fmt: skip
+CONVERSIONS: Final[dict[str, Any]] = {
+    "int": int, "float": float, "min": min, "max": max, "sum": sum, "round": round, "abs": abs,
+}  # fmt: skip
+#: Forms of a number in a text that cannot make it long.
+FORMAT: Final = re.compile(r"0?\d{0,2},?(\.\d{1,2})?[dfeg%]?")
 
 
 class Evaluator:
     """Evaluates expressions over the names that were assigned so far."""
 
-    def __init__(self, names: dict[str, Any] | None = None) -> None:
-        self.names: dict[str, Any] = names if names is not None else {}
+    def __init__(self) -> None:
+        self.scopes: list[dict[str, Any]] = [{}]
+        """Names, those of the module first and those of the innermost function last."""
+        self.label = ""
+        self.notes = set[Note]()
+        """What has to be said of the expression that is being evaluated."""
+        self.control = frozenset[Note]()
+        """What the branch that is being read was chosen by."""
+        self._steps = 0
+
+    def place(self, node: ast.AST) -> str:
+        """Where a part of the code stands."""
+        return f"{self.label}, line {getattr(node, 'lineno', 1)}"
+
+    def note(self, node: ast.AST, what: str, *, guessed: bool = False) -> None:
+        """Say something of the value that is being evaluated."""
+        self.notes.add(Note(what, self.place(node), guessed))
+
+    def held(self, node: ast.expr | None) -> Any:
+        """The value of an expression, with its notes, to be stored somewhere."""
+        outer, self.notes = self.notes, set(self.control)
+        value = self.value(node)
+        inner, self.notes = self.notes, outer
+        return noted(value, inner)
+
+    def open(self, value: Any) -> Any:
+        """What a name, list or mapping holds; its notes are those of the expression as well."""
+        if isinstance(value, Noted):
+            self.notes |= value.notes
+            return value.value
+        return value
 
     def value(self, node: ast.expr | None) -> Any:
         """The value of an expression; Unknown if running the code would be needed."""
         if node is None:
             return None
-        found = self._value(node)
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise CommandError("the code is larger than an import can follow.")
+        handler = getattr(self, f"_{type(node).__name__.lower()}", None)
+        found = handler(node) if handler else self._unknown(node)
         if isinstance(found, str | list) and len(found) > MAX_LENGTH:
             return Unknown("long value")
         return found
 
-    def _value(self, node: ast.expr) -> Any:
-        handler = getattr(self, f"_{type(node).__name__.lower()}", None)
-        return handler(node) if handler else _unknown(node)
+    def decide(self, node: ast.expr) -> bool | None:
+        """Whether a condition holds; None if that cannot be known."""
+        value = self.value(node)
+        if isinstance(value, Unknown) and value.optional:
+            self.note(node, f"{value.name} is taken as not given", guessed=True)
+            return False
+        return truth(value)
 
     def _constant(self, node: ast.Constant) -> Any:
-        return node.value if isinstance(node.value, str | int | float | None) else _unknown(node)
+        return node.value if isinstance(node.value, str | int | float | None) else Unknown("value")
 
     def _name(self, node: ast.Name) -> Any:
-        return self.names.get(node.id, Unknown(node.id))
+        for scope in reversed(self.scopes):
+            if node.id in scope:
+                return self.open(scope[node.id])
+        return "__main__" if node.id == "__name__" else Unknown(node.id)
 
     def _attribute(self, node: ast.Attribute) -> Any:
+        of = self.value(node.value)
+        if isinstance(of, dict) and node.attr in of:
+            return self.open(of[node.attr])
         if node.attr.isupper():  # a value of an enum of the client
             return node.attr
-        return _unknown(node)
+        if node.attr in ("value", "name") and is_certain(of):  # of an enum of the code
+            return of
+        if isinstance(of, Unknown) and node.attr in PLAIN_ATTRIBUTES:
+            return Unknown(f"{of.name}_{node.attr}")
+        return self._unknown(node)
 
-    def _list(self, node: ast.List | ast.Tuple) -> Any:
+    def _list(self, node: ast.List | ast.Tuple | ast.Set) -> Any:
         items = list[Any]()
         for item in node.elts:
             if isinstance(item, ast.Starred):
                 more = self.value(item.value)
                 items += more if isinstance(more, list) else [more]
             else:
-                items.append(self.value(item))
+                items.append(self.held(item))
         return items
 
-    _tuple = _list
+    _tuple = _set = _list
 
     def _dict(self, node: ast.Dict) -> Any:
         found = dict[str, Any]()
         for key, item in zip(node.keys, node.values, strict=True):
-            value = self.value(item)
             if key is None:  # ** of another one
-                found |= value if isinstance(value, dict) else {}
+                self.update(found, self.value(item), node, ast.unparse(item))
             else:
-                found[text(self.value(key))] = value
+                found[text(self.value(key))] = self.held(item)
         return found
+
+    def update(self, found: dict[str, Any], more: Any, node: ast.AST, what: str) -> None:
+        """Put what another mapping has into one; say so if it is not known."""
+        if isinstance(more, dict):
+            about = {*_notes(found.get(ABOUT)), *_notes(more.get(ABOUT))}
+            found |= more
+            if about:
+                annotate(found, about)
+        elif more is not None:
+            annotate(found, {Note(f"`{what}` is not read", self.place(node))})
 
     def _joinedstr(self, node: ast.JoinedStr) -> Any:
-        return "".join(text(self.value(part)) for part in node.values)
+        joined = "".join(text(self.value(part)) for part in node.values)
+        return re.sub(r"(\$\{job\.requestId\}[-_:.T]?){2,}", REQUEST_ID, joined)
 
     def _formattedvalue(self, node: ast.FormattedValue) -> Any:
-        return self.value(node.value)
+        found = self.value(node.value)
+        form = text(self.value(node.format_spec)) if node.format_spec else ""
+        if isinstance(found, int | float) and form and FORMAT.fullmatch(form):
+            try:
+                return format(found, form)
+            except ValueError:
+                return Unknown("value")
+        return repr(found) if node.conversion == ord("r") and is_certain(found) else found
 
     def _binop(self, node: ast.BinOp) -> Any:
-        left, right = self.value(node.left), self.value(node.right)
-        if isinstance(node.op, ast.Div) and isinstance(left, str):  # of paths
-            return f"{left}/{text(right)}"
-        if not isinstance(node.op, ast.Add):
-            return _arithmetic(node.op, left, right) or _unknown(node)
-        if isinstance(left, list) and isinstance(right, list):
-            return left + right
-        if isinstance(left, str) or isinstance(right, str):
-            return text(left) + text(right)
-        return _unknown(node)
+        return self.operate(node.op, self.value(node.left), self.value(node.right), node)
+
+    def operate(self, op: ast.operator, left: Any, right: Any, node: ast.expr | ast.stmt) -> Any:
+        """The result of an operator."""
+        if isinstance(op, ast.Div) and isinstance(left, str):  # of paths
+            return f"{left.rstrip('/')}/{text(right)}"
+        numbers = all(isinstance(each, int | float) and abs(each) < 10**9 for each in (left, right))
+        if numbers and type(op) in ARITHMETIC:
+            try:
+                return ARITHMETIC[type(op)](left, right)
+            except ArithmeticError:
+                return Unknown("value")
+        if isinstance(op, ast.Mult) and isinstance(left, list) and isinstance(right, int):
+            return left * right if len(left) * right <= 1000 else Unknown("long value")
+        if isinstance(op, ast.BitOr) and isinstance(left, dict):
+            found = dict(left)
+            self.update(found, right, node, "|")
+            return found
+        if isinstance(op, ast.Mod) and isinstance(left, str):
+            return _percent(left, right)
+        if isinstance(op, ast.Add):
+            if isinstance(left, list) or isinstance(right, list):
+                return [*_listed(left), *_listed(right)]
+            if isinstance(left, str) or isinstance(right, str):
+                return text(left) + text(right)
+        return self._unknown(node)
+
+    def _unaryop(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.op, ast.Not):
+            found = self.decide(node.operand)
+            return Unknown("value") if found is None else not found
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.USub) and isinstance(value, int | float):
+            return -value
+        return value if isinstance(node.op, ast.UAdd) else self._unknown(node)
+
+    def _compare(self, node: ast.Compare) -> Any:
+        left = self.value(node.left)
+        for op, other in zip(node.ops, node.comparators, strict=True):
+            right = self.value(other)
+            found = self._compared(op, left, right, node)
+            if not isinstance(found, bool):
+                return self._unknown(node)
+            if not found:
+                return False
+            left = right
+        return True
+
+    def _compared(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
+        if isinstance(op, ast.In | ast.NotIn) and is_certain(left):
+            items = [bare(x) for x in right] if isinstance(right, list | dict) else right
+            known = is_certain(items) or (isinstance(items, list) and all(map(is_certain, items)))
+            if not known or not isinstance(items, str | list):
+                return None
+            try:
+                return (left in items) == isinstance(op, ast.In)
+            except TypeError:
+                return None
+        none = (left is None or right is None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq)
+        of = right if left is None else left
+        if none and isinstance(of, Unknown) and of.optional:
+            self.note(node, f"{of.name} is taken as not given", guessed=True)
+            return not isinstance(op, ast.IsNot)
+        if none and isinstance(of, list | dict | ClientCall):
+            return isinstance(op, ast.IsNot)
+        if type(op) in COMPARE and is_certain(left) and is_certain(right):
+            try:
+                return bool(COMPARE[type(op)](left, right))
+            except TypeError:
+                return None
+        return None
 
     def _ifexp(self, node: ast.IfExp) -> Any:
-        test = self.value(node.test)
-        return self.value(node.body if isinstance(test, Unknown) or test else node.orelse)
+        test = self.decide(node.test)
+        if test is None:
+            one, other = self.value(node.body), self.value(node.orelse)
+            merged = self.merge(node, ast.unparse(node.test)).values(one, other, "the value")
+            return self.open(merged)
+        return self.value(node.body if test else node.orelse)
+
+    def merge(self, node: ast.AST, why: str) -> Merge:
+        """How values of two branches become one."""
+        return Merge(why if len(why) < 80 else f"{why[:77]}...", self.place(node))
 
     def _boolop(self, node: ast.BoolOp) -> Any:
-        values = [self.value(each) for each in node.values]
-        known = [each for each in values if not isinstance(each, Unknown)]
-        return next(filter(None, known), known[-1] if known else values[0])
-
-    def _subscript(self, node: ast.Subscript) -> Any:
-        inside, key = self.value(node.value), self.value(node.slice)
-        if isinstance(inside, dict):
-            return inside.get(text(key), Unknown(text(key)))
-        if isinstance(inside, list) and isinstance(key, int) and -len(inside) <= key < len(inside):
-            return inside[key]
-        return Unknown(key) if isinstance(key, str) else _unknown(node)
-
-    def _listcomp(self, node: ast.ListComp) -> Any:
-        [first, *others] = node.generators
-        items = self.value(first.iter)
-        if others or not isinstance(items, list):
-            return _unknown(node)
-        found, inner = list[Any](), Evaluator(dict(self.names))
-        for item in items[:1000]:
-            inner.assign(first.target, item)
-            found.append(inner.value(node.elt))
+        is_or, found = isinstance(node.op, ast.Or), None
+        for each in node.values:
+            found = self.value(each)
+            if isinstance(found, Unknown) and found.optional and is_or:
+                self.note(node, f"{found.name} is taken as not given", guessed=True)
+                continue
+            if (known := truth(found)) is None:
+                return Unknown("value") if not is_or or not isinstance(found, Unknown) else found
+            if known == is_or:
+                return found
         return found
 
-    def _call(self, node: ast.Call) -> Any:
-        called, arguments = called_name(node), [self.value(each) for each in node.args]
-        if called in ("getenv", "get") and arguments and isinstance(arguments[0], str):
-            default = arguments[1] if len(arguments) > 1 else None
-            return default if isinstance(default, str) else Unknown(arguments[0])
-        if called == "dict":
-            return {each.arg: self.value(each.value) for each in node.keywords if each.arg}
-        if called in SAME and arguments:
-            return arguments[0]
-        if isinstance(node.func, ast.Attribute):
-            return self._method(node, self.value(node.func.value), called, arguments)
-        return _unknown(node)
+    def _subscript(self, node: ast.Subscript) -> Any:
+        inside = self.value(node.value)
+        if isinstance(node.slice, ast.Slice):
+            parts = [self.value(x) for x in (node.slice.lower, node.slice.upper, node.slice.step)]
+            known = all(part is None or isinstance(part, int) for part in parts) and parts[2] != 0
+            certain = isinstance(inside, list) or (isinstance(inside, str) and is_certain(inside))
+            return inside[slice(*parts)] if certain and known else self._unknown(node)
+        key = self.value(node.slice)
+        if isinstance(inside, dict):
+            self.notes |= _notes(inside.get(ABOUT))
+            return self.open(inside.get(text(key), Unknown(text(key))))
+        if isinstance(inside, list) and isinstance(key, int) and -len(inside) <= key < len(inside):
+            return self.open(inside[key])
+        return Unknown(key) if isinstance(key, str) else self._unknown(node)
 
-    def _method(self, node: ast.Call, of: Any, called: str, arguments: list[Any]) -> Any:
-        if called == "items" and isinstance(of, dict):
-            return [[key, value] for key, value in of.items()]
-        if isinstance(of, str) and called in TEXT_METHODS:
-            return getattr(of, called)(*[each for each in arguments if isinstance(each, str)])
-        if isinstance(of, str) and called == "format":
+    def _namedexpr(self, node: ast.NamedExpr) -> Any:
+        value = self.held(node.value)
+        self.assign(node.target, value)
+        return self.open(value)
+
+    def _await(self, node: ast.Await) -> Any:
+        return self.value(node.value)
+
+    def _listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Any:
+        found = list[Any]()
+        known = all([found.append(self.held(node.elt)) or True for _ in self._rounds(node, 0)])
+        return found if known and self._known_rounds else self._unknown(node)
+
+    _generatorexp = _setcomp = _listcomp
+
+    def _dictcomp(self, node: ast.DictComp) -> Any:
+        found = dict[str, Any]()
+        for _ in self._rounds(node, 0):
+            found[text(self.value(node.key))] = self.held(node.value)
+        return found if self._known_rounds else self._unknown(node)
+
+    _known_rounds = True
+
+    def _rounds(self, node: Any, level: int) -> Iterator[None]:
+        """Bind the targets of a comprehension, once for each item."""
+        if level == 0:
+            self._known_rounds = True
+        if level == len(node.generators):
+            yield
+            return
+        each = node.generators[level]
+        items = self.items(each.iter)
+        if items is None:
+            self._known_rounds = False
+            return
+        self.scopes = [*self.scopes, {}]
+        for item in items[:1000]:
+            self.assign(each.target, item)
+            tests = [self.decide(test) for test in each.ifs]
+            if None in tests:
+                self._known_rounds = False
+            elif all(tests):
+                yield from self._rounds(node, level + 1)
+        self.scopes = self.scopes[:-1]
+
+    def items(self, node: ast.expr) -> list[Any] | None:
+        """What a loop goes over; None if that is not known."""
+        found = self.value(node)
+        if isinstance(found, dict):
+            return [key for key in found if key != ABOUT]
+        return [x for x in found if bare(x) is not DROPPED] if isinstance(found, list) else None
+
+    def _call(self, node: ast.Call) -> Any:
+        called = called_name(node)
+        is_method = isinstance(node.func, ast.Attribute)
+        of = self.value(node.func.value) if isinstance(node.func, ast.Attribute) else None
+        held = list[Any]()
+        for each in node.args:
+            starred = isinstance(each, ast.Starred)
+            given = self.held(each.value if isinstance(each, ast.Starred) else each)
+            held += bare(given) if starred and isinstance(bare(given), list) else [given]
+        found = self.call(node, of, called, held)
+        if found is not NotImplemented:
+            return found
+        arguments = [self.open(each) for each in held]
+        if is_method:
+            found = self._method(node, of, called, arguments, held)
+            if found is not NotImplemented:
+                return found
+        found = self._function(node, called, arguments)
+        if found is NotImplemented:
+            self._tell_unread(node, called, arguments)
+            return self._unknown(node)
+        return found
+
+    def call(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
+        """A call of the code's own or of a client, to be read first; or NotImplemented."""
+        del node, of, called, held
+        return NotImplemented
+
+    def _tell_unread(self, node: ast.Call, called: str, arguments: list[Any]) -> None:
+        """A function that was not read may have changed the lists and mappings that it got."""
+        if called in HARMLESS or called[:1].isupper() or called.startswith("_"):
+            return
+        for each in [*arguments, *(self.value(word.value) for word in node.keywords)]:
+            if isinstance(each, list | dict):
+                what = f"`{ast.unparse(node.func)}(…)` gets it, and is not read"
+                annotate(each, {Note(what, self.place(node))})
+
+    def _function(self, node: ast.Call, called: str, arguments: list[Any]) -> Any:
+        named = {each.arg: each.value for each in node.keywords if each.arg}
+        first = bare(arguments[0]) if arguments else None
+        if called == "dict":
+            found = dict[str, Any]()
+            for each in arguments:
+                self.update(found, dict(map(_pair, each)) if _is_pairs(each) else each, node, "it")
+            for word in node.keywords:
+                if word.arg:
+                    found[word.arg] = self.held(word.value)
+                else:
+                    self.update(found, self.value(word.value), node, ast.unparse(word.value))
+            return found
+        if called in ("list", "tuple", "sorted", "set"):
+            items = [] if not arguments else first
+            keys = [key for key in items if key != ABOUT] if isinstance(items, dict) else items
+            return list(keys) if isinstance(keys, list) and not named else NotImplemented
+        if called in ("deepcopy", "copy") and arguments:
+            return copy.deepcopy(first) if called == "deepcopy" else copy.copy(first)
+        if called in ("str", "Path", "PurePosixPath", "Template", "cast") and arguments:
+            last = arguments[-1] if called == "cast" else first
+            return text(last) if called == "str" and not isinstance(last, Unknown) else last
+        if called in CONVERSIONS and arguments:
+            return self._converted(called, arguments)
+        return self._of_sequences(called, arguments)
+
+    def _of_sequences(self, called: str, arguments: list[Any]) -> Any:
+        first = arguments[0] if arguments else None
+        if called == "bool" and arguments:
+            return NotImplemented if (found := truth(first)) is None else found
+        if called == "len" and isinstance(first, list | dict):
+            return sum(bare(each) is not DROPPED and each != ABOUT for each in first)
+        if called == "range" and all(isinstance(each, int) for each in arguments) and arguments:
+            return list(range(*arguments))[:1000] if 0 not in arguments[2:] else NotImplemented
+        if called == "enumerate" and isinstance(first, list):
+            return [[index, each] for index, each in enumerate(first)]
+        if called == "zip" and all(isinstance(each, list) for each in arguments):
+            return [list(each) for each in zip(*arguments, strict=False)]
+        if called == "dumps" and isinstance(first, list | dict):
+            return json.dumps(plain(first, self.notes))
+        if called in ("loads", "safe_load", "dedent") and isinstance(first, str):
+            if called == "dedent":
+                return textwrap.dedent(first)
+            try:
+                return json.loads(first)
+            except (ValueError, RecursionError):
+                return NotImplemented
+        return NotImplemented
+
+    def _converted(self, called: str, arguments: list[Any]) -> Any:
+        if len(arguments) == 1 and isinstance(arguments[0], Unknown):
+            return arguments[0]
+        values = [bare(each) for each in _listed(arguments[0])] + arguments[1:]
+        if not all(is_certain(each) for each in values):
+            return NotImplemented
+        try:
+            many = called in ("min", "max", "sum")
+            return CONVERSIONS[called](values) if many else CONVERSIONS[called](*values)
+        except (TypeError, ValueError, ArithmeticError):
+            return NotImplemented
+
+    def _method(
+        self, node: ast.Call, of: Any, called: str, arguments: list[Any], held: list[Any]
+    ) -> Any:
+        if called == "join" and isinstance(node.func, ast.Attribute):
+            if isinstance(of, str) and arguments:
+                parts = self.items(node.args[0]) if len(arguments) == 1 else None
+                joined = None if parts is None else of.join(text(self.open(x)) for x in parts)
+                return str(arguments[0]) if joined is None else joined
+            if "path" in ast.unparse(node.func.value) or isinstance(of, str):
+                return "/".join(text(each).rstrip("/") for each in arguments)
+        if called == "joinpath" and isinstance(of, str):
+            return "/".join([of.rstrip("/"), *map(text, arguments)])
+        if isinstance(of, dict):
+            return self._of_mapping(node, of, called, arguments)
+        if isinstance(of, list):
+            return self._of_list(node, of, called, arguments, held)
+        if isinstance(of, str):
+            return self._of_text(node, of, called, arguments)
+        if isinstance(of, Unknown) and called in (*TEXT_METHODS, "replace", "as_posix"):
+            return of
+        return NotImplemented
+
+    def _of_text(self, node: ast.Call, of: str, called: str, arguments: list[Any]) -> Any:
+        if called in TEXT_METHODS:
+            known = is_certain(of) or called not in ("lower", "upper", "title", "capitalize")
+            words = [each for each in arguments if isinstance(each, str)]
+            return getattr(of, called)(*words) if known else of
+        if called in ("format", "safe_substitute", "substitute"):
             named = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
-            return _formatted(of, arguments, named)
-        if isinstance(of, str) and called == "replace" and len(arguments) == 2:
-            old, new = (text(each) for each in arguments)
+            form = r"\{([A-Za-z0-9_]*)\}" if called == "format" else r"\$\{?(\w+)\}?"
+            return _formatted(of, arguments, named, form)
+        if called == "replace" and len(arguments) >= 2:
+            old, new = (text(each) for each in arguments[:2])
             return of.replace(old, new) if old and len(of) * (len(new) + 1) < MAX_LENGTH else of
-        return _unknown(node)
+        if called in CERTAIN_METHODS and is_certain(of) and all(map(is_certain, arguments)):
+            try:
+                found = getattr(of, called)(*arguments)
+            except (TypeError, ValueError):
+                return NotImplemented
+            return list(found) if isinstance(found, tuple) else found
+        return of if called in ("as_posix", "resolve", "expanduser", "encode") else NotImplemented
+
+    def _of_mapping(
+        self, node: ast.Call, of: dict[str, Any], called: str, arguments: list[Any]
+    ) -> Any:
+        keys = [key for key in of if key != ABOUT]
+        self.notes |= _notes(of.get(ABOUT))
+        if called == "items":
+            return [[key, of[key]] for key in keys]
+        if called in ("keys", "values"):
+            return keys if called == "keys" else [of[key] for key in keys]
+        if called == "copy":
+            return dict(of)
+        if called in ("get", "pop", "setdefault") and arguments and called not in of:
+            key, default = text(arguments[0]), arguments[1] if len(arguments) > 1 else None
+            if called == "setdefault":
+                return self.open(of.setdefault(key, noted(default, self.control)))
+            found = of.pop(key, default) if called == "pop" else of.get(key, default)
+            return self.open(found)
+        if called == "update":
+            for each in arguments:
+                self.update(of, noted_items(each, self.control), node, ast.unparse(node.args[0]))
+            for word in node.keywords:
+                if word.arg:
+                    of[word.arg] = self.held(word.value)
+            return None
+        if called in of:
+            return NotImplemented
+        annotate(of, {Note(f"`{ast.unparse(node)[:80]}` is not read", self.place(node))})
+        return self._unknown(node)
+
+    def _of_list(
+        self, node: ast.Call, of: list[Any], called: str, arguments: list[Any], held: list[Any]
+    ) -> Any:
+        if called == "append" and held:
+            of.append(held[0])
+        elif called == "extend" and held:
+            of += [noted(each, self.control) for each in _listed(bare(held[0]))]
+        elif called == "insert" and len(held) > 1 and isinstance(arguments[0], int):
+            of.insert(arguments[0], held[1])
+        elif called == "copy":
+            return list(of)
+        elif called == "clear":
+            of.clear()
+        elif called == "pop" and of and all(isinstance(each, int) for each in arguments):
+            index = arguments[0] if arguments else -1
+            return self.open(of.pop(index)) if -len(of) <= index < len(of) else Unknown("value")
+        elif called in ("index", "count"):
+            return self._unknown(node)
+        else:
+            annotate(of, {Note(f"`{ast.unparse(node)[:80]}` is not read", self.place(node))})
+            return self._unknown(node)
+        if len(of) > MAX_LENGTH:
+            of.clear()
+        return None
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Bind what stands left of ``=``: a name, several, or an item of a known value."""
         if isinstance(target, ast.Name):
-            self.names[target.id] = value
+            self.scopes[-1][target.id] = value
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, value)
         elif isinstance(target, ast.Tuple | ast.List):
-            known = isinstance(value, list) and len(value) == len(target.elts)
+            inside = bare(value)
+            known = isinstance(inside, list) and len(inside) == len(target.elts)
             for index, each in enumerate(target.elts):
-                self.assign(each, value[index] if known else Unknown(ast.unparse(each)))
-        elif isinstance(target, ast.Subscript):
-            inside, key = self.value(target.value), self.value(target.slice)
-            if isinstance(inside, dict):
-                inside[text(key)] = value
-            elif isinstance(inside, list) and isinstance(key, int) and 0 <= key < len(inside):
-                inside[key] = value
+                self.assign(each, inside[index] if known else Unknown(ast.unparse(each)))
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            self._assign_part(target, value)
+
+    def _assign_part(self, target: ast.Attribute | ast.Subscript, value: Any) -> None:
+        inside = self.value(target.value)
+        is_name = isinstance(target, ast.Attribute)
+        key = target.attr if isinstance(target, ast.Attribute) else self.value(target.slice)
+        if isinstance(inside, dict) and (is_name or is_certain(key)):
+            inside[text(key)] = value
+        elif (
+            isinstance(inside, list) and isinstance(key, int) and -len(inside) <= key < len(inside)
+        ):
+            inside[key] = value
+        else:
+            self.tell_change(inside, target, f"`{ast.unparse(target)} = …` is not read")
+
+    def tell_change(self, inside: Any, node: ast.AST, what: str) -> None:
+        """Say of a list, a mapping or a job that it was changed in a way that is not read."""
+        if isinstance(inside, list | dict):
+            annotate(inside, {Note(what, self.place(node))})
+        elif isinstance(inside, ClientCall):
+            inside.notes.add(Note(what, self.place(node)))
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            self.tell_change(self.value(node.value), node.value, what)
+
+    def _unknown(self, node: ast.AST) -> Any:
+        """A time-like value is new with each run, as a request id is; any other one is unknown."""
+        if TIMES.search(ast.unparse(node)) and "timedelta" not in ast.unparse(node):
+            return REQUEST_ID
+        last = node
+        while isinstance(last, ast.Call | ast.Subscript):
+            last = last.func if isinstance(last, ast.Call) else last.value
+        if isinstance(last, ast.Attribute):
+            return Unknown(last.attr)
+        return Unknown(last.id if isinstance(last, ast.Name) else "value")
 
 
 def called_name(node: ast.Call) -> str:
@@ -188,55 +601,46 @@ def called_name(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
-def text(value: Any) -> str:
-    """A value within a text; what would make it too long is none of it.
-
-    Lists in lists by name have a text that is longer than any memory: they are measured first.
-    """
-    if isinstance(value, list | dict) and _is_longer(value, MAX_LENGTH):
-        return str(Unknown("long value"))
-    return "" if value is None else str(value)
+def noted_items(value: Any, notes: frozenset[Note]) -> Any:
+    """A mapping with notes on each item."""
+    if isinstance(value, dict) and notes:
+        return {key: noted(item, notes) for key, item in value.items()}
+    return value
 
 
-def _is_longer(value: Any, most: int) -> bool:
-    """Whether the text of a value has more than about ``most`` characters, in that many steps."""
-    left = [value]
-    while left and most >= 0:
-        each = left.pop()
-        if isinstance(each, dict):
-            left += [*each.keys(), *each.values()][: most + 1]
-        elif isinstance(each, list):
-            left += each[: most + 1]
-        most -= len(each) if isinstance(each, str) else 2
-    return most < 0
+def _notes(value: Any) -> frozenset[Note]:
+    return value.notes if isinstance(value, Noted) else frozenset()
 
 
-def _unknown(node: ast.expr) -> Any:
-    """A time-like value is new with each run, as a request id is; any other one is unknown."""
-    names = {
-        each.id if isinstance(each, ast.Name) else each.attr
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name | ast.Attribute)
-    }
-    if names & TIMES:
-        return REQUEST_ID
-    last = node
-    while isinstance(last, ast.Call):
-        last = last.func
-    if isinstance(last, ast.Attribute):
-        return Unknown(last.attr)
-    return Unknown(last.id if isinstance(last, ast.Name) else "value")
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
-def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
-    if not all(isinstance(each, int) and abs(each) < 10**9 for each in (left, right)):
-        return None
-    if isinstance(op, ast.Mult):
-        return left * right
-    return left - right if isinstance(op, ast.Sub) else None
+def _is_pairs(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(bare(each), list) and len(bare(each)) == 2 for each in value
+    )
 
 
-def _formatted(template: str, arguments: list[Any], named: dict[str, Any]) -> str:
+def _pair(value: Any) -> tuple[str, Any]:
+    key, item = bare(value)
+    return text(bare(key)), item
+
+
+def _percent(template: str, right: Any) -> str:
+    """The ``%`` operator for plain fields."""
+    rest = iter(_listed(right))
+    named = right if isinstance(right, dict) else {}
+
+    def field(match: re.Match[str]) -> str:
+        if match[0] == "%%":
+            return "%"
+        return text(bare(named.get(match[1], Unknown(match[1])) if match[1] else next(rest, "")))
+
+    return re.sub(r"%(?:\((\w+)\))?(?:0?\d?\.?\d?[sdifr]|%)", field, template)
+
+
+def _formatted(template: str, arguments: list[Any], named: dict[str, Any], form: str) -> str:
     """``str.format`` for plain fields: a width in one would make any text long."""
     rest = iter(arguments)
 
@@ -247,4 +651,4 @@ def _formatted(template: str, arguments: list[Any], named: dict[str, Any]) -> st
             return text(arguments[index]) if index < len(arguments) else match[0]
         return text(named.get(name, match[0])) if name else text(next(rest, match[0]))
 
-    return re.sub(r"\{([A-Za-z0-9_]*)\}", field, template)
+    return re.sub(form, field, template)

@@ -14,6 +14,12 @@ MAX_KEY: Final = 40
 REQUEST_ID: Final = "${job.requestId}"
 
 
+class Scalar(str):
+    """A number, a switch or nothing, with the characters that it has in a file of YAML."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class ImportedJob:
     """A job that was found in a source. ``spec`` is its CustomJobSpec with the API's names."""
@@ -29,6 +35,45 @@ class ImportedJob:
     requirements: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
     """What was left out or is missing, and why; one sentence each."""
+    notes: list[Note] = field(default_factory=list)
+    """What reading code could not decide, or took from a default."""
+    region: str = ""
+    """Where the source sends it, if it names a region."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """One sentence about a value. ``guessed``: what the value is unless somebody changes it."""
+
+    text: str
+    place: str
+    guessed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.place})"
+
+
+def staged(job: ImportedJob, bucket: str) -> None:
+    """The folder that the client makes for a job without one; its name has the time."""
+    bucket = bucket if bucket.startswith("gs://") else f"gs://{bucket}"
+    prefix = f"{bucket.rstrip('/')}/${{job.name}}/{REQUEST_ID}"
+    job.spec["baseOutputDirectory"] = {"outputUriPrefix": prefix}
+    job.remarks.append(
+        f"the client makes a folder in {bucket} for each job: it is named by the request id"
+    )
+
+
+#: Folder that the client makes below a staging bucket for a job without one: jobs.py and
+#: training_jobs.py of google-cloud-aiplatform 2.7.0.
+STAGED: Final = re.compile(r"/aiplatform-custom-(?:job|training)-\d{4}-[\d-]+:[\d:.]+/?$")
+
+
+def name_by_request(job: ImportedJob) -> None:
+    """Give the folder that the client named by the time the name of each request."""
+    output = job.spec.get("baseOutputDirectory")
+    prefix = output.get("outputUriPrefix") if isinstance(output, dict) else None
+    if isinstance(prefix, str) and (match := STAGED.search(prefix)):
+        staged(job, prefix[: match.start()])
 
 
 def key_of(text: str, default: str = "job") -> str:
@@ -80,10 +125,11 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
         return ImportedJob(key_of(name), given)
     key = given.pop("encryptionSpec", None) or {}
     display, spec = given.pop("displayName", None), given.pop(field_name)
+    labels = message.get("labels")
     return ImportedJob(
         key_of(str(display or name)),
-        dict(spec or {}),
+        spec if isinstance(spec, dict) else {"workerPoolSpecs": spec},
         given if field_name == "trialJobSpec" else {},
-        {str(k): str(v) for k, v in (message.get("labels") or {}).items()},
+        {str(k): v for k, v in labels.items()} if isinstance(labels, dict) else {},
         str(key.get("kmsKeyName", "")) if isinstance(key, dict) else "",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import file_name
 from vertex_training_cli.importing import objects
-from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
+from vertex_training_cli.importing.imported import ImportedJob, Scalar, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import Source
 
@@ -32,6 +33,8 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
                 "containerSpec", "pythonPackageSpec",
                 "imageUri", "executorImageUri", "packageUris", "pythonModule", "command", "args",
                 "env", "name", "value")  # fmt: skip
+#: A part of a value that is open.
+PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 
 
@@ -68,6 +71,10 @@ class Proposal:
                 continue
             yield from difflib.unified_diff(before, text.splitlines(keepends=True), old, file)
 
+    def summary(self) -> dict[str, Any]:
+        """For programs: of each job the fields that were read, what is guessed and what is open."""
+        return {"jobs": [_summary(job) for job in self.jobs], "remarks": self.remarks}
+
     def write(self) -> None:
         """Write the files.
 
@@ -95,6 +102,9 @@ def propose(source: Source, folder: Path, root: Path, stack: str, settings: Sett
         taken = {*settings.submitted, *(each.name for each in made.jobs)}
         names = {path.stem for path in (root / "jobs").glob("*.yaml")}
         job.name = free_key(job.name, taken | names)
+        if job.region not in ("", settings.region):
+            what = f"it is sent to {job.region}: the stack runs jobs in {settings.region}"
+            job.remarks.append(what)
         _package(job, source, folder, made, settings, entries)
         adoption = Adoption(job, settings, entries)
         adoption.apply()
@@ -139,6 +149,33 @@ def propose_files(source: Source, folder: Path) -> Proposal:
         made.job_files.append(file)
     made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
     return made
+
+
+def _summary(job: ImportedJob) -> dict[str, Any]:
+    fields = dict(_leaves(job.study | {"spec": job.spec} if job.study else job.spec))
+    unknown = {path for path, value in fields.items() if PLACEHOLDER.search(str(value))}
+    notes = {True: list[str](), False: list[str]()}
+    for note in job.notes:
+        notes[note.guessed].append(str(note))
+    return {
+        "name": job.name,
+        "read": sorted(fields.keys() - unknown),
+        "guessed": notes[True],
+        "open": [*(f"{path}: {fields[path]}" for path in sorted(unknown)), *notes[False]],
+        "remarks": list(dict.fromkeys(job.remarks)),
+    }
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value of a message with its path."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{index}]")
+    else:
+        yield path, value
 
 
 def _place(address: str) -> str:
@@ -242,7 +279,12 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
+def _as_written(dumper: yaml.SafeDumper, scalar: Scalar) -> yaml.ScalarNode:
+    return dumper.represent_scalar(dumper.resolve(yaml.ScalarNode, scalar, (True, False)), scalar)
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(Scalar, _as_written)
 
 
 def _bytes_of(path: Path) -> bytes | None:

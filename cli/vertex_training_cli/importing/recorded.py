@@ -26,12 +26,14 @@ from localgcp.errors import LocalCloudError
 from localgcp.recorder import RecordedRequest, Recorder
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import Settings
-from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, from_message, key_of
+from vertex_training_cli.importing.imported import (
+    ImportedJob,
+    from_message,
+    key_of,
+    name_by_request,
+)
 from vertex_training_cli.importing.sources import Source
 
-#: Folder that the client makes below a staging bucket for a job without one: jobs.py and
-#: training_jobs.py of google-cloud-aiplatform 2.7.0.
-STAGED: Final = re.compile(r"/aiplatform-custom-(?:job|training)-\d{4}-[\d-]+:[\d:.]+/?$")
 #: Package that the client makes of one script: utils/source_utils.py of the same.
 SCRIPT_PACKAGE: Final = re.compile(
     r"aiplatform-[^/]*-aiplatform_custom_trainer_script-[\d.]+\.tar\.gz$"
@@ -54,7 +56,7 @@ def read(command: str, settings: Settings | None) -> Source:
                 code = _run(command, _defaults(settings, env) | env)
                 source = Source()
                 for request in recorder.requests:
-                    source.jobs.append(_job(request, recorder.buckets, source, settings))
+                    source.jobs.append(_job(request, recorder.buckets, source))
                 source.remarks += _left_out(recorder, code)
                 _take_uploads(recorder.buckets, source)
         except LocalCloudError as failed:
@@ -86,21 +88,14 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
     }
 
 
-def _job(
-    request: RecordedRequest, buckets: Path, source: Source, settings: Settings | None
-) -> ImportedJob:
+def _job(request: RecordedRequest, buckets: Path, source: Source) -> ImportedJob:
     message = request.message
     if request.kind == "TrainingPipeline":
         message = _of_pipeline(message)
-    job = from_message(_whole_numbers(message), str(message.get("displayName") or "job"))
-    job.remarks += _differences(request, settings)
-    output = job.spec.get("baseOutputDirectory", {})
-    if staged := STAGED.search(output.get("outputUriPrefix", "")):
-        bucket = staged.string[: staged.start()]
-        output["outputUriPrefix"] = f"{bucket}/${{job.name}}/{REQUEST_ID}"
-        job.remarks.append(
-            f"the client makes a folder in {bucket} for each job: it is named by the request id"
-        )
+    job = from_message(whole_numbers(message), str(message.get("displayName") or "job"))
+    job.region = request.parent.rpartition("/")[2]
+    job.remarks += _differences(request)
+    name_by_request(job)
     _take_script(job, buckets, source)
     return job
 
@@ -114,11 +109,8 @@ def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "jobSpec": json_format.MessageToDict(custom_job.CustomJobSpec.pb(spec))}
 
 
-def _differences(request: RecordedRequest, settings: Settings | None) -> Iterator[str]:
+def _differences(request: RecordedRequest) -> Iterator[str]:
     """What the request says and a job file has no place for."""
-    region = request.parent.rpartition("/")[2]
-    if settings is not None and region != settings.region:
-        yield f"it was sent to {region}: the stack runs jobs in {settings.region}"
     for field, text in (
         ("inputDataConfig", "a managed data set belongs to training pipelines: read the bucket"),
         ("modelToUpload", "a CustomJob uploads no model: its code writes to AIP_MODEL_DIR"),
@@ -127,16 +119,16 @@ def _differences(request: RecordedRequest, settings: Settings | None) -> Iterato
             yield f"{field} is left out: {text}"
 
 
-def _whole_numbers(value: Any) -> Any:
+def whole_numbers(value: Any) -> Any:
     """Integers where JSON of protobuf has texts."""
     if isinstance(value, dict):
         return {
             key: int(item)
             if key in LONG_FIELDS and isinstance(item, str) and re.fullmatch(r"-?\d+", item)
-            else _whole_numbers(item)
+            else whole_numbers(item)
             for key, item in value.items()
         }
-    return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
+    return [whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
 def _take_script(job: ImportedJob, buckets: Path, source: Source) -> None:

@@ -13,7 +13,9 @@ from typing import Any, Final
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.secret_rules.redaction import (
     contains_secret,
+    is_secret_value,
     is_secret_variable,
+    redacted,
     secret_words,
 )
 from vertex_training.settings.model import Settings
@@ -27,7 +29,9 @@ OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
 BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)")
 BUCKET_NAME: Final = re.compile(r"<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 #: Words in a flag or a variable whose bucket is written to.
-WRITTEN: Final = re.compile(r"out|save|model|checkpoint|ckpt|artifact|log|result|export", re.I)
+WRITTEN: Final = re.compile(
+    r"out|save|model|checkpoint|ckpt|artifact|log|result|export|(job|work|root|run|exp).?dir", re.I
+)
 #: Names of variables that hold a secret.
 SECRET_NAME: Final = re.compile(r"(^|_)(TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS)$")
 #: A value that was to be filled in.
@@ -88,7 +92,25 @@ class Adoption:
         output = self.job.spec.get("baseOutputDirectory")
         if isinstance(output, dict) and isinstance(output.get("outputUriPrefix"), str):
             output["outputUriPrefix"] = self._buckets(output["outputUriPrefix"], written=True)
+        self.job.spec, self.job.study = self._safe(self.job.spec), self._safe(self.job.study)
+        self.job.labels = self._safe(self.job.labels)
         self._account()
+
+    def _safe(self, value: Any, name: str = "") -> Any:
+        """``value`` without the secrets in it, whatever its shape is."""
+        if isinstance(value, list):
+            return [self._safe(item, name) for item in value]
+        if isinstance(value, dict):
+            names = [str(item) for key, item in value.items() if str(key).lower() == "name"]
+            of = {key: (names[0] if names and str(key).lower() == "value" else str(key))
+                  for key in value}  # fmt: skip
+            return {key: self._safe(item, of[key]) for key, item in value.items()}
+        if not isinstance(value, str) or not (
+            contains_secret(value) or is_secret_value(name, value)
+        ):
+            return value
+        self.job.remarks.append(f"a secret in {name} was left out")
+        return REMOVED if is_secret_value(name, value) else redacted(value, REMOVED)
 
     def _pools(self) -> list[dict[str, Any]]:
         pools = self.job.spec.get("workerPoolSpecs")
@@ -98,14 +120,16 @@ class Adoption:
     def _task(self, task: dict[str, Any]) -> None:
         for name in ("command", "args"):
             words = task.get(name)
-            if isinstance(words, list):
-                self._bucket_variables |= set(BUCKET_VARIABLE.findall("\n".join(map(str, words))))
-                task[name] = self._words([str(word) for word in words])
+            words = words if isinstance(words, list) or words is None else [words]
+            if words and all(isinstance(word, str) for word in words):
+                self._bucket_variables |= set(BUCKET_VARIABLE.findall("\n".join(words)))
+                task[name] = self._words(words)
         uris = task.get("packageUris")
         if isinstance(uris, list):
             task["packageUris"] = [self._package(str(uri)) for uri in uris]
-        for variable in task.get("env") or []:
-            if isinstance(variable, dict):
+        given = task.get("env")
+        for variable in given if isinstance(given, list) else [given]:
+            if isinstance(variable, dict) and isinstance(variable.get("value", ""), str):
                 self._variable(variable)
 
     def _words(self, words: list[str]) -> list[str]:
@@ -120,13 +144,14 @@ class Adoption:
                 named = equals and flag_of.startswith("-")
                 found.append(f"{flag_of}={REMOVED}" if named else REMOVED)
                 continue
-            name = word if word.startswith("-") else flag
-            found.append(self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0]))))
+            name = word if "=" in word else flag
+            text = self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0])))
+            found.append(word if text == word else text)
             flag = word if word.startswith("-") and "=" not in word else ""
         return found
 
     def _variable(self, variable: dict[str, Any]) -> None:
-        name, value = str(variable.get("name", "")), str(variable.get("value") or "")
+        name, value = str(variable.get("name", "")), variable.get("value", "")
         to_fill_in = SECRET_NAME.search(name) and (PLACEHOLDER.fullmatch(value) or not value)
         if self._stack is None and is_secret_variable(name, value):
             variable["value"] = REMOVED
@@ -149,20 +174,25 @@ class Adoption:
             self.writes.add(key)  # a script may do either
             variable["value"] = f"${{buckets.{key}.name}}"
         else:
-            written = bool(WRITTEN.search(name))
-            variable["value"] = self._buckets(value, written=written)
+            found = self._buckets(value, written=bool(WRITTEN.search(name)))
+            if found != value:  # a number stays one
+                variable["value"] = found
 
     def _buckets(self, text: str, *, written: bool) -> str:
         """``text`` with a reference for each bucket."""
         if self._stack is None:
             return text
         for match in () if written else OBJECT.finditer(text):
+            if match[2] in [self.settings.names.bucket(key) for key in (STAGING, CONTROL)]:
+                continue
             key = self._bucket_key(match[2])
             if key in self.entries.keys("buckets"):
                 self.objects.setdefault(key, set()).add(match[3])
 
         def reference(match: re.Match[str]) -> str:
             name = match[2]
+            if name in [self.settings.names.bucket(key) for key in (STAGING, CONTROL)]:
+                return match[0]  # the stack's own, which no job file names
             key = self._bucket_key(name, written=written)
             (self.writes if written else self.reads).add(key)
             suffix = ".mount" if match[1] == "/gcs/" else ""
@@ -202,7 +232,8 @@ class Adoption:
         if self._stack is None:
             return
         email = str(self.job.spec.get("serviceAccount") or "")
-        wanted = key_of(email.partition("@")[0], "") if "@" in email else ""
+        own = {self.settings.names.account_email(k): k for k in self.settings.service_accounts}
+        wanted = own.get(email) or (key_of(email.partition("@")[0], "") if "@" in email else "")
         right = [key for key in self.settings.service_accounts if self._may(key)]
         key = next((each for each in right if each == wanted), right[0] if right else "")
         if not key:

@@ -1,29 +1,45 @@
 """Calls of the official client in Python code -> imported jobs. The code is read, never run.
 
-What the calls mean is google-cloud-aiplatform 2.7.0, google/cloud/aiplatform/jobs.py and
-training_jobs.py.
+What the calls mean is google-cloud-aiplatform 2.7.0, google/cloud/aiplatform/jobs.py,
+training_jobs.py, hyperparameter_tuning.py and utils/worker_spec_utils.py.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from vertex_training.errors import CommandError
-from vertex_training_cli.importing import evaluation
-from vertex_training_cli.importing.evaluation import Evaluator, Unknown
-from vertex_training_cli.importing.imported import ImportedJob, from_message, key_of
-
-#: Classes of the client whose constructors say what a job runs.
-TRAINING_JOBS: Final = (
-    "CustomTrainingJob",
-    "CustomContainerTrainingJob",
-    "CustomPythonPackageTrainingJob",
+from vertex_training.customjob.request.hints import messages
+from vertex_training_cli.importing.command_lines import ALGORITHMS, GCLOUD, job_of, options_of
+from vertex_training_cli.importing.evaluation import called_name
+from vertex_training_cli.importing.imported import ImportedJob, Note, from_message, key_of, staged
+from vertex_training_cli.importing.statements import Function, Interpreter
+from vertex_training_cli.importing.values import (
+    ClientCall,
+    Noted,
+    Unknown,
+    bare,
+    noted,
+    plain,
+    text,
 )
-#: Methods that submit a job, with options of their own.
-SUBMITS: Final = ("run", "submit")
+
+#: What a constructor's arguments without a name are; classes of the client that make a job.
+POSITIONS: Final = {
+    "CustomJob": ("display_name", "worker_pool_specs", "base_output_dir", "project", "location"),
+    "from_local_script": ("display_name", "script_path", "container_uri", "args", "requirements"),
+    "CustomTrainingJob": ("display_name", "script_path", "container_uri", "requirements"),
+    "CustomContainerTrainingJob": ("display_name", "container_uri", "command"),
+    "CustomPythonPackageTrainingJob": (
+        *("display_name", "python_package_gcs_uri", "python_module_name", "container_uri"),
+    ),
+    "HyperparameterTuningJob": (
+        *("display_name", "custom_job", "metric_spec", "parameter_spec", "max_trial_count"),
+        "parallel_trial_count",
+    ),
+}
 #: Options that have no place in a job file, and why.
 DROPPED: Final = {
     "dataset": "managed data sets belong to training pipelines: read the bucket instead",
@@ -39,6 +55,9 @@ JOB_FIELDS: Final = {
     "enable_web_access": ("enableWebAccess",),
     "enable_dashboard_access": ("enableDashboardAccess",),
     "tensorboard": ("tensorboard",),
+    "experiment": ("experiment",),
+    "experiment_run": ("experimentRun",),
+    "psc_interface_config": ("pscInterfaceConfig",),
     "persistent_resource_id": ("persistentResourceId",),
     "restart_job_on_worker_restart": ("scheduling", "restartJobOnWorkerRestart"),
     "disable_retries": ("scheduling", "disableRetries"),
@@ -47,144 +66,270 @@ JOB_FIELDS: Final = {
     "max_wait_duration": ("scheduling", "maxWaitDuration"),
     "base_output_dir": ("baseOutputDirectory", "outputUriPrefix"),
 }
-#: Values in one job at most, as in a job file.
-MAX_VALUES: Final = 20_000
+#: Options of which nothing is left to say: read elsewhere, or about the call alone.
+_READ: Final = (
+    "display_name worker_pool_specs script_path container_uri requirements args command "
+    "environment_variables machine_type accelerator_type accelerator_count boot_disk_type "
+    "boot_disk_size_gb replica_count reduction_server_replica_count tpu_topology "
+    "reduction_server_machine_type reduction_server_container_uri python_package_gcs_uri "
+    "python_module_name labels encryption_spec_key_name training_encryption_spec_key_name "
+    "project location staging_bucket sync create_request_timeout custom_job metric_spec "
+    "parameter_spec max_trial_count parallel_trial_count max_failed_trial_count "
+    "search_algorithm measurement_selection reservation_affinity_type "
+    "reservation_affinity_key reservation_affinity_values "
+)
+READ: Final = frozenset(_READ.split())
 #: The number of a pool in the name of its variable.
 NUMBERED: Final = re.compile(r"pool\D*(\d{1,2})$")
 SECONDS: Final = ("timeout", "max_wait_duration")
+#: Names of the clients' modules, whose ``init`` gives defaults to what follows.
+CLIENTS: Final = re.compile(r"(ai_?platform|aip|vertex_?ai?|vertexai)(_v1\w*)?", re.I)
+PARAMETERS: Final = {
+    "DoubleParameterSpec": ("doubleValueSpec", "min", "max", "scale"),
+    "IntegerParameterSpec": ("integerValueSpec", "min", "max", "scale"),
+    "CategoricalParameterSpec": ("categoricalValueSpec", "values"),
+    "DiscreteParameterSpec": ("discreteValueSpec", "values", "scale"),
+}
+SHELLS: Final = (
+    "run",
+    "call",
+    "check_call",
+    "check_output",
+    "Popen",
+    "system",
+    "popen",
+    "getoutput",
+)
 
 
-@dataclass(slots=True)
-class ClientCall:
-    """A job of the client: the class or method that made it, and all its options so far."""
+class CallFinder(Interpreter):
+    """Reads statements, and collects the jobs that they make."""
 
-    made_by: str
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-class CallFinder:
-    """Walks over statements in the order of the text, and collects the jobs that they make."""
-
-    def __init__(self, names: dict[str, Any] | None = None) -> None:
-        self.evaluator = Evaluator(names)
+    def __init__(self) -> None:
+        super().__init__()
         self.calls: list[ClientCall] = []
+        self.init: dict[str, Any] = {}
+        self.left_out = list[Note]()
 
-    def visit(self, statements: list[ast.stmt]) -> None:
-        """Read statements, those inside of functions and branches included."""
-        for statement in statements:
-            self._visit_one(statement)
-
-    def _visit_one(self, node: ast.stmt) -> None:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = CallFinder(dict(self.evaluator.names))
-            inner._bind_parameters(node.args)
-            inner.visit(node.body)
-            self.calls += inner.calls
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            self._assign(node)
-        elif isinstance(node, ast.Expr | ast.Return) and node.value is not None:
-            self._value(node.value)
-        else:
-            for name in ("body", "orelse", "finalbody"):
-                self.visit([each for each in getattr(node, name, []) if isinstance(each, ast.stmt)])
-
-    def _bind_parameters(self, parameters: ast.arguments) -> None:
-        every = [*parameters.posonlyargs, *parameters.args]
-        defaults: list[ast.expr | None] = [None] * (len(every) - len(parameters.defaults))
-        pairs = list(zip(every, [*defaults, *parameters.defaults], strict=True))
-        pairs += list(zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True))
-        for parameter, default in pairs:
-            known = None if default is None else self.evaluator.value(default)
-            given = self.evaluator.names.get(parameter.arg, Unknown(parameter.arg))
-            self.evaluator.names[parameter.arg] = given if known is None else known
-
-    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
-        if node.value is None:
-            return
-        value = self._value(node.value)
-        if isinstance(node, ast.AugAssign):
-            if not isinstance(node.op, ast.Add):
-                return
-            before = self.evaluator.value(node.target)
-            if isinstance(before, list) and isinstance(value, list):
-                value = [*before, *value]
-            elif isinstance(before, str):
-                value = before + evaluation.text(value)
-            else:
-                value = before
-            if isinstance(value, str | list) and len(value) > evaluation.MAX_LENGTH:
-                value = Unknown("long value")
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            self.evaluator.assign(target, value)
-
-    def _value(self, node: ast.expr) -> Any:
-        """The value of an expression; a call that makes or submits a job is taken note of."""
-        if isinstance(node, ast.Await):
-            return self._value(node.value)
-        if not isinstance(node, ast.Call):
-            return self.evaluator.value(node)
-        called, options = evaluation.called_name(node), self._options(node)
-        of = None
-        if isinstance(node.func, ast.Attribute):
-            of = self._value(node.func.value)
-        if called in TRAINING_JOBS or called in ("CustomJob", "from_local_script"):
-            if "worker_pool_specs" not in options and len(node.args) > 1:
-                options["worker_pool_specs"] = self.evaluator.value(node.args[1])
-            if node.args:
-                options.setdefault("display_name", self.evaluator.value(node.args[0]))
-            self.calls.append(ClientCall(called, options))
-            return self.calls[-1]
-        if isinstance(of, ClientCall):
-            if called in SUBMITS:
-                of.options |= {key: value for key, value in options.items() if value is not None}
+    def call(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
+        found = super().call(node, of, called, held)
+        if found is not NotImplemented:
+            return found
+        if isinstance(of, Unknown) and any(isinstance(x, ClientCall) for x in of.either):
+            for each in of.either:
+                self._method_of_job(node, each, called)
             return of
-        return self.evaluator.value(node)
+        if isinstance(of, ClientCall):
+            return self._method_of_job(node, of, called)
+        root = ast.unparse(node.func).partition(".")[0]
+        if called == "init" and CLIENTS.fullmatch(root):
+            self.init |= self._options(node, held, ("project", "location"))
+            return None
+        if called in POSITIONS:
+            options = self._options(node, held, POSITIONS[called])
+            if "job_spec" in options or "trial_job_spec" in options:
+                return options
+            return self._add(node, called, self._with_init(called, options))
+        if called in ("create_custom_job", "create_hyperparameter_tuning_job"):
+            return self._of_request(node, called, held)
+        if called in PARAMETERS:
+            names = PARAMETERS[called][1:]
+            return {"\0kind": called, **self._options(node, held, names)}
+        if called in messages() and not held and node.keywords:
+            return self._options(node, held, ())
+        if called in SHELLS or called == "__shell__":
+            return self._shell(node, called, held)
+        return NotImplemented
 
-    def _options(self, node: ast.Call) -> dict[str, Any]:
-        found = dict[str, Any]()
-        for each in node.keywords:
-            value = self.evaluator.value(each.value)
-            if each.arg:
-                found[each.arg] = value
-            elif isinstance(value, dict):
-                found |= value
+    def _with_init(self, called: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Options with the defaults that ``aiplatform.init`` gives them."""
+        defaults = {key: each for key, each in self.init.items() if key in (
+            "location", "staging_bucket", "network", "service_account", "encryption_spec_key_name"
+        )}  # fmt: skip
+        if called == "HyperparameterTuningJob":
+            defaults.pop("staging_bucket", None)
+        return defaults | {key: each for key, each in options.items() if bare(each) is not None}
+
+    def _add(self, node: ast.Call, made_by: str, options: dict[str, Any]) -> ClientCall:
+        made = ClientCall(made_by, options, self.place(node), set(self.only_if) | self.control)
+        inner = bare(options.get("custom_job"))
+        if isinstance(inner, ClientCall):
+            inner.inner = True
+        self.calls.append(made)
+        # The client copies what it gets: a list that grows later is another one.
+        made.options = {
+            key: value if isinstance(bare(value), ClientCall) else _copied(value)
+            for key, value in options.items()
+        }
+        return made
+
+    def _method_of_job(self, node: ast.Call, of: Any, called: str) -> Any:
+        if isinstance(of, ClientCall) and called in ("run", "submit"):
+            options = self._options(node, [], ())
+            merge = self.merge(node, ast.unparse(node.func))
+            for key, value in options.items():
+                old = of.options.get(key) if of.submitted else None
+                if bare(value) is not None:
+                    merged = value if old is None else merge.values(old, _copied(value), key)
+                    of.options[key] = _copied(merged)
+            of.submitted = True
+            of.notes |= set(self.only_if) | self.control
+        return of
+
+    def _options(self, node: ast.Call, held: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
+        """The arguments of a call by their names."""
+        found: dict[str, Any] = dict(zip(names, held, strict=False))
+        if len(held) > len(names):
+            self.note(node, f"arguments of `{called_name(node)}` without a name are not read")
+        for word in node.keywords:
+            if word.arg:
+                found[word.arg] = self.held(word.value)
+            else:
+                given = self.value(word.value)
+                self.update(found, given, word.value, f"**{ast.unparse(word.value)}")
         return found
 
+    def _of_request(self, node: ast.Call, called: str, held: list[Any]) -> Any:
+        """A call of the generated client: its message is the job."""
+        options = self._options(node, held, ("request",))
+        request = bare(options.get("request"))
+        field = called.removeprefix("create_")
+        message = options.get(field) or (request.get(field) if isinstance(request, dict) else None)
+        if message is None and len(held) > 1:
+            message = held[1]
+        parent = text(bare(options.get("parent") or ""))
+        where = re.search(r"/locations/([^/]+)", parent)
+        location = {"location": where[1]} if where else {}
+        made = self._add(node, "message", {"message": message or Unknown(field), **location})
+        made.submitted = True
+        return made
 
-def jobs_in(trees: list[ast.Module], name: str) -> list[ImportedJob]:
-    """The jobs that these trees make, read one after the other; ``name`` is for a nameless one.
+    def _shell(self, node: ast.Call, called: str, held: list[Any]) -> Any:
+        """A command for a shell; one of gcloud's that makes a job is a job."""
+        line = bare(held[0]) if held else None
+        words = [text(bare(each)) for each in line] if isinstance(line, list) else None
+        if words is None and isinstance(line, str):
+            line = re.sub(r"(?<!\{)\{(\w+)\}|\$\{?(\w+)\}?", self._named, line) if (
+                called == "__shell__") else line  # fmt: skip
+        joined = " ".join(words) if words else line
+        if isinstance(joined, str) and (match := GCLOUD.search(joined)):
+            given = words[words.index("create") + 1 :] if words and "create" in words else None
+            options = options_of(match[1], joined[match.end() :], given, self.place(node))
+            made = self._add(node, "gcloud", {})
+            made.options["options"] = options
+            made.notes |= self.notes
+            made.submitted = True
+            return made
+        return NotImplemented if called != "__shell__" else Unknown("output")
 
-    Where nothing calls the client, a value that is a list of worker pools or a message counts.
+    def _named(self, match: re.Match[str]) -> str:
+        """A name of the notebook in a line for the shell."""
+        found = self.value(ast.Name(match[1] or match[2], ast.Load()))
+        return text(plain(found, self.notes))
+
+    def skipped(self, statements: list[ast.stmt], notes: frozenset[Note]) -> None:
+        made = {each for each in _calls(statements) if called_name(each) in POSITIONS}
+        for each in sorted(made, key=lambda each: each.lineno):
+            why = "; ".join(sorted(note.text for note in notes))
+            what = f"`{called_name(each)}(…)` is left out, as {why}"
+            self.left_out.append(Note(what, self.place(each)))
+
+    def read_uncalled(self) -> None:
+        """Read functions that make jobs and that nothing in the source calls."""
+        for function in list(self.functions):
+            made = any(called_name(each) in MAKING for each in _calls(function.node.body))
+            if not function.called and made and not _is_fixture(function):
+                parameters = [*function.node.args.posonlyargs, *function.node.args.args]
+                is_method = bool(parameters) and parameters[0].arg in ("self", "cls")
+                self.run(function, None, [Unknown("self")] if is_method else [])
+
+
+MAKING: Final = (*POSITIONS, "create_custom_job", "create_hyperparameter_tuning_job")
+
+
+def _is_fixture(function: Function) -> bool:
+    return any("component" in ast.unparse(each) for each in function.node.decorator_list)
+
+
+def _calls(statements: list[ast.stmt]) -> Iterator[ast.Call]:
+    for node in (each for statement in statements for each in ast.walk(statement)):
+        if isinstance(node, ast.Call):
+            yield node
+
+
+def _copied(value: Any) -> Any:
+    """A value as it is now, with its notes."""
+    notes = set[Note]()
+    return noted(plain(value, notes), notes)
+
+
+def jobs_in(
+    trees: list[tuple[str, ast.Module]], name: str, read: Callable[[str], Any]
+) -> tuple[list[ImportedJob], list[str]]:
+    """The jobs that these trees make, and what is left out; ``name`` is for a nameless one.
+
+    ``read`` gives the job of a file that gcloud gets. Where nothing calls the client, a value that
+    is a list of worker pools or a message counts.
     """
     finder = CallFinder()
-    for tree in trees:
+    for label, tree in trees:
+        finder.label = label
         finder.visit(tree.body)
-    if finder.calls:
-        return [_job(call, name) for call in finder.calls]
-    found = list[ImportedJob]()
-    if pools := _numbered_pools(finder.evaluator.names):
-        return [_of_numbered(pools, name)]
-    for key, value in finder.evaluator.names.items():
-        if isinstance(value, dict) and any(field in value for field in ("job_spec", "jobSpec")):
-            found.append(from_message(plain(value), name))
-        elif _is_pool(value):
-            found.append(from_message({"workerPoolSpecs": [plain(value)]}, name))
-        elif "worker_pool_spec" in key and isinstance(value, list):
-            found.append(from_message({"workerPoolSpecs": plain(value)}, name))
-    return found[-1:]
+    finder.read_uncalled()
+    calls = [each for each in finder.calls if each.submitted or not each.inner]
+    told = [str(note) for note in finder.left_out]
+    if calls:
+        jobs = [_job(call, name, read) for call in calls]
+        if any(each.submitted for each in calls):
+            for call, job in zip(calls, jobs, strict=True):
+                if not call.submitted:
+                    job.remarks.append(f"nothing that was read runs this job ({call.place})")
+        return jobs, told
+    return _from_names(finder.scopes[0], name), told
+
+
+def _from_names(scope: dict[str, Any], name: str) -> list[ImportedJob]:
+    """The job that the values of a source describe, where no call is one."""
+    notes = set[Note]()
+    names = {key: bare(each) for key, each in scope.items()}
+    found = list[tuple[str, ImportedJob]]()
+    if pools := _numbered_pools(names, notes):
+        found = [("pools", _of_numbered(pools, name))]
+    else:
+        for key, value in names.items():
+            message = _message_of(key, value)
+            if message:
+                found.append((key, from_message(plain(message, notes), name)))
+    for _, job in found[-1:]:
+        job.remarks += sorted(str(note) for note in notes)
+        others = ", ".join(key for key, _ in found[:-1])
+        if others:
+            job.remarks.append(f"{others} of the source could be a job as well, and is left out")
+    return [job for _, job in found[-1:]]
+
+
+def _message_of(key: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, dict) and any(field in value for field in ("job_spec", "jobSpec")):
+        return value
+    if isinstance(value, dict) and ("trialJobSpec" in value or "trial_job_spec" in value):
+        return value
+    if _is_pool(value):
+        return {"workerPoolSpecs": [value]}
+    if "worker_pool_spec" in key.lower() and isinstance(value, list):
+        return {"workerPoolSpecs": value}
+    return {}
 
 
 def _is_pool(value: Any) -> bool:
     return isinstance(value, dict) and any("machine" in key and "spec" in key for key in value)
 
 
-def _numbered_pools(names: dict[str, Any]) -> dict[int, Any]:
+def _numbered_pools(names: dict[str, Any], notes: set[Note]) -> dict[int, Any]:
     """Pools by the number in their variable's name: ``worker_pool_1 = {…}``."""
     found = dict[int, Any]()
     for name, value in names.items():
         if (match := NUMBERED.search(name)) and _is_pool(value):
-            found[int(match[1])] = plain(value)
+            found[int(match[1])] = plain(value, notes)
     return dict(sorted(found.items()))
 
 
@@ -196,32 +341,24 @@ def _of_numbered(pools: dict[int, Any], name: str) -> ImportedJob:
     return job
 
 
-def plain(value: Any) -> Any:
-    """``value`` with a text for each unknown part.
-
-    Raises:
-        CommandError: it is larger than any job; a few lines of code can nest one in another.
-    """
-    left = MAX_VALUES
-
-    def copied(inner: Any) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise CommandError("a value in the code is larger than any job.")
-        if isinstance(inner, dict):
-            return {key: copied(item) for key, item in inner.items()}
-        if isinstance(inner, list):
-            return [copied(item) for item in inner]
-        return str(inner) if isinstance(inner, Unknown | ClientCall) else inner
-
-    return copied(value)
-
-
-def _job(call: ClientCall, name: str) -> ImportedJob:
-    options = {key: plain(value) for key, value in call.options.items() if value is not None}
+def _job(call: ClientCall, name: str, read: Callable[[str], Any]) -> ImportedJob:
+    notes = set(call.notes)
+    options = {
+        key: bare(value) if isinstance(bare(value), ClientCall | dict) and key in
+        ("custom_job", "parameter_spec", "options") else plain(value, notes)
+        for key, value in call.options.items() if bare(value) is not None
+    }  # fmt: skip
+    for key, value in call.options.items():
+        if isinstance(value, Noted) and key in ("custom_job", "parameter_spec"):
+            notes |= value.notes
     display = str(options.get("display_name") or name)
-    if call.made_by == "CustomJob":
+    if call.made_by == "message":
+        job = _of_message(options["message"], display)
+    elif call.made_by == "gcloud":
+        job = job_of(call.options["options"], name, read)
+    elif call.made_by == "HyperparameterTuningJob":
+        job = _tuning(call, options, display, notes)
+    elif call.made_by == "CustomJob":
         job = from_message({"workerPoolSpecs": options.get("worker_pool_specs") or []}, display)
         if not isinstance(job.spec["workerPoolSpecs"], list):
             job.remarks.append("worker_pool_specs is made while the code runs: write the pools")
@@ -229,28 +366,112 @@ def _job(call: ClientCall, name: str) -> ImportedJob:
     else:
         job = ImportedJob(key_of(display, name), {"workerPoolSpecs": _pools(call, options)})
         job.script = str(options.get("script_path", ""))
-        job.requirements = tuple(map(str, options.get("requirements") or ()))
-    job.name = key_of(display, name)
-    labels = options.get("labels")
-    job.labels = {str(k): str(v) for k, v in labels.items()} if isinstance(labels, dict) else {}
-    job.encryption_key = str(
-        options.get("encryption_spec_key_name") or options.get("training_encryption_spec_key_name")
-        or ""
-    )  # fmt: skip
-    _set_fields(job, options)
-    job.remarks += [f"{key} is left out: {why}" for key, why in DROPPED.items() if options.get(key)]
+        required = options.get("requirements") or []
+        job.requirements = tuple(map(str, required if isinstance(required, list) else [required]))
+    if call.made_by not in ("message", "gcloud"):
+        _set_fields(job, options, display, name)
+        job.remarks += [
+            f"the client's option {key} is not read ({call.place})"
+            for key in options if key not in READ | JOB_FIELDS.keys() | DROPPED.keys()
+        ]  # fmt: skip
+    job.region = job.region or str(options.get("location") or "")
+    job.notes += sorted(notes)
     return job
 
 
-def _set_fields(job: ImportedJob, options: dict[str, Any]) -> None:
+def _of_message(message: Any, display: str) -> ImportedJob:
+    if isinstance(message, dict):
+        return from_message(message, str(message.get("display_name") or display))
+    job = from_message({"workerPoolSpecs": []}, display)
+    job.remarks.append(f"the message {message} is made while the code runs: write the pools")
+    return job
+
+
+def _tuning(
+    call: ClientCall, options: dict[str, Any], display: str, notes: set[Note]
+) -> ImportedJob:
+    """The message that the client makes of a search and of the job of its trials."""
+    inner = options.get("custom_job")
+    if isinstance(inner, ClientCall):
+        job = _job(inner, display, lambda _: None)
+    else:
+        job = from_message({"workerPoolSpecs": []}, display)
+        job.remarks.append(f"the job of the trials is not read ({call.place}): write the pools")
+    notes |= set(job.notes)
+    job.notes = []
+    metrics, given = options.get("metric_spec"), options.get("parameter_spec")
+    parameters = [
+        _parameter(str(key), bare(each), notes)
+        for key, each in (given if isinstance(given, dict) else {}).items() if key[:1] != "\0"
+    ]  # fmt: skip
+    if not isinstance(given, dict) or not isinstance(metrics, dict):
+        job.remarks.append(f"what is searched is made while the code runs ({call.place})")
+    study: dict[str, Any] = {
+        "metrics": [
+            {"metricId": key, "goal": str(goal).upper()}
+            for key, goal in (metrics if isinstance(metrics, dict) else {}).items()
+        ],
+        "parameters": parameters,
+    }
+    if algorithm := options.get("search_algorithm"):
+        study["algorithm"] = ALGORITHMS.get(str(algorithm), algorithm)
+    measured = options.get("measurement_selection", "best")
+    study["measurementSelectionType"] = f"{str(measured).upper()}_MEASUREMENT"
+    job.study = {
+        "maxTrialCount": options.get("max_trial_count", "<MAX_TRIAL_COUNT>"),
+        "parallelTrialCount": options.get("parallel_trial_count", "<PARALLEL_TRIAL_COUNT>"),
+        "studySpec": study,
+    }
+    if failed := options.get("max_failed_trial_count"):
+        job.study["maxFailedTrialCount"] = failed
+    job.study["displayName"] = display
+    return job
+
+
+def _parameter(name: str, spec: Any, notes: set[Note]) -> dict[str, Any]:
+    if not isinstance(spec, dict) or "\0kind" not in spec:
+        return {"parameterId": name, "categoricalValueSpec": {"values": str(plain(spec, notes))}}
+    values = plain(spec, notes)
+    field, *keys = PARAMETERS[values.pop("\0kind")]
+    fields = {"min": "minValue", "max": "maxValue", "values": "values"}
+    found: dict[str, Any] = {
+        "parameterId": name,
+        field: {fields[key]: values[key] for key in keys if key in fields and key in values},
+    }
+    if scale := values.get("scale"):
+        known = scale in ("linear", "log", "reverse_log")
+        if scale != "unspecified":
+            found["scaleType"] = f"UNIT_{str(scale).upper()}_SCALE" if known else scale
+    if values.get("conditional_parameter_spec") or values.get("parent_values"):
+        notes.add(Note(f"conditions of the parameter {name} are not read", "the search"))
+    return found
+
+
+def _set_fields(job: ImportedJob, options: dict[str, Any], display: str, name: str) -> None:
+    """What the options of the whole job say."""
+    job.name = key_of(display, name)
+    if isinstance(labels := options.get("labels"), dict):
+        job.labels = {str(key): str(value) for key, value in labels.items()}
+    elif labels:
+        job.labels = {"labels": str(labels)}
+    key = "encryption_spec_key_name"
+    job.encryption_key = str(options.get(key) or options.get(f"training_{key}") or "")
     for option, path in JOB_FIELDS.items():
         value = options.get(option)
         if value is None or value == "":
             continue
         inner = job.spec
-        for key in path[:-1]:
-            inner = inner.setdefault(key, {})
+        for part in path[:-1]:
+            inner = inner.setdefault(part, {})
+        is_message = isinstance(value, dict)
+        value = from_message({"it": value}, name).spec["it"] if is_message else value
         inner[path[-1]] = f"{value}s" if option in SECONDS else value
+    if "baseOutputDirectory" not in job.spec and not job.study:
+        if bucket := options.get("staging_bucket"):
+            staged(job, str(bucket))
+        else:
+            job.remarks.append("the source names no staging bucket: it has no output directory")
+    job.remarks += [f"{key} is left out: {why}" for key, why in DROPPED.items() if options.get(key)]
 
 
 def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -260,36 +481,48 @@ def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
     if accelerator and not str(accelerator).endswith("_UNSPECIFIED"):
         machine["acceleratorType"] = accelerator
         machine["acceleratorCount"] = options.get("accelerator_count") or 1
+    affinity = {
+        key: options[f"reservation_affinity_{name}"]
+        for key, name in (("reservationAffinityType", "type"), ("key", "key"), ("values", "values"))
+        if options.get(f"reservation_affinity_{name}")
+    }
+    machine |= {"reservationAffinity": affinity} if affinity else {}
     pool: dict[str, Any] = {"replicaCount": 1, "machineSpec": machine, **_task(call, options)}
     if "boot_disk_type" in options or "boot_disk_size_gb" in options:
         pool["diskSpec"] = {
             "bootDiskType": options.get("boot_disk_type", "pd-ssd"),
             "bootDiskSizeGb": options.get("boot_disk_size_gb", 100),
         }
-    replicas = options.get("replica_count", 1)
-    pools = [pool]
-    if isinstance(replicas, int) and replicas > 1:
+    replicas, topology = options.get("replica_count", 1), options.get("tpu_topology")
+    chief = {**pool, "machineSpec": {**machine, "tpuTopology": topology}} if topology else pool
+    pools = [chief]
+    if not isinstance(replicas, int):  # the client takes one of them for the chief
+        pools.append({**pool, "replicaCount": f"{replicas} - 1"})
+    elif replicas > 1:
         pools.append({**pool, "replicaCount": replicas - 1})
     servers = options.get("reduction_server_replica_count") or 0
-    if isinstance(servers, int) and servers > 0:
+    if not isinstance(servers, int) or servers > 0:
         image = options.get("reduction_server_container_uri") or (
             "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
         )
         reduction = {"machineType": options.get("reduction_server_machine_type", "n1-highcpu-16")}
         task = {"containerSpec": {"imageUri": image}}
+        pools += [{}] if len(pools) == 1 else []
         pools.append({"replicaCount": servers, "machineSpec": reduction, **task})
     return pools
 
 
 def _task(call: ClientCall, options: dict[str, Any]) -> dict[str, Any]:
-    image, given = options.get("container_uri", ""), options.get("args")
-    arguments = [each if isinstance(each, str) else str(each) for each in given or []]
-    variables = options.get("environment_variables")
-    variables = variables if isinstance(variables, dict) else {}
+    image, given = options.get("container_uri", ""), options.get("args") or []
+    arguments = [str(each) for each in (given if isinstance(given, list) else [given])]
+    variables = options.get("environment_variables") or {}
+    if not isinstance(variables, dict):
+        variables = {"ENVIRONMENT_VARIABLES": variables}
     env = [{"name": str(key), "value": str(value)} for key, value in variables.items()]
     more = ({"args": arguments} if arguments else {}) | ({"env": env} if env else {})
     if call.made_by == "CustomContainerTrainingJob":
         command = options.get("command")
+        command = [command] if isinstance(command, str) else command
         more = ({"command": command} if command else {}) | more
         return {"containerSpec": {"imageUri": image, **more}}
     package = {"executorImageUri": image}

@@ -1,4 +1,4 @@
-"""A source -> the jobs in it: YAML, JSON, Python, a notebook, a page of documentation.
+"""A source -> the jobs in it: YAML, JSON, Python, a notebook, a script, a Makefile, a page.
 
 Nothing is run. Everything is bounded: a source is another's file.
 """
@@ -10,16 +10,17 @@ import json
 import re
 import textwrap
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import sdk_calls
-from vertex_training_cli.importing.imported import ImportedJob, from_message, key_of
+from vertex_training_cli.importing.command_lines import GCLOUD, Script
+from vertex_training_cli.importing.imported import ImportedJob, Scalar, from_message, key_of
 
 MAX_SOURCE: Final = 4 * 1024 * 1024
 #: What a job has in any form, and hardly anything else.
@@ -33,7 +34,15 @@ FENCE: Final = re.compile(
     r"(?P<text>.*?)^[ \t]*(?P=mark)[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
+#: A block of a page by its indentation.
+INDENTED: Final = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n|^[ \t]*\n)+", re.MULTILINE)
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(?:-a[ \t]+)?([^\s]+)[ \t]*\n")
+SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
+#: A line of a notebook for the shell, whose output a name may get; one that sets a variable.
+SHELL_LINE: Final = re.compile(r"(\s*)((?:[\w.,\[\]() ]+=\s*)?)!(.*)", re.DOTALL)
+SET_ENV: Final = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ](.*)")
+SCRIPTS: Final = (".sh", ".bash", ".zsh", ".mk", ".bat", ".cmd", ".ps1", ".envrc")
+PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
 
 @dataclass(slots=True)
@@ -42,7 +51,7 @@ class Source:
 
     jobs: list[ImportedJob] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
-    """Files that a notebook writes, by their path there."""
+    """Files that a notebook or a script writes, by their path there."""
     uploads: dict[str, bytes] = field(default_factory=dict)
     """Objects that the source's own code uploads, by ``BUCKET/NAME``."""
     remarks: list[str] = field(default_factory=list)
@@ -61,98 +70,181 @@ def read(path: Path) -> Source:
         raise CommandError(f"{path}: {failed.strerror or failed}.") from None
     if len(data) > MAX_SOURCE:
         raise CommandError(f"{path} has more than {MAX_SOURCE:,} bytes.")
-    text = data.decode("utf-8-sig", errors="replace")
-    name = key_of(path.stem)
-    if path.suffix == ".ipynb":
-        found = _of_notebook(text, path, name)
-    elif path.suffix == ".py":
-        found = _of_python([text], name)
-    elif path.suffix in (".md", ".rst", ".txt", ".qmd", ".Rmd"):
-        found = _of_page(text, path, name)
-    else:
-        found = _of_document(data, path, name)
+    text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    found = _Reader(path, key_of(path.stem)).read(text, data)
     if not found.jobs:
         hint = "; ".join(found.remarks) or (
-            "an import looks for workerPoolSpecs, CustomJob(…), CustomTrainingJob(…) or "
-            "from_local_script(…)"
+            "an import looks for workerPoolSpecs and trialJobSpec in YAML or JSON, for "
+            "`gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for CustomJob(…), "
+            "CustomTrainingJob(…), from_local_script(…) or HyperparameterTuningJob(…) in Python"
         )
         raise CommandError(f"{path}: there is no job in it.", hint)
     return found
 
 
-def _of_document(data: bytes, path: Path, name: str) -> Source:
-    try:
-        parsed = document.read(data, str(path))
-    except ConfigError as failed:
-        raise CommandError(str(failed.problems[0])) from None
-    content = yaml.safe_load(data)  # bounded by the parser before it
-    if not any(key in parsed.root.content for key in JOB_FIELDS):
-        return Source()
-    return Source([from_message(_texts(content), name)])
+class _Reader:
+    """Reads one file."""
 
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name, self.found = path, name, Source()
 
-def _texts(value: Any) -> Any:
-    """Plain YAML: a date is the text that it was written as."""
-    return json.loads(json.dumps(value, default=str))
+    def read(self, text: str, data: bytes) -> Source:
+        """What is found in the file."""
+        suffix = self.path.suffix
+        is_make = suffix == ".mk" or self.path.name.lower() in ("makefile", "gnumakefile")
+        if suffix == ".ipynb":
+            self._notebook(text)
+        elif suffix == ".py":
+            self._python([(self.path.name, text, 0)])
+        elif suffix in PAGES:
+            self._page(text)
+        elif is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text):
+            self._script(self.path.name, text, 1, is_make=is_make)
+        elif suffix == ".tf":
+            self.found.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
+        else:
+            self.found.jobs += self.of_document(data)
+        return self.found
 
-
-def _of_python(texts: list[str], name: str) -> Source:
-    trees, found = list[ast.Module](), Source()
-    for text in texts:
+    def of_document(self, data: bytes) -> list[ImportedJob]:
+        """The job of YAML or JSON; its scalars stay as they are written."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)  # of code that is another's
-                trees.append(ast.parse(textwrap.dedent(text)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
-            found.remarks.append(f"a part is no Python that can be read: {failed}")
-    try:
-        found.jobs = sdk_calls.jobs_in(trees, name)
-    except RecursionError:
-        found.remarks.append("the code is nested too deeply to be read")
-    return found
+            parsed = document.read(data, str(self.path))
+        except ConfigError as failed:
+            raise CommandError(str(failed.problems[0])) from None
+        if not any(key in parsed.root.content for key in JOB_FIELDS):
+            return []
+        job = from_message(_as_written(parsed.root), self.name)
+        job.remarks += [str(problem) for problem in parsed.problems]
+        return [job]
 
+    def config(self, file: str) -> ImportedJob | None:
+        """The job of a file that the source writes or that lies beside it."""
+        text = next((text for name, text in self.found.files.items()
+                     if Path(name).name == Path(file).name), None)  # fmt: skip
+        try:
+            folder = RootDirectory(self.path.parent)
+            data = text.encode() if text is not None else folder.read(file.removeprefix("./"))
+            return next(iter(self.of_document(data or b"{}")), None)
+        except (OSError, CommandError):
+            return None
 
-def _of_notebook(text: str, path: Path, name: str) -> Source:
-    try:
-        cells = json.loads(text).get("cells", [])
-        sources = [
-            "".join(cell.get("source", ""))
-            for cell in cells
-            if isinstance(cell, dict) and cell.get("cell_type") == "code"
-        ]
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        raise CommandError(f"{path}: this is no notebook: its JSON cannot be read.") from None
-    code, files = list[str](), dict[str, str]()
-    for source in sources:
-        if match := WRITEFILE.match(source):
-            files[match[1]] = source[match.end() :]
-        elif not source.lstrip().startswith("%%"):
-            # Lines for the shell and for the notebook itself are no Python.
-            lines = source.splitlines()
-            code.append("\n".join(x for x in lines if not x.lstrip().startswith(("%", "!"))))
-    found = _of_python(code, name)
-    found.files = files
-    return found
+    def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
+        script = Script(label, self.config, files=self.found.files)
+        script.visit(text, self.name, is_make=is_make, first=first)
+        self.found.jobs += script.jobs
 
-
-def _of_page(text: str, path: Path, name: str) -> Source:
-    """The jobs in the blocks of code of a page. Blocks of Python build on one another."""
-    blocks = list(FENCE.finditer(text))
-    if not blocks:
-        return _of_document(text.encode(), path, name)
-    python, found = list[str](), Source()
-    for block in blocks:
-        code = textwrap.dedent(block["text"])
-        language = block["language"].lower()
-        if language in ("python", "py") or (not language and "import " in code):
-            python.append(code)
-        elif language in ("yaml", "yml", "json") and any(key in code for key in JOB_FIELDS):
+    def _python(self, parts: list[tuple[str, str, int]]) -> None:
+        """Python code, part by part: its label, its text and the number of lines before it."""
+        trees = list[tuple[str, ast.Module]]()
+        for label, text, before in parts:
             try:
-                found.jobs += _of_document(code.encode(), Path(name), name).jobs
-            except CommandError as failed:
-                found.remarks.append(failed.message)
-    of_code = _of_python([code for code in python if _reads(code)], name)
-    return Source(of_code.jobs + found.jobs, remarks=found.remarks)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", SyntaxWarning)  # of code that is another's
+                    tree = ast.parse(textwrap.dedent(text))
+                ast.increment_lineno(tree, before)
+                trees.append((label, tree))
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
+                what = getattr(failed, "msg", None) or str(failed)
+                where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
+                self.found.remarks.append(f"a part is no Python that can be read: {what} ({where})")
+        try:
+            jobs, left_out = sdk_calls.jobs_in(trees, self.name, self.config)
+        except RecursionError:
+            self.found.remarks.append("the code is nested too deeply to be read")
+        else:
+            self.found.jobs += jobs
+            self.found.remarks += left_out
+
+    def _notebook(self, text: str) -> None:
+        try:
+            cells = json.loads(text).get("cells", [])
+            sources = [
+                (number, "".join(cell.get("source", "")))
+                for number, cell in enumerate(cells, 1)
+                if isinstance(cell, dict) and cell.get("cell_type") == "code"
+            ]
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            raise CommandError(
+                f"{self.path}: this is no notebook: its JSON cannot be read."
+            ) from None
+        code = list[tuple[str, str, int]]()
+        for number, source in sources:
+            label = f"{self.path.name}, cell {number}"
+            if match := WRITEFILE.match(source):
+                self.found.files[match[1]] = source[match.end() :]
+            elif match := SHELL_CELL.match(source):
+                self._script(label, source[match.end() :], 2)
+            elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
+                code.append((label, _without_magic(source), 0))
+        self._python(code)
+
+    def _page(self, text: str) -> None:
+        """The jobs in the blocks of code of a page. Blocks of Python build on one another."""
+        python, left_out = list[tuple[str, str, int]](), list[str]()
+        for line, language, code in _blocks(text):
+            if language in ("python", "py") or (not language and "import " in code):
+                if _reads(code):
+                    python.append((self.path.name, code, line - 1))
+                    continue
+            elif GCLOUD.search(code):
+                self._script(self.path.name, code, line)
+                continue
+            elif language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS):
+                try:
+                    self.found.jobs += self.of_document(code.encode())
+                    continue
+                except CommandError as failed:
+                    self.found.remarks.append(f"line {line}: {failed.message}")
+            left_out.append(str(line))
+        self._python(python)
+        if left_out and self.found.jobs:
+            self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+
+
+def _as_written(value: document.Value) -> Any:
+    """A value of a file, where a scalar that is no text keeps the characters it has there."""
+    if isinstance(value.content, dict):
+        return {key: _as_written(item) for key, item in value.content.items()}
+    if isinstance(value.content, list):
+        return [_as_written(item) for item in value.content]
+    return value.content if isinstance(value.content, str) else Scalar(value.text)
+
+
+def _is_script(suffix: str, text: str) -> bool:
+    return suffix not in (".yaml", ".yml", ".json") and bool(GCLOUD.search(text))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
+    """Each block of code of a page: its first line, its language and its text."""
+    fences = list(FENCE.finditer(text))
+    for block in fences:
+        line = text.count("\n", 0, block.start("text")) + 1
+        yield line, block["language"].lower(), textwrap.dedent(block["text"])
+    for block in [] if fences else INDENTED.finditer(text + "\n"):
+        if block[0].strip():
+            yield text.count("\n", 0, block.start()) + 1, "", textwrap.dedent(block[0])
+
+
+def _without_magic(source: str) -> str:
+    """A cell of Python, where lines for the shell are calls; each line keeps its number."""
+    lines, found = source.split("\n"), list[str]()
+    index = 0
+    while index < len(lines):
+        line, more = lines[index], 0
+        if shell := SHELL_LINE.fullmatch(line):
+            command = shell[3]
+            while command.endswith("\\") and index + more + 1 < len(lines):
+                more += 1
+                command = f"{command[:-1]} {lines[index + more].strip()}"
+            line = f"{shell[1]}{shell[2]}__shell__({command.lstrip('!')!r})"
+        elif variable := SET_ENV.fullmatch(line):
+            line = f"{variable[1]}os.environ[{variable[2]!r}] = {variable[3].strip()!r}"
+        elif line.lstrip().startswith("%"):
+            line = f"{line[: len(line) - len(line.lstrip())]}pass"
+        found += [line, *[""] * more]
+        index += 1 + more
+    return "\n".join(found)
 
 
 def _reads(code: str) -> bool:

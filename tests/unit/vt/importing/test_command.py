@@ -274,7 +274,7 @@ def test_values_nested_in_one_another_are_bounded_as_well(project, vt, tmp_path)
 
 def test_one_source_is_named(vt, tmp_path):
     assert "name one source" in vt(code=2).stderr
-    assert "name one source" in vt(tmp_path / "x.py", "--job", "1", code=2).stderr
+    assert "name one source" in vt(tmp_path / "x.py", "--run", "1", code=2).stderr
     assert "No such file" in vt(tmp_path / "x.py", code=2).stderr
 
 
@@ -389,3 +389,75 @@ def test_what_is_certainly_meant_is_mended_if_that_is_asked_for(project, vt, tmp
     assert "1 of the source's mistakes were mended" in done.stderr
     machine = imported(project, "x")["workerPoolSpecs"]["machineSpec"]
     assert machine["acceleratorType"] == "NVIDIA_L4"
+
+
+ODD = """\
+workerPoolSpecs:
+- machineSpec: {machineType: n1-standard-4}
+  replicaCount: 1
+  containerSpec:
+    imageUri: us-docker.pkg.dev/acme-ml/images/x:1
+    args: [0.10, 010, 1_000, 0o17, 2026-01-31, yes, "no", 12:30]
+    env:
+    - {name: USE_AMP, value: false}
+    - {name: SEED, value: 0}
+    - {name: NOTHING, value: }
+"""
+
+
+def test_a_scalar_of_yaml_stays_as_it_is_written(project, vt, tmp_path):
+    (tmp_path / "odd.yaml").write_text(ODD)
+    vt(tmp_path / "odd.yaml", "--write", code=1)
+    text = (project / "jobs/odd.yaml").read_text()
+    lines = [line.strip().removeprefix("- ") for line in text.splitlines()]
+    assert lines[lines.index("args:") + 1 :][:4] == ["0.10", "010", "1_000", "0o17"]
+    assert {"value: false", "value: 0", "value:"} <= set(lines)
+    before = CliRunner().invoke(app, ["check", str(tmp_path / "odd.yaml")]).output
+    after = CliRunner().invoke(app, ["check", "jobs/odd.yaml"]).output
+    assert before.count("[not-text-value]") == after.count("[not-text-value]") > 3
+
+
+SECRET = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        f"env: {{name: WANDB_API_KEY, value: {SECRET}}}",
+        f"env: {{WANDB_API_KEY: {SECRET}}}",
+        f"env: [WANDB_API_KEY={SECRET}]",
+        f"env: [{{Name: WANDB_API_KEY, Value: {SECRET}}}]",
+        f'args: "--wandb_api_key={SECRET}"',
+        f"args: [[--wandb_api_key={SECRET}]]",
+        f"unknown: {{deep: [wandb_api_key={SECRET}]}}",
+    ],
+)
+def test_a_secret_is_left_out_whatever_its_shape_is(project, vt, tmp_path, shape):
+    text = YAML.partition("    args:")[0] + f"    {shape}\n"
+    (tmp_path / "x.yaml").write_text(text)
+    done = CliRunner().invoke(app, ["import", str(tmp_path / "x.yaml"), "--write"])
+    assert SECRET not in done.output
+    assert all(SECRET.encode() not in data for data in files(project).values())
+
+
+def test_one_job_of_several_is_chosen_by_its_name(project, vt, tmp_path):
+    page = f"# Guide\n\n```yaml\n{YAML}```\n\n```python\n{SDK}```\n\n```dockerfile\nFROM x\n```\n"
+    (tmp_path / "guide.md").write_text(page)
+    told = vt(tmp_path / "guide.md", "--job", "tune", "--write").stderr
+    assert not (project / "jobs/guide.yaml").exists()
+    assert imported(project, "tune")
+    assert "left out: guide" in told
+    assert "blocks without a job: at lines" in told
+    assert "there are: " in vt(tmp_path / "guide.md", "--job", "none", code=2).stderr
+
+
+def test_a_program_gets_what_is_read_guessed_and_open(project, vt, tmp_path):
+    code = SDK.replace("main(machine: str = ", "main(image, machine: str = ")
+    code = code.replace('"us-docker.pkg.dev/acme-ml/images/{}:1".format("x")', "image")
+    (tmp_path / "submit.py").write_text(code)
+    done = vt(tmp_path / "submit.py", "--format", "json", code=1)
+    [job] = json.loads(done.stdout)["jobs"]
+    assert job["name"] == "tune"
+    assert "workerPoolSpecs[0].machineSpec.machineType" in job["read"]
+    assert job["open"] == ["workerPoolSpecs[0].containerSpec.imageUri: <YOUR_IMAGE>"]
+    assert any("the default of machine in main()" in each for each in job["guessed"])

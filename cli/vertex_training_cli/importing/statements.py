@@ -1,0 +1,479 @@
+"""Statements of Python code: branches, loops, functions and the options that a program takes.
+
+A branch that can be decided is read alone. Of one that cannot, both are read, and what differs
+afterwards is not known.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from vertex_training_cli.importing.evaluation import CONVERSIONS, Evaluator, called_name
+from vertex_training_cli.importing.imported import Note
+from vertex_training_cli.importing.values import (
+    Unknown,
+    annotate,
+    bare,
+    noted,
+    text,
+)
+
+#: Functions that call one another, at most.
+MAX_CALLS: Final = 12
+#: Rounds of a loop that are read.
+MAX_ROUNDS: Final = 50
+#: Methods that read a variable of the environment.
+READS: Final = ("get", "setdefault", "pop")
+#: Calls that end the program.
+EXITS: Final = ("exit", "quit", "_exit", "abort")
+
+
+class Parser(dict[str, Any]):
+    """The options of a program by their name, with their defaults."""
+
+
+class Class(dict[str, Any]):
+    """A class of the code: its attributes and methods."""
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function of the code, and the names that it reads."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    scopes: list[dict[str, Any]]
+    label: str
+    called: bool = False
+
+    def __deepcopy__(self, memo: object) -> Function:
+        return self
+
+
+class Interpreter(Evaluator):
+    """Reads statements in the order in which they would run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.functions = list[Function]()
+        self.only_if = list[Note]()
+        """The conditions of the branch that is being read, which cannot be decided."""
+        self._environ: dict[str, Any] = {}
+        self._flags: dict[str, Any] = {}
+        self._frames = [self.scopes[0], self._environ]
+        self._returned = list[Any]()
+        self._reading = list[Function]()
+
+    def visit(self, statements: list[ast.stmt]) -> bool:
+        """Read statements; whether they leave the function, the loop or the program."""
+        return any(self._visit_one(each) for each in statements)
+
+    def _visit_one(self, node: ast.stmt) -> bool:
+        handler = getattr(self, f"_visit_{type(node).__name__.lower()}", None)
+        return bool(handler(node)) if handler else isinstance(node, ast.Continue | ast.Break)
+
+    def _visit_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        function = Function(node, list(self.scopes), self.label)
+        self.functions.append(function)
+        self.scopes[-1][node.name] = function
+
+    _visit_asyncfunctiondef = _visit_functiondef
+
+    def _visit_classdef(self, node: ast.ClassDef) -> None:
+        found = Class()
+        for base in node.bases:
+            if isinstance(of := self.value(base), Class):
+                found |= of
+        self.scopes = [*self.scopes, found]
+        self.visit(node.body)
+        self.scopes = self.scopes[:-1]
+        self.scopes[-1][node.name] = found
+
+    def _visit_assign(self, node: ast.Assign) -> None:
+        value = self.held(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def _visit_annassign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.held(node.value))
+
+    def _visit_augassign(self, node: ast.AugAssign) -> None:
+        outer, self.notes = self.notes, set(self.control)
+        before, more = self.value(node.target), self.value(node.value)
+        if isinstance(before, list) and isinstance(node.op, ast.Add):
+            before += [noted(each, self.control) for each in more] if isinstance(
+                more, list) else [noted(more, self.notes)]  # fmt: skip
+            if len(before) > 1_000:
+                before.clear()
+        else:
+            found = self.operate(node.op, before, more, node)
+            long = isinstance(found, str) and len(found) > 200_000
+            self.assign(node.target, noted(Unknown("long value") if long else found, self.notes))
+        self.notes = outer
+
+    def _visit_delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Subscript):
+                continue
+            inside, key = self.value(target.value), self.value(target.slice)
+            if isinstance(inside, dict) and text(key) in inside:
+                del inside[text(key)]
+            elif isinstance(inside, list) and isinstance(key, int) and 0 <= key < len(inside):
+                del inside[key]
+            else:
+                self.tell_change(inside, target, f"`{ast.unparse(node)}` is not read")
+
+    def _visit_expr(self, node: ast.Expr) -> bool:
+        self.held(node.value)
+        return isinstance(node.value, ast.Call) and called_name(node.value) in EXITS
+
+    def _visit_return(self, node: ast.Return) -> bool:
+        value = self.held(node.value)
+        notes = [Note(f"{each.text}, and returns", each.place) for each in self.only_if]
+        self._returned.append((value, notes[-1:]))
+        return True
+
+    def _visit_raise(self, node: ast.Raise) -> bool:
+        return bool(node)
+
+    def _visit_with(self, node: ast.With | ast.AsyncWith) -> bool:
+        for item in node.items:
+            value = self.held(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value)
+        return self.visit(node.body)
+
+    _visit_asyncwith = _visit_with
+
+    def _visit_if(self, node: ast.If) -> bool:
+        outer, self.notes = self.notes, set(self.control)
+        test = self.decide(node.test)
+        chosen, self.notes = frozenset(self.notes), outer
+        if test is None:
+            why = ast.unparse(node.test)
+            return self._fork(
+                node, f"if {why}", lambda: self.visit(node.body), lambda: self.visit(node.orelse)
+            )
+        taken, skipped = (node.body, node.orelse) if test else (node.orelse, node.body)
+        before, self.control = self.control, self.control | chosen
+        ended = self.visit(taken)
+        if new := chosen - before:
+            self._note_skipped(skipped, new)
+        self.control = before
+        return ended
+
+    def _note_skipped(self, skipped: list[ast.stmt], notes: frozenset[Note]) -> None:
+        """What a branch would have changed, if the default that it hangs on were another."""
+        for name in changed_names(skipped):
+            for scope in reversed(self.scopes):
+                if name in scope:
+                    if isinstance(found := bare(scope[name]), dict | list):
+                        annotate(found, notes)
+                    else:
+                        scope[name] = noted(scope[name], notes)
+                    break
+        self.skipped(skipped, notes)
+
+    def skipped(self, statements: list[ast.stmt], notes: frozenset[Note]) -> None:
+        """Statements that are not read because of a default."""
+
+    def _fork(
+        self, node: ast.AST, why: str, one: Callable[[], bool], other: Callable[[], bool]
+    ) -> bool:
+        """Read two branches, each from the same state, and merge what they leave."""
+        merge = self.merge(node, why)
+        before = copy.deepcopy(self._frames)
+        self.only_if.append(Note(f"only `{merge.why}`", self.place(node)))
+        ended = one()
+        after = [dict(frame) for frame in self._frames]
+        for frame, content in zip(self._frames, before, strict=True):
+            frame.clear()
+            frame.update(content)
+        other_ended = other()
+        self.only_if.pop()
+        if not ended:
+            for frame, content in zip(self._frames, after, strict=True):
+                if not other_ended:
+                    merge.names(content, frame)
+                frame.clear()
+                frame.update(content)
+        return ended and other_ended
+
+    def _visit_for(self, node: ast.For | ast.AsyncFor) -> bool:
+        items = self.items(node.iter)
+        if items is None:
+
+            def once() -> bool:
+                self.assign(node.target, Unknown(ast.unparse(node.target)))
+                self.visit(node.body)
+                return False
+
+            why = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
+            self._fork(node, why, once, lambda: False)
+            return False
+        for item in items[:MAX_ROUNDS]:
+            self.assign(node.target, item)
+            if self.visit(node.body) and _leaves(node.body):
+                break
+        return self.visit(node.orelse)
+
+    _visit_asyncfor = _visit_for
+
+    def _visit_while(self, node: ast.While) -> bool:
+        test = self.decide(node.test)
+        if test is not False:
+            why = f"while {ast.unparse(node.test)}"
+            self._fork(node, why, lambda: self.visit(node.body) and False, lambda: False)
+        return False
+
+    def _visit_try(self, node: ast.Try) -> bool:
+        if ended := self.visit([*node.body, *node.orelse]):
+            return self.visit(node.finalbody) or ended
+        for handler in node.handlers:
+            kind = ast.unparse(handler.type) if handler.type else ""
+            self._fork(
+                handler, f"except {kind}", lambda body=handler.body: self.visit(body), lambda: False
+            )
+        return self.visit(node.finalbody)
+
+    def _visit_match(self, node: ast.Match) -> bool:
+        for case in node.cases:
+            why = f"case {ast.unparse(case.pattern)}"
+            self._fork(case.body[0], why, lambda body=case.body: self.visit(body), lambda: False)
+        return False
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        if node.attr in ("environ", "FLAGS"):
+            return self._environ if node.attr == "environ" else self._flags
+        return super()._attribute(node)
+
+    def call(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
+        """A function or class of the code, or an option that it takes."""
+        if isinstance(node.func, ast.Attribute):
+            callee = bare(of.get(called)) if isinstance(of, dict) else None
+        else:
+            callee = self.value(node.func) if isinstance(node.func, ast.Name) else None
+        if isinstance(callee, Function):
+            is_method = isinstance(of, dict) and not isinstance(of, Class)
+            return self.run(callee, node, [of, *held] if is_method else held)
+        if isinstance(callee, Class):
+            return self._instance(callee, node, held)
+        return self._option(node, of, called, [bare(each) for each in held])
+
+    def _instance(self, of: Class, node: ast.Call, held: list[Any]) -> Any:
+        found = dict(copy.deepcopy(of))
+        if isinstance(maker := bare(of.get("__init__")), Function):
+            self.run(maker, node, [found, *held])
+            return found
+        fields = [key for key, each in of.items() if not isinstance(bare(each), Function)]
+        found |= dict(zip(fields, held, strict=False))
+        for word in node.keywords:
+            if word.arg:
+                found[word.arg] = self.held(word.value)
+            else:
+                self.update(found, self.value(word.value), node, ast.unparse(word.value))
+        return found
+
+    def run(self, function: Function, node: ast.Call | None, held: list[Any]) -> Any:
+        """Read the body of a function with its arguments; the value that it returns."""
+        function.called = True
+        if function in self._reading or len(self._reading) >= MAX_CALLS:
+            return Unknown(function.node.name)
+        scope = self._bound(function, node, held)
+        kept = (self.scopes, self.label, self._returned)
+        self.scopes, self.label, self._returned = [*function.scopes, scope], function.label, []
+        self._frames.append(scope)
+        self._reading.append(function)
+        ended = self.visit(function.node.body)
+        if not ended and self._returned:
+            self._returned.append((None, []))
+        returned = self._returned
+        self._reading.pop()
+        self._frames.pop()
+        self.scopes, self.label, self._returned = kept
+        found = None if not returned else returned[0][0]
+        for index, (value, _) in enumerate(returned[1:]):
+            why = returned[index][1]
+            where = why[0].text.removeprefix("only `").partition("`")[0] if why else "return"
+            found = self.merge(node or function.node, where).values(
+                found, value, f"{function.node.name}()"
+            )
+        return self.open(found)
+
+    def _bound(self, function: Function, node: ast.Call | None, held: list[Any]) -> dict[str, Any]:
+        """The parameters of a function, by the arguments of a call or by their defaults."""
+        parameters, scope = function.node.args, dict[str, Any]()
+        every = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
+        scope |= dict(zip(every, held, strict=False))
+        if parameters.vararg:
+            scope[parameters.vararg.arg] = held[len(every) :]
+        named, more = [*every, *(each.arg for each in parameters.kwonlyargs)], dict[str, Any]()
+        for word in node.keywords if node else ():
+            if word.arg in named:
+                scope[word.arg] = self.held(word.value)
+            elif word.arg:
+                more[word.arg] = self.held(word.value)
+            else:
+                given = self.value(word.value)
+                known = given if isinstance(given, dict) else {}
+                scope |= {key: each for key, each in known.items() if key in named}
+                rest = {key: each for key, each in known.items() if key not in named}
+                self.update(more, rest if known else given, word.value, ast.unparse(word.value))
+        if parameters.kwarg:
+            scope[parameters.kwarg.arg] = more
+        options = dict(_options_of(function.node))
+        for name, default in defaults_of(parameters):
+            if name not in scope:
+                scope[name] = self._default(function, name, default, options, is_read=node is None)
+        return scope
+
+    def _default(
+        self, function: Function, name: str, default: ast.expr | None,
+        options: dict[str, ast.Call], *, is_read: bool,
+    ) -> Any:  # fmt: skip
+        kept, self.scopes = self.scopes, list(function.scopes)
+        label, self.label = self.label, function.label
+        try:
+            if option := options.get(name):
+                words = {each.arg: each.value for each in option.keywords}
+                return self._default_of(option, f"--{name.replace('_', '-')}", words)
+            if default is None:
+                return Unknown(name)
+            value = self.held(default)
+            what = f"the default of {name} in {function.node.name}(), as nothing here calls it"
+            is_plain = bare(value) is None or isinstance(bare(value), Unknown)
+            if is_read and is_plain:
+                return Unknown(name, optional=True)
+            return noted(value, {Note(what, self.place(default), True)}) if is_read else value
+        finally:
+            self.scopes, self.label = kept, label
+
+    def _default_of(self, node: ast.Call, name: str, words: dict[str | None, ast.expr]) -> Any:
+        """The default of an option that a program takes."""
+        action = self.value(words.get("action"))
+        if action in ("store_true", "store_false") or "is_flag" in words:
+            default: Any = words.get("default") and self.value(words["default"])
+            default = default if isinstance(default, bool) else action == "store_false"
+        elif "default" in words and self.value(words.get("required")) is not True:
+            default = self.held(words["default"])
+        else:
+            required = self.value(words.get("required")) is True or not name.startswith("-")
+            return Unknown(name.lstrip("-"), optional=not required)
+        kind = ast.unparse(words["type"]) if "type" in words else ""
+        if kind in ("int", "float") and isinstance(bare(default), str):
+            try:
+                default = CONVERSIONS[kind](bare(default))
+            except ValueError:
+                return Unknown(name.lstrip("-"))
+        if bare(default) is None:
+            return Unknown(name.lstrip("-"), optional=True)
+        if isinstance(bare(default), list):
+            annotate(bare(default), {self._guess(node, f"the default of {name}")})
+            return default
+        return noted(default, {self._guess(node, f"{bare(default)!r} is the default of {name}")})
+
+    def _guess(self, node: ast.AST, what: str) -> Note:
+        return Note(what, self.place(node), True)
+
+    def _option(self, node: ast.Call, of: Any, called: str, given: list[Any]) -> Any:
+        words = {each.arg: each.value for each in node.keywords}
+        if called in ("ArgumentParser", "ArgParser"):
+            return Parser()
+        if isinstance(of, Parser):
+            return self._of_parser(node, of, called, given, words)
+        if called in ("Namespace", "SimpleNamespace"):
+            return {word.arg: self.held(word.value) for word in node.keywords if word.arg}
+        if called == "vars" and given and isinstance(given[0], dict):
+            return given[0]
+        if given and (called == "getenv" or (of is self._environ and called in READS)):
+            return self._variable(node, text(given[0]), given[1:], words)
+        if called in ("Option", "Argument") and (given or "default" in words):
+            if given and given[0] is not Ellipsis and "default" not in words:
+                words["default"] = node.args[0]
+            return self.open(self._default_of(node, "the option", words))
+        if called.startswith("DEFINE_") and given:
+            default = given[1] if len(given) > 1 else bare(self.held(words.get("default")))
+            name, known = str(given[0]), default is not None
+            value = noted(default, {self._guess(node, f"{default!r} is the default of --{name}")})
+            value = value if known else Unknown(name, optional=True)
+            self._flags[name] = value
+            return self.open(value)
+        return NotImplemented
+
+    def _of_parser(
+        self, node: ast.Call, of: Parser, called: str, given: list[Any],
+        words: dict[str | None, ast.expr],
+    ) -> Any:  # fmt: skip
+        if called == "add_argument" and given:
+            flags = [str(each) for each in given]
+            name = next((each for each in flags if each.startswith("--")), flags[0])
+            dest = self.value(words["dest"]) if "dest" in words else name.lstrip("-")
+            of[str(dest).replace("-", "_")] = self._default_of(node, name, words)
+            return None
+        if called == "set_defaults":
+            of |= {word.arg: self.held(word.value) for word in node.keywords if word.arg}
+            return None
+        if called in ("parse_args", "parse_known_args"):
+            found = dict(of)
+            return found if called == "parse_args" else [found, []]
+        return of if called.startswith("add_") else NotImplemented
+
+    def _variable(
+        self, node: ast.Call, name: str, default: list[Any], words: dict[str | None, ast.expr]
+    ) -> Any:
+        """A variable of the environment."""
+        if name in self._environ:
+            return self.open(self._environ[name])
+        given = default[0] if default else self.value(words.get("default"))
+        if given is None or isinstance(given, Unknown):
+            return Unknown(name, optional=given is None)
+        what = f"{given!r} is the default of the environment's {name}"
+        self.notes.add(self._guess(node, what))
+        return given
+
+
+def defaults_of(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
+    """Each parameter by its name, with its default."""
+    every = [*parameters.posonlyargs, *parameters.args]
+    missing: list[ast.expr | None] = [None] * (len(every) - len(parameters.defaults))
+    for each, default in zip(every, [*missing, *parameters.defaults], strict=True):
+        yield each.arg, default
+    for each, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True):
+        yield each.arg, default
+
+
+def changed_names(statements: list[ast.stmt]) -> set[str]:
+    """Names that statements assign, or whose content they may change."""
+    found = set[str]()
+    for node in (each for statement in statements for each in ast.walk(statement)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            root: ast.expr = node
+            while isinstance(root, ast.Attribute | ast.Subscript):
+                root = root.value
+            if isinstance(root, ast.Name):
+                found.add(root.id)
+    return found
+
+
+def _leaves(statements: list[ast.stmt]) -> bool:
+    """Whether a loop may end early by these statements."""
+    kinds = ast.Break | ast.Return | ast.Raise
+    return any(isinstance(x, kinds) for statement in statements for x in ast.walk(statement))
+
+
+def _options_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.Call]]:
+    """Options that decorators give a function, by the parameter that gets them."""
+    for each in node.decorator_list:
+        if isinstance(each, ast.Call) and called_name(each) in ("option", "argument"):
+            names = [str(x.value) for x in each.args if isinstance(x, ast.Constant)]
+            long = [name for name in names if not re.match(r"-\w$", name)]
+            if long:
+                plain = [name for name in long if not name.startswith("-")]
+                yield (plain or long)[0].lstrip("-").replace("-", "_"), each
