@@ -4,8 +4,11 @@
 ``command``          the command line
 ``sources``          a file, a notebook, a page or a job that ran -> imported jobs
 ``recorded``             the jobs that a command of the user sends while it runs
-``evaluation``       values in Python code, read from its syntax and never run
+``values``           what reading gives: values, unknown ones, and notes about them
+``evaluation``       expressions of Python code, read from its syntax and never run
+``statements``           its branches, loops, functions and options
 ``sdk_calls``        calls of the official client -> imported jobs
+``command_lines``    lines of gcloud in scripts, Makefiles and pages -> imported jobs
 ``imported``         an imported job, and what of it has no place in a stack
 ``references``       buckets, accounts and secrets of a job -> the stack's own
 ``objects``           files that a job reads, beside the source -> objects of its buckets
