@@ -56,12 +56,12 @@ def test_only_what_service_or_client_refuses_is_refused(vt):
         assert all(SOURCES[rule] != OURS for rule in refused_by), name
 
 
-def test_a_spec_of_others_has_at_most_one_warning_on_average(vt):
+def test_a_spec_of_others_has_at_most_six_warnings_in_ten_files(vt):
     warnings = 0
     for name, found in findings(vt).items():
         told = [finding for finding in found if finding["level"] == "warning"]
         warnings += len(told) * len(SPECS[name].sources)
-    assert warnings / sum(len(spec.sources) for spec in SPECS.values()) <= 1.0
+    assert warnings / sum(len(spec.sources) for spec in SPECS.values()) <= 0.6
 
 
 def test_what_an_image_is_called_is_told_once(vt):

@@ -14,6 +14,9 @@ COMPUTE: Final = GUIDES + "training/configure-compute"
 LOCATIONS: Final = GUIDES + "general/locations#accelerators"
 #: End of support of P100, from the caution on the page above.
 RETIRED: Final = {"NVIDIA_TESLA_P100": "2026-09-15"}
+#: Families by the disks that they have: the page of the rule below, and types/machine_resources.py.
+HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-")
+WITHOUT_HYPERDISK: Final = ("n1-", "e2-")
 
 
 @rule("machine-type", COMPUTE)
@@ -173,6 +176,18 @@ def disk_type(job: Job) -> Iterator[Finding]:
             path = (*pool.path, "diskSpec", "bootDiskType")
             hint = f"one of {', '.join(machines.boot_disk_types())}"
             yield Finding(path, "not a boot disk of training jobs", kind, hint)
+
+
+@rule("disk-machine", "https://docs.cloud.google.com/compute/docs/disks/hyperdisks", "warning")
+def disk_machine(job: Job) -> Iterator[Finding]:
+    """The machine can have the type of boot disk: the newest have Hyperdisk alone, N1 has none."""
+    for pool in job.pools:
+        kind = pool.spec.get("diskSpec", {}).get("bootDiskType")
+        path, machine = (*pool.path, "diskSpec", "bootDiskType"), pool.machine_type
+        if kind in ("pd-ssd", "pd-standard") and machine.startswith(HYPERDISK_ONLY):
+            yield Finding(path, f"{machine} has Hyperdisk alone", kind, "hyperdisk-balanced")
+        if kind == "hyperdisk-balanced" and machine.startswith(WITHOUT_HYPERDISK):
+            yield Finding(path, f"{machine} has no Hyperdisk Balanced", kind, "pd-ssd")
 
 
 @rule("disk-size", COMPUTE)

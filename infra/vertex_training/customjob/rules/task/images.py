@@ -15,9 +15,15 @@ PREBUILT_PAGE: Final = GUIDES + "training/pre-built-containers"
 CUSTOM_PAGE: Final = GUIDES + "training/create-custom-container"
 #: https://github.com/opencontainers/distribution-spec: [HOST[:PORT]/]PATH[:TAG][@DIGEST]
 NAME: Final = re.compile(
-    r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
-    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]+)?\Z"
+    r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[./]|_{1,2}|-+)[a-z0-9]+)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?\Z"
 )
+#: Google's registries, and how many parts the name of an image has there at least.
+PARTS: Final = (
+    (re.compile(r"[a-z0-9-]+-docker\.pkg\.dev(/|\Z)"), 4, "HOST/PROJECT/REPOSITORY/NAME:TAG"),
+    (re.compile(r"([a-z]+\.)?gcr\.io(/|\Z)"), 3, "HOST/PROJECT/NAME:TAG"),
+)
+SHELL_VARIABLE: Final = re.compile(r"\$\{?[A-Za-z_]\w*\}?")
 MAX_NAME: Final = 1000
 PREBUILT: Final = re.compile(
     r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z"
@@ -67,7 +73,15 @@ def image_name(job: Job) -> Iterator[Finding]:
     for _, image, path in _images(job, named=False):
         if not _is_name(image):
             hint = "no https://, no spaces; the path is lowercase"
+            if SHELL_VARIABLE.search(image):
+                hint = "a shell variable, which nothing fills in here: write the name"
+            elif "@" in image:
+                hint = "a digest is sha256: and 64 hexadecimal digits"
             yield Finding(path, "not the name of an image", image, hint)
+            continue
+        for registry, parts, form in PARTS:
+            if registry.match(image) and len(image.split("/")) < parts:
+                yield Finding(path, "not the name of an image of this registry", image, form)
 
 
 @rule("image-registry", CUSTOM_PAGE, "warning")
@@ -86,7 +100,7 @@ def image_registry(job: Job) -> Iterator[Finding]:
             yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG")
 
 
-@rule("image-pinned", CUSTOM_PAGE, "warning")
+@rule("image-pinned", CUSTOM_PAGE, "note")
 def image_pinned(job: Job) -> Iterator[Finding]:
     """An image of one's own has a digest or a tag that says which one.
 

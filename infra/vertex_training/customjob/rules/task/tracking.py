@@ -53,6 +53,17 @@ def tensorboard_output(job: Job) -> Iterator[Finding]:
         yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
 
 
+@rule("tensorboard-account", GUIDES + "experiments/tensorboard-training")
+def tensorboard_account(job: Job) -> Iterator[Finding]:
+    """A job with a TensorBoard names the account that writes to it."""
+    if job.spec.get("tensorboard") and not job.spec.get("serviceAccount"):
+        what, hint = (
+            "serviceAccount is missing, and a TensorBoard needs it",
+            "serviceAccount: EMAIL",
+        )
+        yield Finding(SPEC, what, "", hint, missing="serviceAccount")
+
+
 @rule("tensorboard-or-experiment", "google-cloud-aiplatform 2.7.0 google/cloud/aiplatform/jobs.py")
 def tensorboard_or_experiment(job: Job) -> Iterator[Finding]:
     """A job has a TensorBoard or an experiment, not both."""

@@ -31,7 +31,6 @@ def test_what_is_ignored_with_a_reason_is_a_note_that_has_it():
         FILE.replace("    image", "    # vt: ignore[image-pinned] rebuilt each night\n    image"),
     ):
         result = check(text)
-        assert rules(result.warnings) == []
         assert rules(result.ignored) == ["image-pinned"]
         assert "(ignored: rebuilt each night)" in str(result.ignored[0])
         assert result.ignored[0] in result.notes
@@ -51,7 +50,7 @@ def test_a_reason_is_required():
     for comment in ("# vt: ignore[image-pinned]", "# vt: ignore[image-pinned] ok", "# vt: ignore"):
         result = check(FILE.replace(":latest", f":latest  {comment}"))
         assert rules(result.errors) == ["ignore"]
-        assert rules(result.warnings) == ["image-pinned"]
+        assert "image-pinned" in rules(result.notes)
 
 
 def test_neither_access_nor_limits_nor_the_fit_to_a_stack_can_be_ignored():

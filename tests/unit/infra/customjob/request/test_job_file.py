@@ -24,7 +24,7 @@ workerPoolSpecs:
   - replicaCount: 1
     machineSpec: {machineType: n1-standard-4}
     containerSpec:
-      imageUri: us-docker.pkg.dev/acme/images/x@sha256:0
+      imageUri: us-docker.pkg.dev/acme/images/x@sha256:0000000000000000000000000000000000000000000000000000000000000000
       args: ["--data=${buckets.data}/x", "${HOME}"]
 """
 

@@ -582,7 +582,7 @@ CASES = [
         "us-docker.pkg.dev/acme/x/t:latest",
         "image-pinned",
         f"{TASK}.imageUri",
-        "warning",
+        "note",
     ),
     Case(
         "a field at the wrong place of a trial",
