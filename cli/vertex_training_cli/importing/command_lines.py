@@ -46,6 +46,10 @@ POOL_KEYS: Final = ("machine-type", "replica-count", "accelerator-type", "accele
 ASSIGNMENT: Final = re.compile(
     r"(?:(?:export|readonly|local|declare(?: -\w)?|typeset)\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
 )
+#: An assignment behind something else in its line.
+INSIDE: Final = re.compile(
+    r"(?:[;&|)]|\b(?:then|do|else|export|local))\s*([A-Za-z_]\w*)(\+?)=([^\s;&|]*)"
+)
 #: `NAME ?= value` of a Makefile.
 MAKE: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*([:?+]?)=[ \t]*(.*)")
 HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
@@ -88,10 +92,13 @@ class Script:
             if body is not None:
                 self._keep_file(line, body, place)
             self._depth += bool(OPENS.match(line)) - len(CLOSES.findall(line))
-            for part in re.split(r"\s*(?:;|&&|\|\|)\s+", line) if "gcloud" not in line else [line]:
-                match = ASSIGNMENT.fullmatch(part.strip())
-                if match and "gcloud ai" not in line:
+            if match := ASSIGNMENT.fullmatch(line.strip()):
+                self._assign(match[1], match[2], match[3], place)
+            else:
+                self._depth += 1  # behind something else, which may not hold
+                for match in INSIDE.finditer(line):
                     self._assign(match[1], match[2], match[3], place)
+                self._depth -= 1
             if found := GCLOUD.search(line):
                 self._add(found[1], line[found.end() :], place, name)
 

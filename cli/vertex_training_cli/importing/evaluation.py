@@ -25,6 +25,7 @@ from vertex_training_cli.importing.values import (
     bare,
     is_certain,
     noted,
+    notes_of,
     plain,
     text,
     truth,
@@ -166,7 +167,7 @@ class Evaluator:
     def update(self, found: dict[str, Any], more: Any, node: ast.AST, what: str) -> None:
         """Put what another mapping has into one; say so if it is not known."""
         if isinstance(more, dict):
-            about = {*_notes(found.get(ABOUT)), *_notes(more.get(ABOUT))}
+            about = {*notes_of(found.get(ABOUT)), *notes_of(more.get(ABOUT))}
             found |= more
             if about:
                 annotate(found, about)
@@ -294,7 +295,7 @@ class Evaluator:
             return inside[slice(*parts)] if certain and known else self._unknown(node)
         key = self.value(node.slice)
         if isinstance(inside, dict):
-            self.notes |= _notes(inside.get(ABOUT))
+            self.notes |= notes_of(inside.get(ABOUT))
             return self.open(inside.get(text(key), Unknown(text(key))))
         if isinstance(inside, list) and isinstance(key, int) and -len(inside) <= key < len(inside):
             return self.open(inside[key])
@@ -496,7 +497,7 @@ class Evaluator:
         self, node: ast.Call, of: dict[str, Any], called: str, arguments: list[Any]
     ) -> Any:
         keys = [key for key in of if key != ABOUT]
-        self.notes |= _notes(of.get(ABOUT))
+        self.notes |= notes_of(of.get(ABOUT))
         if called == "items":
             return [[key, of[key]] for key in keys]
         if called in ("keys", "values"):
@@ -606,10 +607,6 @@ def noted_items(value: Any, notes: frozenset[Note]) -> Any:
     if isinstance(value, dict) and notes:
         return {key: noted(item, notes) for key, item in value.items()}
     return value
-
-
-def _notes(value: Any) -> frozenset[Note]:
-    return value.notes if isinstance(value, Noted) else frozenset()
 
 
 def _listed(value: Any) -> list[Any]:

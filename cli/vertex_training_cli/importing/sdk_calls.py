@@ -17,11 +17,13 @@ from vertex_training_cli.importing.evaluation import called_name
 from vertex_training_cli.importing.imported import ImportedJob, Note, from_message, key_of, staged
 from vertex_training_cli.importing.statements import Function, Interpreter
 from vertex_training_cli.importing.values import (
+    ABOUT,
     ClientCall,
     Noted,
     Unknown,
     bare,
     noted,
+    notes_of,
     plain,
     text,
 )
@@ -151,7 +153,8 @@ class CallFinder(Interpreter):
         return defaults | {key: each for key, each in options.items() if bare(each) is not None}
 
     def _add(self, node: ast.Call, made_by: str, options: dict[str, Any]) -> ClientCall:
-        made = ClientCall(made_by, options, self.place(node), set(self.only_if) | self.control)
+        notes = {*self.only_if, *self.control, *notes_of(options.pop(ABOUT, None))}
+        made = ClientCall(made_by, options, self.place(node), notes)
         inner = bare(options.get("custom_job"))
         if isinstance(inner, ClientCall):
             inner.inner = True
@@ -166,6 +169,7 @@ class CallFinder(Interpreter):
     def _method_of_job(self, node: ast.Call, of: Any, called: str) -> Any:
         if isinstance(of, ClientCall) and called in ("run", "submit"):
             options = self._options(node, [], ())
+            of.notes |= notes_of(options.pop(ABOUT, None))
             merge = self.merge(node, ast.unparse(node.func))
             for key, value in options.items():
                 old = of.options.get(key) if of.submitted else None

@@ -207,7 +207,7 @@ class Merge:
         if isinstance(one, dict) and isinstance(other, dict):
             for key in list({**one, **other}):
                 if key == ABOUT:
-                    one[ABOUT] = noted(one.get(ABOUT), _notes_of(other.get(ABOUT)))
+                    one[ABOUT] = noted(one.get(ABOUT), notes_of(other.get(ABOUT)))
                 elif key in one and key in other:
                     one[key] = self.values(one[key], other[key], str(key))
                 else:
@@ -230,7 +230,8 @@ class Merge:
         return Unknown(name, either=options), frozenset({note})
 
 
-def _notes_of(value: Any) -> frozenset[Note]:
+def notes_of(value: Any) -> frozenset[Note]:
+    """The notes that a value has itself."""
     return value.notes if isinstance(value, Noted) else frozenset()
 
 

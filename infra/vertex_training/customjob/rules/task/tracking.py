@@ -57,11 +57,8 @@ def tensorboard_output(job: Job) -> Iterator[Finding]:
 def tensorboard_account(job: Job) -> Iterator[Finding]:
     """A job with a TensorBoard names the account that writes to it."""
     if job.spec.get("tensorboard") and not job.spec.get("serviceAccount"):
-        what, hint = (
-            "serviceAccount is missing, and a TensorBoard needs it",
-            "serviceAccount: EMAIL",
-        )
-        yield Finding(SPEC, what, "", hint, missing="serviceAccount")
+        what = "serviceAccount is missing, and a TensorBoard needs it"
+        yield Finding(SPEC, what, "", "serviceAccount: EMAIL", missing="serviceAccount")
 
 
 @rule("tensorboard-or-experiment", "google-cloud-aiplatform 2.7.0 google/cloud/aiplatform/jobs.py")
