@@ -86,3 +86,18 @@ def test_what_grants_cannot_do_anything_else(parts: dict[str, RolePart]) -> None
     for name, part in parts.items():
         granting = [p for p in part.permissions if p.endswith(".setIamPolicy")]
         assert granting == (list(part.permissions) if name.startswith("grant_") else []), name
+
+
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    [
+        ("grant_projects", "cloudresourcemanager.googleapis.com/Project"),
+        ("grant_secrets", "secretmanager.googleapis.com/Secret"),
+        ("grant_cryptokeys", "cloudkms.googleapis.com/CryptoKey"),
+        ("grant_buckets", "storage.googleapis.com/Bucket"),
+    ],
+)
+def test_a_right_to_grant_holds_for_one_type_of_resource(
+    parts: dict[str, RolePart], name: str, type_: str
+) -> None:
+    assert f"resource.type == '{type_}'" in parts[name].condition
