@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -15,7 +16,7 @@ import pytest
 
 from localgcp.access import gate, grpc_server
 from localgcp.access.callers import Caller
-from localgcp.errors import LocalCloudError
+from localgcp.errors import ApiError, LocalCloudError
 from localgcp.faults.connection import reset_peer
 from tests.unit.localcloud.conftest import wait_until
 
@@ -132,6 +133,30 @@ def test_a_preface_may_come_in_pieces(server: grpc_server.LocalServer) -> None:
             connection.sendall(bytes([byte]))
         connection.sendall(b"\0\0\0\4\0\0\0\0\0")  # SETTINGS without a setting
         assert connection.recv(9)[3] == 4  # the server's own
+
+
+def test_a_beginning_that_is_no_preface_is_answered_though_nothing_follows(
+    server: grpc_server.LocalServer,
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(b"PRO")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 403 Forbidden\r\n")
+
+
+def test_a_server_that_was_stopped_takes_no_more_connections() -> None:
+    made = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Service()])
+    started = grpc_server.start(made, 0, "test")
+    call(started.port)
+    started.stop(None).wait()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", started.port), timeout=20)
+
+
+def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:
+    """None stands for the owner of the local cloud, who may do everything."""
+    context: Any = SimpleNamespace(invocation_metadata=lambda: (), peer=lambda: "unix:/gone")
+    with pytest.raises(ApiError, match="the connection is over"):
+        gate.guest_behind(context)
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
