@@ -62,6 +62,27 @@ def nasty() -> ReviewReport:
     )
 
 
+def test_the_page_has_no_line_of_nothing_where_every_question_has_an_answer() -> None:
+    limits = {"limits": {"limits": {"maxUsdPerJob": 500}}}
+    events_ = [
+        plans.step("replace", plans.JOB, "j", old=plans.job("j"), new=plans.job("j", run=2)),
+        plans.step("same", "pulumi:pulumi:Stack", "vt-dev", {}, {}, outputs=limits),
+        plans.create(plans.MEMBER, "m", **plans.member("data", who="allUsers")),
+        plans.delete(plans.BUCKET, "storage-old", name="old"),
+        plans.summary("failed"),
+    ]
+    assert "Nothing:" not in html.render(review(*events_))
+    assert "Nothing: what becomes public." in entities.unescape(
+        html.render(
+            review(
+                *(events_[:2] + events_[3:]),
+                submit("new"),
+                plans.create(plans.MEMBER, "m", **plans.member("data")),
+            )
+        )
+    )
+
+
 def test_markdown_answers_in_the_order_of_asking(everything: ReviewReport) -> None:
     text = markdown.render(everything)
     headings = re.findall(r"^### (.*)|<summary>(Everything|Warnings|The stack)", text, re.MULTILINE)
