@@ -54,6 +54,12 @@ _OF_NUMBER: Final = re.compile(
     r"|principal(?:Set)?://iam\.googleapis\.com/projects/(\d+)/"
 )
 
+#: Accounts by which Google's services act in a project: https://docs.cloud.google.com/iam/docs/service-agents
+_AGENT: Final = re.compile(
+    r"serviceAccount:service-\d+@(?:gcp-sa-[a-z0-9-]+|gs-project-accounts|compute-system)"
+    r"\.iam\.gserviceaccount\.com"
+)
+
 #: How ids of projects begin that live in the local cloud; no other code may spell it.
 LOCAL_PREFIX: Final = "local-"
 
@@ -213,6 +219,17 @@ def domain_of_member(member: str) -> str:
     if found := _OF_NUMBER.match(member):
         return f"projects/{found[1] or found[2]}"
     return member.partition("?")[0].rpartition("@")[2].rpartition("domain:")[2]
+
+
+def is_service_agent(member: str) -> bool:
+    """Whether an IAM member is a service agent of Google's, which all stacks of a project share.
+
+    >>> is_service_agent("serviceAccount:service-12@gcp-sa-aiplatform.iam.gserviceaccount.com")
+    True
+    >>> is_service_agent("serviceAccount:service-12@acme.iam.gserviceaccount.com")
+    False
+    """
+    return bool(_AGENT.fullmatch(member))
 
 
 def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:

@@ -8,8 +8,11 @@ import pytest
 
 from localgcp.vertex.records import JobState
 from tests.conftest import running_checkout
-from tests.e2e.small_stacks import SmallStack, job_file
+from tests.e2e.small_stacks import MACHINE, REGION, SmallStack, job_file
 
+#: Vertex AI's agent has a role on the project to find it.
+RESERVED = {"zone": f"{REGION}-a", "machineType": MACHINE["machineType"], "count": 1,
+            "specificReservationRequired": True}  # fmt: skip
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
@@ -26,7 +29,8 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SmallStac
     with running_checkout(tmp_path_factory.mktemp("neighbours")) as copy:
         found = Neighbour(copy, "one"), Neighbour(copy, "two")
         for stack, jobs in zip(found, ({"busy": job_file()}, {}), strict=True):
-            stack.write(jobs, secrets={"key": {}}, submitters=["group:ml@example.com"])
+            stack.write(jobs, secrets={"key": {}}, submitters=["group:ml@example.com"],
+                        reservations={"cpu": RESERVED})  # fmt: skip
             stack.up()
         yield found
 
@@ -35,6 +39,8 @@ def test_a_destroyed_stack_leaves_the_other_as_it_was(
     stacks: tuple[SmallStack, SmallStack],
 ) -> None:
     one, two = stacks
+    told = one.checkout.run("vt", "destroy", "--stack", two.name, expect=2).stdout
+    assert "kept: 1 right of Google's service agents" in told
     two.pulumi("destroy -y --skip-preview")
     done = one.checkout.run("vt", "drift", "--stack", one.name)
     assert f"**{one.name}** is as declared." in done.stdout

@@ -167,6 +167,9 @@ def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
         out.print(table("KIND", "NAME", "NOW", rows=rows))
     if others := losses.others.total():
         out.print(f"and {others} other resources: accounts, rights, APIs, packages and the like")
+    if kept := losses.kept_rights:
+        many = "1 right" if kept == 1 else f"{kept} rights"
+        out.print(f"kept: {many} of Google's service agents, which other stacks may need")
     if reason := contents.jobs.not_observed:
         print_status(f"jobs were not looked at: {reason}")
     if contents.not_looked:

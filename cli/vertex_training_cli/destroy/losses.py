@@ -46,6 +46,8 @@ class Losses:
     """Names of the resources that refuse to go."""
     teams: frozenset[str] = frozenset()
     """Those of them that a team's ``extra.py`` declares."""
+    kept_rights: int = 0
+    """How many rights of service agents stay in the cloud."""
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
@@ -53,7 +55,10 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     found = [each for each in deployment.get("resources") or [] if not each.get("delete")]
     custom = [each for each in found if each.get("custom") and not _is_provider(each)]
     named = [_loss(each) for each in custom if _is_named(each)]
-    others = Counter(str(each["type"]) for each in custom if not _is_named(each))
+    unnamed = [each for each in custom if not _is_named(each)]
+    others = Counter(str(each["type"]) for each in unnamed if not each.get("retainOnDelete"))
+    rights = [each for each in unnamed if resource_types.iam_kind(each["type"]) is not None]
+    retained = sum(1 for each in rights if each.get("retainOnDelete"))
     kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
     protected = [_name(each) for each in kept]
     teams = frozenset(_name(each) for each in kept if not is_own(each["urn"]))
@@ -61,7 +66,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
         protected = ["protection"]  # what it stood for has left the state
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
-    return Losses(tuple(named), others, tuple(sorted(protected)), teams)
+    return Losses(tuple(named), others, tuple(sorted(protected)), teams, retained)
 
 
 def refusals(

@@ -65,6 +65,8 @@ class ResourceState:
     protect: bool = False
     id: Text = ""
     """The id that the provider gave it; empty before it exists."""
+    retained: bool = False
+    """Whether it stays in the cloud when it leaves the stack."""
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
@@ -76,6 +78,7 @@ class ResourceState:
             outputs=redact(raw.get("outputs") or {}),
             protect=bool(raw.get("protect")),
             id=str(raw.get("id") or ""),
+            retained=bool(raw.get("retainOnDelete")),
         )
 
 

@@ -94,7 +94,12 @@ def gained(plan: Plan) -> list[IamBinding]:
 
 def lost(plan: Plan) -> list[IamBinding]:
     """Bindings that are gone afterwards."""
-    return sorted(_all(plan, "old") - _all(plan, "new"))
+    return sorted(_all(plan, "old") - _all(plan, "new") - _retained(plan))
+
+
+def kept(plan: Plan) -> list[IamBinding]:
+    """Bindings that leave the stack and stay in the cloud."""
+    return sorted(_retained(plan) - _all(plan, "new"))
 
 
 def held(plan: Plan) -> list[IamBinding]:
@@ -200,6 +205,11 @@ def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
 def _all(plan: Plan, side: str) -> set[IamBinding]:
     # Unchanged steps count on both sides: a binding that only moves to another resource stays.
     states = ((s, s.new if side == "new" else s.old) for s in plan.steps if is_iam(s))
+    return {binding for step, state in states for binding in bindings_of(step, state)}
+
+
+def _retained(plan: Plan) -> set[IamBinding]:
+    states = ((s, s.old) for s in plan.steps if is_iam(s) and s.old and s.old.retained)
     return {binding for step, state in states for binding in bindings_of(step, state)}
 
 

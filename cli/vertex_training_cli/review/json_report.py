@@ -67,7 +67,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
         **_plain(report),
-        "rights": {"gained": _plain(report.gained), "lost": _plain(report.lost)},
+        "rights": {verb: _plain(getattr(report, verb)) for verb in ("gained", "lost", "kept")},
         "access": {"gained": _plain(report.access_gained), "lost": _plain(report.access_lost)},
         "policies": {
             "packs": list(report.packs),

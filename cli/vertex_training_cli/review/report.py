@@ -123,6 +123,8 @@ class ReviewReport:
     """Reservations of which machines, place or number change."""
     gained: tuple[IamBinding, ...]
     lost: tuple[IamBinding, ...]
+    kept: tuple[IamBinding, ...]
+    """Rights that leave the stack and stay in the cloud."""
     access_gained: tuple[Access, ...]
     """Data that members newly reach, themselves or by acting as an account."""
     access_lost: tuple[Access, ...]
@@ -195,7 +197,7 @@ class ReviewReport:
     @property
     def nothing(self) -> bool:
         """Whether the plan changes nothing at all."""
-        parts = (*self.risks.values(), self.gained, self.lost, self.reachability)
+        parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders)
         return not any(parts + more) and all(job.action == "keep" for job in self.jobs)
 
@@ -238,6 +240,7 @@ def build(
         reservations=tuple(capacity.reservation_changes(plan)),
         gained=tuple(grants.gained(plan)),
         lost=tuple(grants.lost(plan)),
+        kept=tuple(grants.kept(plan)),
         access_gained=access_gained,
         access_lost=access_lost,
         reachability=tuple(reachability.reachability_changes(plan)),

@@ -288,6 +288,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
 
     rows = [row("gained", each) for each in report.gained]
     rows += [row("lost", each) for each in report.lost]
+    rows += [row("kept", each) for each in report.kept]
     columns = ("change", "who", "role", "on", "why")
     return _section("Rights", _table("Rights gained and lost", columns, rows))
 

@@ -19,6 +19,7 @@ from vertex_training.catalog.resource_types import (
 )
 from vertex_training.components.scope import Scope
 from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.naming import is_service_agent
 from vertex_training.plan import external_grants
 from vertex_training.plan.grants import Condition, GrantRequest
 from vertex_training.stack import Stack
@@ -110,10 +111,18 @@ def make_grants(
 ) -> dict[str, pulumi.Resource]:
     """The grants that are the stack's to make, by their key; external ones are reported only.
 
+    Service agents keep what they get on things that the stack does not make: other stacks of the
+    project need it, too.
+
     ``outputs``: resource or member of a request -> the same of what the stack makes, for which the
     grant waits.
     """
     known = outputs or {}
+    kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True))
+
+    def is_shared(grant: GrantRequest) -> bool:
+        return is_service_agent(grant.member) and grant.resource not in known
+
     return {
         grant.key: MAKERS[grant.type](
             f"{name}-{grant.key}",
@@ -121,7 +130,7 @@ def make_grants(
             known.get(grant.resource, _name(grant)),
             role=grant.role,
             member=known.get(grant.member, grant.member),
-            opts=opts,
+            opts=kept if is_shared(grant) else opts,
         )
         for grant in grants
         if grant.ours

@@ -96,3 +96,11 @@ def test_a_condition_that_is_not_known_yet_counts_as_none() -> None:
     given = plans.member("data") | {"condition": unknown}
     [binding] = grants.gained(plans.plan(plans.create(plans.MEMBER, "m", **given)))
     assert binding.condition == ""
+
+
+def test_a_right_that_leaves_the_stack_and_stays_in_the_cloud_is_kept_and_not_lost() -> None:
+    event = plans.delete(plans.MEMBER, "agent-reads", **plans.member("data"))
+    event["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
+    plan = plans.plan(event)
+    assert grants.lost(plan) == []
+    assert [binding.role for binding in grants.kept(plan)] == [READ_OBJECTS]
