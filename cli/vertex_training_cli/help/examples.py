@@ -26,6 +26,7 @@ EXAMPLES: Final[Mapping[str, Sequence[str]]] = {
         "vt import train.ipynb --stack dev --write",
         "vt import --job 1234567890 --stack dev",
         "vt import tutorial.md --fix --up",
+        "vt import --state --stack dev --write",
     ),
     "init": (
         "vt init acme --project acme-ml-dev --number 210987654321",

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from vertex_training_cli.importing.proposal import Proposal
     from vertex_training_cli.importing.sources import Source
 
+LostState = Annotated[
+    bool,
+    typer.Option("--state", help="What a stack declares and has lost from its state, instead."),
+]
+StackName = Annotated[
+    str, typer.Option("--stack", "-s", help="The stack that gets the job, or its state back.")
+]
+
 
 def import_(
     source: Annotated[
@@ -41,9 +49,8 @@ def import_(
             "--run", help="Run this command instead, and take what it sends.", metavar="COMMAND"
         ),
     ] = "",
-    stack: Annotated[
-        str, typer.Option("--stack", "-s", help="The stack that gets the job.")
-    ] = "local",
+    state: LostState = False,
+    stack: StackName = "local",
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
     write: Annotated[
         bool, typer.Option("--write", help="Write the files, after showing the diff.")
@@ -70,7 +77,12 @@ def import_(
     own code: what it sends to Vertex AI comes here and to no cloud, and no job begins. A diff is
     shown; without --write, nothing is written. Exit code: 0 in order, 1 mistakes, or with --up a
     job that did not succeed; 2 not read.
+
+    With --state it looks for the stack's resources in the cloud instead, and shows those that its
+    state does not have; --write imports them. Its exit code is then that of `pulumi import`.
     """
+    if state:
+        raise typer.Exit(_take_over(stack, write=write))
     proposal = _proposal(source, job, run, stack, name)
     if up:
         _ensure_local(proposal)
@@ -79,6 +91,16 @@ def import_(
     offer(proposal, write=write or up, only_right=up, as_json=_is_json(format_))
     if up:
         _bring_up(proposal)
+
+
+def _take_over(stack: str, *, write: bool) -> int:
+    from vertex_training_cli.engine import stacks
+    from vertex_training_cli.engine.pulumi_cli import PulumiCli
+    from vertex_training_cli.up import lost_state
+
+    ref = stacks.find(stack)
+    pulumi = PulumiCli(ref.root, ref.environment(print_line))
+    return lost_state.take_over(ref, pulumi, print_line, write=write)
 
 
 def _mend(proposal: Proposal) -> None:

@@ -76,6 +76,18 @@ class Objects:
         written = [each for each in times if each]
         return Listing(len(times), bool(listed.next_page_token), max(written, default=None))
 
+    def has_bucket(self, name: str) -> bool:
+        """Whether there is a bucket of this name that the caller may see."""
+        from google.api_core.exceptions import GoogleAPICallError, RetryError
+        from google.auth.exceptions import GoogleAuthError
+        from requests.exceptions import RequestException
+
+        bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
+        try:
+            return self._client.lookup_bucket(name, **bounds) is not None
+        except (GoogleAPICallError, RetryError, GoogleAuthError, RequestException):
+            return False
+
 
 class CheckpointLook:
     """Looks for the newest checkpoints of jobs, until a look fails or the time is over."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS
-from vertex_training.errors import Problem
+from vertex_training.errors import CommandError, Problem
 from vertex_training.settings import project_files
 from vertex_training_cli.engine import attributes_file, locks, pending_creates
 from vertex_training_cli.engine.preview import make_plan
@@ -41,12 +41,14 @@ def bring_up(
     ``REFUSED`` if a refresh would make anew what is protected, empty.
 
     Raises:
-        CommandError: the stack is in use, or a command of ``pulumi`` before or after failed.
+        CommandError: the stack is in use, its state was lost, or a command of ``pulumi`` before or
+            after failed.
     """
     backend = pulumi.backend_url()
     if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
         on_dead_lock()
     attributes_file.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
+    _refuse_if_lost(stack, pulumi)
     if refused := refused_repairs(stack.root, pulumi, stack.stack, arguments):
         log(f"{stack.stack} is not deployed; nothing was changed.")
         for problem in refused:
@@ -59,6 +61,17 @@ def bring_up(
     code = clear_settled(stack.stack, pulumi, arguments, deployment, log)
     report_orphaned_jobs(stack, deployment, log)
     return code
+
+
+def _refuse_if_lost(stack: StackRef, pulumi: PulumiCli) -> None:
+    try:
+        deployment = pulumi.export_deployment(stack.stack)
+    except CommandError:
+        return  # there is no such stack yet, or `pulumi up` has more to say
+    if not any(each.get("custom") for each in deployment.get("resources") or []):
+        from vertex_training_cli.up.lost_state import refuse_if_lost  # loads Google's client
+
+        refuse_if_lost(stack)
 
 
 def refused_repairs(

@@ -63,6 +63,7 @@ class ResourceType:
     restore: str = ""
     unread: str = ""
     policy: str = ""
+    import_id: str = ""
     grants_on: str = ""
     named_by: str = ""
     api: str = ""
@@ -90,6 +91,12 @@ class ResourceType:
     def restoration(self, inputs: Mapping[str, Any]) -> str:
         """What to do about one with these inputs that was deleted by hand; empty if nothing is."""
         return _filled_in(self.restore, inputs)
+
+    def id_to_import(self, inputs: Mapping[str, Any]) -> str:
+        """The id by which one with these inputs is imported; empty if none is, or it is unknown."""
+        parts = re.findall(r"\{(\w+)\}", self.import_id)
+        is_known = all(inputs.get(part) for part in parts)
+        return _filled_in(self.import_id, inputs) if is_known else ""
 
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
         """The name of the IAM policy of a resource with these inputs, or of what it grants on."""

@@ -28,6 +28,7 @@ echo "$*" >>{calls}
 exit 0
 """
 STACK = f"config: {{gcp:project: {PROJECT}, gcp:region: us-central1}}\n"
+EXPORT = "stack export --stack local --non-interactive"
 SETTLED = "urn:pulumi:local::demo::gcp:storage/bucket:Bucket::storage-data"
 
 Up = Callable[..., Result]
@@ -93,10 +94,7 @@ def dead_process() -> int:
 
 def test_everything_else_on_the_line_goes_to_pulumi(up: Up, tmp_path: Path) -> None:
     up("--yes", "--target", "x")
-    assert calls(tmp_path) == [
-        "up --stack local --yes --target x",
-        "stack export --stack local --non-interactive",
-    ]
+    assert calls(tmp_path) == [EXPORT, "up --stack local --yes --target x", EXPORT]
 
 
 def test_the_exit_code_of_pulumi_is_ours_and_nothing_is_read_after_it(
@@ -104,7 +102,7 @@ def test_the_exit_code_of_pulumi_is_ours_and_nothing_is_read_after_it(
 ) -> None:
     told = up(failing="up", expect=7).stderr
     assert "pulumi up ended with exit code 7" in told
-    assert calls(tmp_path) == ["up --stack local"]
+    assert calls(tmp_path) == [EXPORT, "up --stack local"]
 
 
 def test_a_question_that_pulumi_cannot_answer_is_one_line(up: Up) -> None:

@@ -1,0 +1,153 @@
+"""After a state was lost: what a stack declares and the cloud has, taken over by ``pulumi import``.
+
+The preview says what would be created, and the catalogue by which id each would be imported. The
+plugin is asked which of them are there: an import that is only previewed reads each. APIs, rights
+and objects are not imported: to make one that is there changes nothing. Jobs are adopted by ``up``.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from vertex_training import stack as stacks
+from vertex_training.catalog import resource_types
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    OperatorError,
+    UnknownStackError,
+)
+from vertex_training.naming import CONTROL
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import WIRE_UNKNOWN
+from vertex_training_cli.jobs.objects import Objects
+
+Log = Callable[[str], None]
+#: Options of both imports: nothing is protected that the program does not protect, and no code.
+_PLAIN: Final = ("--protect=false", "--generate-code=false")
+#: A resource of the engine's import file, or one of its components.
+Entry = dict[str, Any]
+
+
+def refuse_if_lost(stack: StackRef) -> None:
+    """Refuse to make a stack whose state is empty and whose control bucket is there.
+
+    Each stack has that bucket, and none is there before its first ``up``. A stack whose files
+    cannot be read, and a cloud that cannot be asked, are left to ``pulumi``.
+
+    Raises:
+        CommandError: the bucket is there.
+    """
+    try:
+        control = stacks.load(stack.root, stack.stack).settings.names.bucket(CONTROL)
+        stack.connect_clients()
+        is_there = Objects(stack.project).has_bucket(control)
+    except (CommandError, ConfigError, OperatorError, UnknownStackError, OSError):
+        return
+    if is_there:
+        raise CommandError(
+            f"the state of {stack.stack} is empty, and its bucket gs://{control} is there: the "
+            "state was lost, or this is not its backend. Nothing was changed.",
+            f"`vt import --state --stack {stack.stack}` shows what else is there.",
+        )
+
+
+def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> int:
+    """Import what is there and not in the state; without ``write``, log what would be.
+
+    Imports in rounds: the id of one resource may be known only when another one was imported.
+    Returns the exit code of ``pulumi import``.
+
+    Raises:
+        CommandError: the preview failed.
+    """
+    engine = _Import(stack.stack, pulumi)
+    while found := engine.find():
+        for entry in found:
+            if "id" in entry:
+                log(f"{entry['name']} is there: {entry['id']}")
+        if not write:
+            log(f"nothing was imported: `vt import --state --stack {stack.stack} --write` does it")
+            return 0
+        if code := engine.run(found):
+            return code
+    log(f"the state of {stack.stack} has all that is declared and there, but for rights and jobs")
+    log(f"next: `vt review --stack {stack.stack}`, then `vt up`: it adopts the jobs")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """``pulumi import`` of one stack, by files."""
+
+    stack: str
+    pulumi: PulumiCli
+
+    def find(self) -> list[Entry]:
+        """Entries of what is declared, not in the state, and there; with their components."""
+        entries = self._declared()
+        while any("id" in entry for entry in entries):
+            missing = self._missing(entries)
+            if not missing:
+                return entries
+            entries = [each for each in entries if each["name"] not in missing]
+        return []
+
+    def run(self, entries: Sequence[Entry]) -> int:
+        """The exit code of the import."""
+        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+            options = ["--file", _write(Path(folder), entries), *_PLAIN, "--yes", "--skip-preview"]
+            return self.pulumi.run_in_foreground("import", "--stack", self.stack, *options)
+
+    def _declared(self) -> list[Entry]:
+        """What a preview creates, each with the id by which it would be imported."""
+        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+            file = Path(folder) / "declared.json"
+            options = ["--json", "--import-file", str(file)]
+            steps = self.pulumi.read_json("preview", "--stack", self.stack, *options)["steps"]
+            declared: list[Entry] = json.loads(file.read_text(encoding="utf-8"))["resources"]
+        made = [step["newState"] for step in steps if step.get("op") == "create"]
+        ids = {(each["type"], _name(each)): _id_to_import(each) for each in made}
+        found: list[Entry] = []
+        for entry in declared:
+            if entry.get("component"):
+                found.append(entry)
+            elif id_ := ids.get((entry["type"], entry.get("logicalName") or entry["name"])):
+                found.append({**entry, "id": id_})
+        return found
+
+    def _missing(self, entries: Sequence[Entry]) -> set[str]:
+        """Names of those that are not there, or cannot be read: some of them, or none is left."""
+        with tempfile.TemporaryDirectory(prefix="vt-import-") as folder:
+            options = ["--file", _write(Path(folder), entries), *_PLAIN, "--preview-only", "--json"]
+            done = self.pulumi.capture("import", "--stack", self.stack, *options)
+        if done.returncode == 0:
+            return set()
+        told = json.loads(done.stdout).get("diagnostics") or []
+        errors = [each for each in told if each.get("severity") == "error"]
+        names = {each["urn"].rpartition("::")[2] for each in errors if each.get("urn")}
+        if not names:
+            raise CommandError("; ".join(each["message"].strip() for each in errors))
+        return names
+
+
+def _name(state: Mapping[str, Any]) -> str:
+    return str(state["urn"]).rpartition("::")[2]
+
+
+def _id_to_import(state: Mapping[str, Any]) -> str:
+    inputs = state.get("inputs") or {}
+    known = {key: value for key, value in inputs.items() if value != WIRE_UNKNOWN}
+    return resource_types.find(state["type"]).id_to_import(known)
+
+
+def _write(folder: Path, entries: Sequence[Entry]) -> str:
+    file = folder / "import.json"
+    file.write_text(json.dumps({"resources": list(entries)}), encoding="utf-8")
+    return str(file)
