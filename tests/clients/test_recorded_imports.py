@@ -148,7 +148,7 @@ def test_what_could_not_be_captured_is_said(imported) -> None:
     assert "state JOB_STATE_SUCCEEDED" in done.stderr  # the command's own output goes there
     assert "ModelService/UploadModel was called" in done.stderr
     assert "ended with exit code 1" in done.stderr
-    assert "it was sent to europe-west4: the stack runs jobs in us-central1" in done.stderr
+    assert "it is sent to europe-west4: the stack runs jobs in us-central1" in done.stderr
 
 
 def test_a_folder_without_a_stack_gets_job_files_alone(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ _READ: Final = (
     "async python-package-uris max-trial-count parallel-trial-count algorithm verbosity "
 )
 READ: Final = frozenset(_READ.split())
+#: Flags whose values add up.
+LISTS: Final = ("args", "command", "labels", "python-package-uris")
 #: Flag -> field of the job's spec.
 SPEC_FIELDS: Final = {
     "network": "network",
@@ -56,7 +58,7 @@ HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 FILE_OF_HEREDOC: Final = re.compile(r">\s*[\"']?([^\s\"'<>|]+)")
 VARIABLE: Final = re.compile(
     r"\$\{(?P<braced>\w+)(?P<default>:?[-=][^{}]*(?:\{[^{}]*\}[^{}]*)*)?(?P<more>[^}]*)\}"
-    r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|\$\((?P<command>(?:[^()]|\([^()]*\))*)\)|`(?P<old>[^`]*)`"
+    r"|\$(?P<name>[A-Za-z_]\w*|[0-9@*#])|%(?P<windows>[A-Za-z_]\w*)%|\$\((?P<command>(?:[^()]|\([^()]*\))*)\)|`(?P<old>[^`]*)`"
 )
 #: Where a block of a script begins and ends.
 OPENS: Final = re.compile(r"\s*(if|for|while|until|case|select)\b|.*\bdo\s*$.*(?<!do)$")
@@ -153,7 +155,7 @@ class Script:
                     return REQUEST_ID
                 words = re.findall(r"[A-Za-z]\w*", command) or ["value"]
                 return str(Unknown(words[-1]))
-            name = match["braced"] or match["name"]
+            name = match["braced"] or match["name"] or match["windows"]
             if match["default"] and name not in self._values:
                 default = self._expanded(match["default"].lstrip(":-="), notes).strip("\"'")
                 notes.add(Note(f"{default!r} is the default of {name}", self.label, True))
@@ -191,7 +193,10 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
         if line.lstrip("\t @-").startswith("#"):
             index += 1
             continue
-        while line.endswith("\\") and index + 1 < len(lines):
+        while index + 1 < len(lines) and (
+            line.endswith("\\")
+            or (line.endswith(("^", "`")) and lines[index + 1].lstrip().startswith("-"))
+        ):
             index += 1
             line = f"{line[:-1]} {lines[index].strip()}"
         while len(line) < MAX_LENGTH and re.match(r"\s*[\w ]+\+?=\(", line) and ")" not in line:
@@ -256,7 +261,10 @@ def _mapped(value: str) -> dict[str, str]:
 
 def job_of(options: dict[str, Any], name: str, read: Callable[[str], Any]) -> ImportedJob:
     """The job that gcloud makes of its flags, and of the file that it reads."""
-    given, place = dict(options["flags"]), options["place"]
+    given, place = dict[str, str](), options["place"]
+    for flag, value in options["flags"]:  # lists and mappings add up
+        more = flag in LISTS and flag in given
+        given[flag] = f"{given[flag]},{value}" if more else value
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
     display = given.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"

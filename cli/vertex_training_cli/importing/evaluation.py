@@ -51,6 +51,10 @@ _HARMLESS: Final = (
 HARMLESS: Final = frozenset(_HARMLESS.split())
 #: Attributes that say less than what they are an attribute of.
 PLAIN_ATTRIBUTES: Final = ("name", "value", "uri", "id", "path", "resource_name", "append")
+#: Enums of the client, whose values are the API's texts.
+ENUMS: Final = re.compile(
+    r"\b(AcceleratorType|Strategy|Algorithm|GoalType|ScaleType|MeasurementSelectionType|Type)$"
+)
 COMPARE: Final[dict[type, Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Is: operator.eq, ast.IsNot: operator.ne,
@@ -133,9 +137,11 @@ class Evaluator:
 
     def _attribute(self, node: ast.Attribute) -> Any:
         of = self.value(node.value)
-        if isinstance(of, dict) and node.attr in of:
-            return self.open(of[node.attr])
-        if node.attr.isupper():  # a value of an enum of the client
+        if isinstance(of, dict):
+            self.notes |= notes_of(of.get(ABOUT))
+            if node.attr in of:
+                return self.open(of[node.attr])
+        if ENUMS.search(ast.unparse(node.value)):  # of the client
             return node.attr
         if node.attr in ("value", "name") and is_certain(of):  # of an enum of the code
             return of
@@ -181,11 +187,8 @@ class Evaluator:
     def _formattedvalue(self, node: ast.FormattedValue) -> Any:
         found = self.value(node.value)
         form = text(self.value(node.format_spec)) if node.format_spec else ""
-        if isinstance(found, int | float) and form and FORMAT.fullmatch(form):
-            try:
-                return format(found, form)
-            except ValueError:
-                return Unknown("value")
+        if form and is_certain(found):
+            return formatted(found, form)
         return repr(found) if node.conversion == ord("r") and is_certain(found) else found
 
     def _binop(self, node: ast.BinOp) -> Any:
@@ -386,9 +389,8 @@ class Evaluator:
         if called in HARMLESS or called[:1].isupper() or called.startswith("_"):
             return
         for each in [*arguments, *(self.value(word.value) for word in node.keywords)]:
-            if isinstance(each, list | dict):
-                what = f"`{ast.unparse(node.func)}(…)` gets it, and is not read"
-                annotate(each, {Note(what, self.place(node))})
+            what = f"`{ast.unparse(node.func)}(…)` gets it, and is not read"
+            self.tell_change(each, ast.Pass(lineno=node.lineno), what)
 
     def _function(self, node: ast.Call, called: str, arguments: list[Any]) -> Any:
         named = {each.arg: each.value for each in node.keywords if each.arg}
@@ -406,15 +408,23 @@ class Evaluator:
         if called in ("list", "tuple", "sorted", "set"):
             items = [] if not arguments else first
             keys = [key for key in items if key != ABOUT] if isinstance(items, dict) else items
+            if called in ("sorted", "set") and isinstance(keys, list) and not named:
+                keys = [self.open(each) for each in keys]
+                if not all(map(is_certain, keys)):
+                    return NotImplemented
+                try:
+                    return sorted(keys) if called == "sorted" else list(dict.fromkeys(keys))
+                except TypeError:
+                    return NotImplemented
             return list(keys) if isinstance(keys, list) and not named else NotImplemented
         if called in ("deepcopy", "copy") and arguments:
             return copy.deepcopy(first) if called == "deepcopy" else copy.copy(first)
         if called in ("str", "Path", "PurePosixPath", "Template", "cast") and arguments:
             last = arguments[-1] if called == "cast" else first
             return text(last) if called == "str" and not isinstance(last, Unknown) else last
-        if called in CONVERSIONS and arguments:
+        if called in CONVERSIONS and arguments and not named:
             return self._converted(called, arguments)
-        return self._of_sequences(called, arguments)
+        return NotImplemented if named else self._of_sequences(called, arguments)
 
     def _of_sequences(self, called: str, arguments: list[Any]) -> Any:
         first = arguments[0] if arguments else None
@@ -423,9 +433,11 @@ class Evaluator:
         if called == "len" and isinstance(first, list | dict):
             return sum(bare(each) is not DROPPED and each != ABOUT for each in first)
         if called == "range" and all(isinstance(each, int) for each in arguments) and arguments:
-            return list(range(*arguments))[:1000] if 0 not in arguments[2:] else NotImplemented
+            found = range(*arguments) if 0 not in arguments[2:] else range(0)
+            return list(found) if 0 < len(found) <= 1000 else NotImplemented
         if called == "enumerate" and isinstance(first, list):
-            return [[index, each] for index, each in enumerate(first)]
+            start = arguments[1] if len(arguments) > 1 else 0
+            return [[index, each] for index, each in enumerate(first, start)]
         if called == "zip" and all(isinstance(each, list) for each in arguments):
             return [list(each) for each in zip(*arguments, strict=False)]
         if called == "dumps" and isinstance(first, list | dict):
@@ -480,8 +492,9 @@ class Evaluator:
             return getattr(of, called)(*words) if known else of
         if called in ("format", "safe_substitute", "substitute"):
             named = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
-            form = r"\{([A-Za-z0-9_]*)\}" if called == "format" else r"\$\{?(\w+)\}?"
-            return _formatted(of, arguments, named, form)
+            if called != "format":
+                of, arguments = re.sub(r"\$\{?(\w+)\}?", r"{\1}", of), []
+            return _formatted(of, arguments, named)
         if called == "replace" and len(arguments) >= 2:
             old, new = (text(each) for each in arguments[:2])
             return of.replace(old, new) if old and len(of) * (len(new) + 1) < MAX_LENGTH else of
@@ -624,6 +637,16 @@ def _pair(value: Any) -> tuple[str, Any]:
     return text(bare(key)), item
 
 
+def formatted(value: Any, form: str) -> Any:
+    """A number with a format that cannot make it long; any other format is not read."""
+    if not isinstance(value, int | float) or not FORMAT.fullmatch(form):
+        return Unknown("value")
+    try:
+        return format(value, form)
+    except ValueError:
+        return Unknown("value")
+
+
 def _percent(template: str, right: Any) -> str:
     """The ``%`` operator for plain fields."""
     rest = iter(_listed(right))
@@ -632,20 +655,25 @@ def _percent(template: str, right: Any) -> str:
     def field(match: re.Match[str]) -> str:
         if match[0] == "%%":
             return "%"
-        return text(bare(named.get(match[1], Unknown(match[1])) if match[1] else next(rest, "")))
+        value = bare(named.get(match[1]) if match[1] else next(rest, Unknown("value")))
+        if match[2] and is_certain(value):
+            value = formatted(value, match[2] + match[3].replace("i", "d"))
+        return text(Unknown(match[1]) if match[1] and match[1] not in named else value)
 
-    return re.sub(r"%(?:\((\w+)\))?(?:0?\d?\.?\d?[sdifr]|%)", field, template)
+    return re.sub(r"%(?:\((\w+)\))?(?:(0?\d{0,2}(?:\.\d)?)([sdifr])|%)", field, template)
 
 
-def _formatted(template: str, arguments: list[Any], named: dict[str, Any], form: str) -> str:
+def _formatted(template: str, arguments: list[Any], named: dict[str, Any]) -> str:
     """``str.format`` for plain fields: a width in one would make any text long."""
-    rest = iter(arguments)
+    rest, given = (
+        iter(arguments),
+        {str(index): each for index, each in enumerate(arguments)} | named,
+    )
 
     def field(match: re.Match[str]) -> str:
-        name = match[1]
-        if name.isdecimal():
-            index = int(name) if len(name) < 4 else len(arguments)
-            return text(arguments[index]) if index < len(arguments) else match[0]
-        return text(named.get(name, match[0])) if name else text(next(rest, match[0]))
+        if match[0] in ("{{", "}}"):
+            return match[0][0]
+        value = given.get(match[1], Unknown(match[1])) if match[1] else next(rest, Unknown("value"))
+        return text(formatted(value, match[2]) if match[2] and is_certain(value) else value)
 
-    return re.sub(form, field, template)
+    return re.sub(r"\{\{|\}\}|\{([^{}:!]*)(?:![rs])?(?::([^{}]*))?\}", field, template)

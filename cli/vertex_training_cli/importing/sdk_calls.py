@@ -114,6 +114,7 @@ class CallFinder(Interpreter):
         self.left_out = list[Note]()
 
     def call(self, node: ast.Call, of: Any, called: str, held: list[Any]) -> Any:
+        called = self.aliases.get(called, called)
         found = super().call(node, of, called, held)
         if found is not NotImplemented:
             return found
@@ -240,8 +241,16 @@ class CallFinder(Interpreter):
 
     def read_uncalled(self) -> None:
         """Read functions that make jobs and that nothing in the source calls."""
-        for function in list(self.functions):
-            made = any(called_name(each) in MAKING for each in _calls(function.node.body))
+        makers = set(MAKING)
+        for _ in range(5):  # functions that call those that make jobs
+            makers |= {
+                each.node.name
+                for each in self.functions
+                if any(called_name(call) in makers for call in _calls(each.node.body))
+            }
+        called = {called_name(x) for each in self.functions for x in _calls(each.node.body)}
+        for function in sorted(self.functions, key=lambda each: each.node.name in called):
+            made = function.node.name in makers
             if not function.called and made and not _is_fixture(function):
                 parameters = [*function.node.args.posonlyargs, *function.node.args.args]
                 is_method = bool(parameters) and parameters[0].arg in ("self", "cls")

@@ -66,6 +66,10 @@ class Interpreter(Evaluator):
         self._flags: dict[str, Any] = {}
         self._frames = [self.scopes[0], self._environ]
         self._returned = list[Any]()
+        self._jump: type[ast.stmt] | None = None
+        self._global = set[str]()
+        self.aliases: dict[str, str] = {}
+        """Names of imports: as the code calls them -> as their module does."""
         self._reading = list[Function]()
 
     def visit(self, statements: list[ast.stmt]) -> bool:
@@ -74,7 +78,28 @@ class Interpreter(Evaluator):
 
     def _visit_one(self, node: ast.stmt) -> bool:
         handler = getattr(self, f"_visit_{type(node).__name__.lower()}", None)
-        return bool(handler(node)) if handler else isinstance(node, ast.Continue | ast.Break)
+        if isinstance(node, ast.Continue | ast.Break):
+            self._jump = type(node)
+            return True
+        return bool(handler(node)) if handler else False
+
+    def _visit_global(self, node: ast.Global) -> None:
+        self._global |= set(node.names)
+
+    def _visit_importfrom(self, node: ast.ImportFrom | ast.Import) -> None:
+        for each in node.names:
+            name = each.asname or each.name
+            self.aliases[name] = each.name.rpartition(".")[2]
+            if name in self.scopes[-1]:
+                self.scopes[-1][name] = Unknown(name)
+
+    _visit_import = _visit_importfrom
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        if isinstance(target, ast.Name) and target.id in self._global:
+            self._frames[0][target.id] = value
+        else:
+            super().assign(target, value)
 
     def _visit_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         function = Function(node, list(self.scopes), self.label)
@@ -189,20 +214,26 @@ class Interpreter(Evaluator):
         merge = self.merge(node, why)
         before = copy.deepcopy(self._frames)
         self.only_if.append(Note(f"only `{merge.why}`", self.place(node)))
-        ended = one()
+        ended, jump = one(), self._take_jump()
         after = [dict(frame) for frame in self._frames]
         for frame, content in zip(self._frames, before, strict=True):
             frame.clear()
             frame.update(content)
-        other_ended = other()
+        other_ended, other_jump = other(), self._take_jump()
         self.only_if.pop()
-        if not ended:
+        gone, other_gone = ended and not jump, other_ended and not other_jump
+        if not gone:  # what is behind a jump out of a loop's round is read for both
             for frame, content in zip(self._frames, after, strict=True):
-                if not other_ended:
+                if not other_gone:
                     merge.names(content, frame)
                 frame.clear()
                 frame.update(content)
-        return ended and other_ended
+        self._jump = jump if jump is other_jump else None
+        return ended and other_ended and (jump is other_jump)
+
+    def _take_jump(self) -> type[ast.stmt] | None:
+        jump, self._jump = self._jump, None
+        return jump
 
     def _visit_for(self, node: ast.For | ast.AsyncFor) -> bool:
         items = self.items(node.iter)
@@ -210,17 +241,25 @@ class Interpreter(Evaluator):
 
             def once() -> bool:
                 self.assign(node.target, Unknown(ast.unparse(node.target)))
-                self.visit(node.body)
-                return False
+                return self._visit_round(node.body)
 
             why = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}"
             self._fork(node, why, once, lambda: False)
             return False
         for item in items[:MAX_ROUNDS]:
             self.assign(node.target, item)
-            if self.visit(node.body) and _leaves(node.body):
+            ended, jump = self.visit(node.body), self._take_jump()
+            if ended and jump is None:
+                return True
+            if jump is ast.Break:
                 break
         return self.visit(node.orelse)
+
+    def _visit_round(self, body: list[ast.stmt]) -> bool:
+        """Read a loop's body once; a function that may return in it goes on."""
+        self.visit(body)
+        self._take_jump()
+        return False
 
     _visit_asyncfor = _visit_for
 
@@ -228,7 +267,7 @@ class Interpreter(Evaluator):
         test = self.decide(node.test)
         if test is not False:
             why = f"while {ast.unparse(node.test)}"
-            self._fork(node, why, lambda: self.visit(node.body) and False, lambda: False)
+            self._fork(node, why, lambda: self._visit_round(node.body), lambda: False)
         return False
 
     def _visit_try(self, node: ast.Try) -> bool:
@@ -285,8 +324,9 @@ class Interpreter(Evaluator):
         if function in self._reading or len(self._reading) >= MAX_CALLS:
             return Unknown(function.node.name)
         scope = self._bound(function, node, held)
-        kept = (self.scopes, self.label, self._returned)
-        self.scopes, self.label, self._returned = [*function.scopes, scope], function.label, []
+        kept = (self.scopes, self.label, self._returned, self._global)
+        self.scopes, self.label = [*function.scopes, scope], function.label
+        self._returned, self._global = [], set()
         self._frames.append(scope)
         self._reading.append(function)
         ended = self.visit(function.node.body)
@@ -295,7 +335,7 @@ class Interpreter(Evaluator):
         returned = self._returned
         self._reading.pop()
         self._frames.pop()
-        self.scopes, self.label, self._returned = kept
+        self.scopes, self.label, self._returned, self._global = kept
         found = None if not returned else returned[0][0]
         for index, (value, _) in enumerate(returned[1:]):
             why = returned[index][1]
@@ -370,6 +410,8 @@ class Interpreter(Evaluator):
                 default = CONVERSIONS[kind](bare(default))
             except ValueError:
                 return Unknown(name.lstrip("-"))
+        elif kind not in ("", "str", "Path", "pathlib.Path") and isinstance(bare(default), str):
+            return Unknown(name.lstrip("-"))
         if bare(default) is None:
             return Unknown(name.lstrip("-"), optional=True)
         if isinstance(bare(default), list):
@@ -420,6 +462,9 @@ class Interpreter(Evaluator):
             return None
         if called in ("parse_args", "parse_known_args"):
             found = dict(of)
+            if given and given[0] is not None:
+                what = f"the arguments of `{ast.unparse(node)[:60]}` are not read"
+                annotate(found, {Note(what, self.place(node))})
             return found if called == "parse_args" else [found, []]
         return of if called.startswith("add_") else NotImplemented
 
@@ -460,12 +505,6 @@ def changed_names(statements: list[ast.stmt]) -> set[str]:
             if isinstance(root, ast.Name):
                 found.add(root.id)
     return found
-
-
-def _leaves(statements: list[ast.stmt]) -> bool:
-    """Whether a loop may end early by these statements."""
-    kinds = ast.Break | ast.Return | ast.Raise
-    return any(isinstance(x, kinds) for statement in statements for x in ast.walk(statement))
 
 
 def _options_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.Call]]:

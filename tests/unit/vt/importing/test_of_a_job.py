@@ -46,3 +46,29 @@ def test_a_job_that_is_not_there_is_one_line(project):
     done = CliRunner().invoke(app, ["import", "--job", "123"])
     assert done.exit_code == 2
     assert done.stderr.startswith("vt import: there is no job")
+
+
+def test_buckets_accounts_and_the_clients_folder_of_a_job_are_the_stacks_own(project, cloud):
+    stack = project / "Pulumi.local.yaml"
+    stack.write_text(stack.read_text() + "  vertex-training:buckets: {data: {}}\n")
+    body = command_job("echo")
+    names = f"{PROJECT}-data-local", f"{PROJECT}-staging-local"
+    body["job_spec"]["worker_pool_specs"][0]["container_spec"]["args"] = [
+        f"--in=gs://{names[0]}/a.csv", f"--code=gs://{names[1]}/b"
+    ]  # fmt: skip
+    prefix = "gs://acme-out/aiplatform-custom-job-2026-01-02-03:04:05.678"
+    body["job_spec"]["base_output_directory"] = {"output_uri_prefix": prefix}
+    id_ = cloud.submit(body).name.rpartition("/")[2]
+    done = CliRunner().invoke(app, ["import", "--job", id_, "--name", "again", "--write"])
+    assert done.exit_code in (0, 1), done.output
+    spec = yaml.safe_load((project / "jobs/again.yaml").read_text())
+    spec = spec.get("jobSpec", spec)
+    pool = spec["workerPoolSpecs"][0]
+    assert pool["replicaCount"] == 1
+    assert pool["containerSpec"]["args"] == [
+        "--in=${buckets.data}/a.csv", f"--code=gs://{names[1]}/b"
+    ]  # fmt: skip
+    folder = "${buckets.acme-out}/${job.name}/${job.requestId}"
+    assert spec["baseOutputDirectory"] == {"outputUriPrefix": folder}
+    buckets = yaml.safe_load(stack.read_text())["config"]["vertex-training:buckets"]
+    assert set(buckets) == {"data", "acme-out"}

@@ -108,7 +108,7 @@ SHAPES = {
         "container_uri=image).run(machine_type=config.MACHINE, replica_count=1, "
         "accelerator_type=config.accelerator, accelerator_count=1, scheduling_strategy="
         "aiplatform.compat.types.custom_job.Scheduling.Strategy.SPOT)\n",
-        {M0 + "machineType": "MACHINE", "scheduling.strategy": "SPOT"},
+        {M0 + "machineType": "<YOUR_MACHINE>", "scheduling.strategy": "SPOT"},
     ),
     "environment variables with a token of the settings": code(
         "aiplatform.CustomContainerTrainingJob('j', 'a/b/c:1').run(replica_count=1, "

@@ -433,3 +433,72 @@ def test_a_search_of_gcloud_has_the_counts_of_its_flags(read, tmp_path) -> None:
 def test_odd_yaml_is_read_or_refused_without_a_traceback(read, text) -> None:
     with contextlib.suppress(CommandError):
         assert read(text, "odd.yaml")
+
+
+#: A piece of code that sets ``value``, and what it is in the job.
+VALUES = {
+    "value = '%03d-%s' % (7, 'a')": "007-a",
+    "value = '{:03d}/{b}/{{x}}'.format(7, b='c')": "007/c/{x}",
+    "value = '{a.b}'.format(a=args)": "<A_B>",
+    "value = f'{7:>5}'": "<YOUR_VALUE>",
+    'text = "a"\nvalue = f"{text:>5}"': "<YOUR_VALUE>",
+    "value = ','.join(sorted(['b', 'a']))": "a,b",
+    "value = sorted(['b', 'a'], key=f)[0]": "<YOUR_SORTED>",
+    "value = max(['b', 'a'], key=f)": "<YOUR_MAX>",
+    "for i, x in enumerate(['a'], 1):\n    value = f'{i}{x}'": "1a",
+    "import config\nvalue = 'x' + config.BUCKET": "x<YOUR_BUCKET>",
+    "value = aiplatform.gapic.AcceleratorType.NVIDIA_L4": "NVIDIA_L4",
+    "def f():\n    global value\n    value = 'g'\nvalue = 'm'\nf()": "g",
+    "value = 'a'\nfrom config import value": "<YOUR_VALUE>",
+    "for value in ['a', 'b', 'c']:\n    if value == 'a':\n        continue\n    break": "b",
+    "def f():\n    for x in ['a', 'b']:\n        return x\n    return 'c'\nvalue = f()": "a",
+    "value = 'x' * 3": "<YOUR_VALUE>",
+    "value = [x for x in ['a', 'b'] if x != 'a'][0]": "b",
+    "value = {k: v for k, v in {'a': 'b'}.items()}['a']": "b",
+    "value = (lambda: 'a')()": "<YOUR_VALUE>",
+    "value = 'a' if unknown() else 'b'": "<THE_VALUE>",
+    "value = 'gs://x/y'.split('/')[-1]": "y",
+    "value = unknown()['key']": "<YOUR_KEY>",
+    "with open('x') as f:\n    value = f.read()": "<YOUR_READ>",
+}
+
+
+@pytest.mark.parametrize(("code", "value"), VALUES.items())
+def test_a_value_is_what_running_the_code_would_give_or_open(one, code, value) -> None:
+    job = one(f"{code}\npool['container_spec']['args'] = [value]\n{SUBMIT}")
+    assert first(job)["containerSpec"]["args"] == [value]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("for m in ['a', 'b']:\n    if there_is(m):\n        pool['x'] = m\n        break\n",
+         "if there_is(m)"),
+        ("p = argparse.ArgumentParser()\np.add_argument('--x', default='1')\n"
+         "pool['x'] = p.parse_args(['--x', '2']).x\n", "are not read"),
+        ("job = aiplatform.CustomJob('job', pools)\nsubmit(job)\n", "`submit(…)` gets it"),
+    ],
+)  # fmt: skip
+def test_what_leaves_a_loop_or_is_given_away_is_said(one, code, said) -> None:
+    job = one(code + ("" if "submit(" in code else SUBMIT))
+    assert said in told(job)
+
+
+def test_a_client_by_another_name_is_the_client(one) -> None:
+    job = one("from google.cloud.aiplatform import CustomJob as Job\nJob('other', pools).run()\n")
+    assert job.name == "other"
+
+
+def test_a_function_that_is_handed_to_a_framework_is_read_before_what_it_calls(one) -> None:
+    job = one(
+        "def create(name):\n    aiplatform.CustomJob(name, pools).run()\n"
+        "def main():\n    create('named')\nfire.Fire(main)\n"
+    )
+    assert job.name == "named"
+
+
+def test_a_script_for_windows_is_read_to_its_last_flag(read) -> None:
+    [job] = read("gcloud ai custom-jobs create ^\n  --display-name=%NAME% ^\n  --args=a ^\n  "
+                 "--args=b ^\n  --worker-pool-spec=machine-type=n1-standard-4,"
+                 "container-image-uri=a/b/c:1\n", "run.bat")  # fmt: skip
+    assert first(job)["containerSpec"] == {"imageUri": "a/b/c:1", "args": ["a", "b"]}
