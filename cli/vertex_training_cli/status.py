@@ -31,4 +31,4 @@ def print_line(text: object) -> None:
 def extra_hint(module: str) -> str:
     """How to install the extra that a module is of; empty if it is of none."""
     extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]
-    return f"pip install 'vertex-training[{extras[0]}]'" if extras else ""
+    return f"install vertex-training[{extras[0]}] from its wheels" if extras else ""

@@ -5,10 +5,12 @@ Its packages come from uv's cache or the package index, its engine from the cach
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,25 +60,28 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
     wheels = folder / "wheels"
     wheels.mkdir()
     wheel = build(wheels)
-    build(wheels, "localcloud")
+    cloud = build(wheels, "localcloud")
     tools = folder / "tools"
     tools.mkdir()
     (tools / "uv").symlink_to(shutil.which("uv") or Path(sys.executable).with_name("uv"))
     here = os.environ.get("PATH", os.defpath).split(os.pathsep)
     path = [str(tools), *(part for part in here if not (Path(part) / "vt").exists())]
     env = {name: text for name, text in os.environ.items() if name not in OURS}
-    env |= {"PATH": os.pathsep.join(path), "UV_FIND_LINKS": str(wheels)}
+    env |= {"PATH": os.pathsep.join(path)}
     env["PYTHON"] = sys.executable
     # Where releases can be downloaded, nothing is built, and this is not read.
     env["VT_OFFLINE_ENGINE"] = str(ROOT / "tools" / "offline_engine")
     made = Repository(folder, env)
     made.run(tools / "uv", "venv", "--quiet", "--python", sys.executable, folder / "vt")
     python = folder / "vt" / "bin" / "python"
-    made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, f"{wheel}[cli]")
+    made.run(tools / "uv", "pip", "install", "--quiet", "--python", python, f"{wheel}[cli]", cloud)
     vt = folder / "vt" / "bin" / "vt"
     ids = ("--project", "acme-ml-dev", "--number", "210987654321")
     said = made.run(vt, "init", "acme", *ids)
     assert "files in acme." in said
+    (folder / "acme/wheels").mkdir()
+    for each in (wheel, cloud):
+        shutil.copy(each, folder / "acme/wheels")
     yield (inside := Repository(folder / "acme", env))
     if (inside.root / ".venv/bin/vt").exists():
         inside.vt("local", "down", "--clean")
@@ -91,6 +96,31 @@ def test_two_commands_train_a_job_of_ones_own(repository: Repository) -> None:
     again = repository.vt("local", "shell", "-c", "pulumi preview -s local --expect-no-changes")
     assert "unchanged" in again
     assert "is expected to have version" not in again
+
+
+def test_a_lock_has_our_packages_by_hash_and_is_all_that_a_deployment_installs(
+    repository: Repository,
+) -> None:
+    repository.run("make", "lock")
+    lock = (repository.root / "requirements.lock").read_text()
+    for name in ("vertex_training", "localgcp"):
+        wheel = next((repository.root / "wheels").glob(f"{name}-*.whl"))
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        assert f"./wheels/{wheel.name} \\\n    --hash=sha256:{digest}" in lock
+    uv = repository.root / ".venv/bin/uv"
+    folder = repository.root / ".venv/deploying"
+    repository.run(uv, "venv", "--quiet", "--python", sys.executable, folder)
+    install = (uv, "pip", "install", "--quiet", "--python", folder / "bin/python")
+    repository.run(*install, "--require-hashes", "-r", "requirements.lock")
+    assert "vt 0" in repository.run(folder / "bin/vt", "--version")
+    before = wheel.read_bytes()
+    try:
+        with zipfile.ZipFile(wheel, "a") as changed:
+            changed.writestr("localgcp/theirs.py", "")
+        again = ("--reinstall", "--require-hashes", "-r", "requirements.lock")
+        assert "Hash mismatch" in repository.run(*install, *again, code=1)
+    finally:
+        wheel.write_bytes(before)
 
 
 def test_its_own_tests_pass(repository: Repository) -> None:

@@ -20,7 +20,7 @@ from vertex_training.settings.project_files import PROJECT_FILE
 from vertex_training.settings.reader import file_name
 from vertex_training.stack import SCHEMA
 from vertex_training_cli.deploy.decision import Checkout
-from vertex_training_cli.deploy.uncommitted import uncommitted_inputs
+from vertex_training_cli.deploy.uncommitted import INSTALLED, uncommitted_inputs
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
@@ -47,7 +47,8 @@ def checkout(root: Path, stack: str) -> Checkout:
         untracked = _names(root, index, "ls-files", "-z", "--others", "--exclude-standard")
     links = [name for mode, name in staged if mode.startswith(_LINK)]
     tracked = {name for _, name in staged}
-    read = {file_name(stack), PROJECT_FILE, *_named_files(root, stack)} - tracked  # maybe ignored
+    read = {file_name(stack), PROJECT_FILE, *_named_files(root, stack)}  # maybe ignored
+    read = (read | {name for name in INSTALLED if (root / name).exists()}) - tracked
     added = uncommitted_inputs(root, tracked, {*untracked, *read}, links)
     return Checkout(commit, tree, tuple(changed), tuple(added))
 

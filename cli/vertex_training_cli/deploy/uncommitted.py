@@ -12,6 +12,8 @@ from typing import Final
 CODE: Final = tuple(importlib.machinery.all_suffixes())
 #: Also read by the program: stack files, what they include, and job files.
 READ: Final = (*CODE, ".yaml", ".yml")
+#: What ``make setup`` installs in a repository that ``vt init`` made.
+INSTALLED: Final = frozenset({"requirements.lock", "requirements.txt"})
 #: Nothing is imported from these; ``stacks.NO_BYTECODE`` keeps bytecode from being read.
 _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 
@@ -49,7 +51,12 @@ def _files_of(root: Path, name: str) -> Iterator[str]:
 def _is_read(root: Path, name: str) -> bool:
     path = root / name
     linked_folder = path.is_symlink() and path.is_dir()
-    return name.endswith(READ) or linked_folder or (path.is_symlink() and not path.exists())
+    return (
+        name in INSTALLED
+        or name.endswith(READ)
+        or linked_folder
+        or (path.is_symlink() and not path.exists())
+    )
 
 
 def _importable(root: Path, links: Collection[str]) -> Iterator[str]:

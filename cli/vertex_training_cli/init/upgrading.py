@@ -16,7 +16,10 @@ from vertex_training_cli.init.offering import offer, release, root_of
 from vertex_training_cli.options import Write
 from vertex_training_cli.status import print_line
 
-_PIN: Final = re.compile(r"^vertex-training(?:\[[a-z,]+\])?\s*==\s*([^\s;#]+)", re.MULTILINE)
+_PIN: Final = re.compile(
+    r"^(?:\./wheels/vertex_training-|vertex-training(?:\[[a-z,]+\])?\s*==\s*)([^\s;#-]+)",
+    re.MULTILINE,
+)
 #: Files that pin the package.
 _PINNING: Final = ("requirements.txt", "requirements-dev.txt", "requirements.lock")
 

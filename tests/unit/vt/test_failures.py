@@ -70,10 +70,10 @@ def test_a_verb_may_have_another_code_for_a_part_of_it():
 @pytest.mark.parametrize(
     ("missing", "line", "said"),
     [
-        ("typer", "--help", "vt: typer is not installed. Hint: pip install 'vertex-training[cli]'"),
-        ("jinja2", "init x", "jinja2 is not installed. Hint: pip install 'vertex-training[cli]'"),
-        ("localgcp", "local up", "localgcp is not installed. Hint: pip install "
-         "'vertex-training[cli]'"),
+        ("typer", "--help", "vt: typer is not installed. Hint: install vertex-training[cli]"),
+        ("jinja2", "init x", "jinja2 is not installed. Hint: install vertex-training[cli]"),
+        ("localgcp", "local up", "localgcp is not installed. Hint: install "
+         "vertex-training[cli] from its wheels"),
     ],
 )  # fmt: skip
 def test_an_extra_that_is_missing_is_named_in_one_line(missing, line, said):
