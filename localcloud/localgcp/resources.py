@@ -32,7 +32,7 @@ COLLECTIONS: Final = {"firewalls": FIREWALL, "routes": ROUTE, "subnetworks": vpc
 _RENAMED: Final = {"allowed": "allows", "denied": "denies", "IPProtocol": "protocol"}
 _TO_REST: Final = {name: field for field, name in _RENAMED.items()}
 _GATEWAY: Final = "global/gateways/default-internet-gateway"
-#: Kinds that have no such fields, and a field ``protocol`` of their own, are never renamed.
+#: Ids of resources are paths of the API.
 _TARGETS: Final = re.compile(r"/(?:v1|compute/v1)/(?P<id>projects/[^:]+)")
 
 

@@ -1,7 +1,7 @@
-"""Forty kinds of drift, made by hand by other clients: each is reported, or said not to be judged.
+"""What others change by hand, with clients of their own: each kind is reported or listed.
 
-One stack, one comparison: all changes are made, each test looks for its own, and in the end a
-repair leaves what nobody may overlook.
+One stack and two comparisons, before and after: all changes are made, and each test looks for its
+own in the second report.
 """
 
 from __future__ import annotations

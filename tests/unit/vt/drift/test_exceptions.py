@@ -15,13 +15,11 @@ from vertex_training_cli.engine.stacks import StackRef
 
 CLEAN = Drift("dev", DriftOutcome.CLEAN)
 IAP = AllowedResource(resource="firewalls/iap-*", reason="the platform team's way in")
-ALLOWED = DriftSettings(
-    allowed={
-        "audit": AllowedMember(
-            member="group:a@example.com", role="roles/x", policy="b/*", reason="read by auditors"
-        )
-    },
-    allowedResources={"iap": IAP},
+AUDIT = AllowedMember(
+    member="group:a@example.com", role="roles/x", policy="b/*", reason="read by auditors"
+)
+ALLOWED = DriftSettings.model_validate(
+    {"allowed": {"audit": AUDIT}, "allowedResources": {"iap": IAP}}
 )
 
 
@@ -52,7 +50,7 @@ def test_what_is_allowed_is_no_drift_and_is_listed_and_what_is_not_is_drift() ->
 def test_a_difference_of_the_engine_is_never_an_exception() -> None:
     wide = AllowedResource(resource="routes/a*", reason="whatever begins so")
     bucket = ResourceDifference("update", "a", "gcp:storage/bucket:Bucket", "a")
-    settings = DriftSettings(allowedResources={"wide": wide})
+    settings = DriftSettings.model_validate({"allowedResources": {"wide": wide}})
     assert exceptions.apply(CLEAN, settings, [bucket]).differences == (bucket,)
 
 
