@@ -6,6 +6,7 @@ anew. An entry that was another team's (``existing``) and is the stack's own beg
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ RESOURCES: Final[Mapping[str, str]] = {
     "reservations": "capacity-{}",
     "jobs": "training-{}",
 }
+#: Pairs that are compared: a plan of a pull request has as many steps as it likes.
+COMPARED: Final = 10_000
 #: Sections with data -> the output that has the names of the deployed ones.
 OUTPUTS: Final = ("buckets", "secrets")
 
@@ -42,13 +45,17 @@ def renames(plan: Plan) -> tuple[Rename, ...]:
     """All of a plan, by section."""
     gone = {step.name: step for step in plan.changed if step.op == "delete"}
     made = {step.name: step for step in plan.changed if step.op == "create"}
-    return tuple(
-        Rename(section, old, key)
+    pairs = (
+        (Rename(section, old, key), gone[template.format(old)], new)
         for section, template in RESOURCES.items()
+        for olds in (_keys_of(template, gone),)
         for key in sorted(plan.section(section))
         if (new := made.get(template.format(key)))
-        for old in _keys_of(template, gone)
-        if _differ_by_name(gone[template.format(old)], new, old, key)
+        for old in olds
+    )
+    some = itertools.islice(pairs, COMPARED)
+    return tuple(
+        found for found, old, new in some if _differ_by_name(old, new, found.old, found.new)
     )
 
 

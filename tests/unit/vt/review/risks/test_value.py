@@ -10,7 +10,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training_cli.engine import events
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.review import headline, json_report, report
+from vertex_training_cli.review import headline, json_report, renames, report
 
 SECRET = "gcp:secretmanager/secret:Secret"
 API = "gcp:projects/service:Service"
@@ -187,6 +187,14 @@ class TestNames:
         made = plans.create(plans.BUCKET, "storage-crude", **bucket(name="acme-crude-dev"))
         buckets = {"crude": {}}
         assert "renamed without formerly: raw → crude" in verdict(gone, made, buckets=buckets)
+
+    def test_a_plan_of_thousands_is_compared_within_bounds(self, monkeypatch: Any) -> None:
+        compared = list[str]()
+        monkeypatch.setattr(renames, "_differ_by_name", lambda *each: compared.append(each[3]))
+        gone = [plans.delete(plans.BUCKET, f"storage-a{n}", name=f"a{n}") for n in range(300)]
+        made = [plans.create(plans.BUCKET, f"storage-b{n}", name=f"b{n}") for n in range(300)]
+        verdict(*gone, *made, buckets={f"b{n}": {} for n in range(300)})
+        assert len(compared) == renames.COMPARED < 300 * 300
 
     def test_another_job_is_no_renamed_one(self) -> None:
         gone = plans.delete(plans.JOB, "training-train", **plans.job("train"))
