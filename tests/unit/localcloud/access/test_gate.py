@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import stat
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent import futures
@@ -192,25 +193,32 @@ def test_refused_callers_hold_few_connections_and_not_for_long(
         each.close()
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder in which a socket's path is short enough, wherever pytest has its own."""
+    with tempfile.TemporaryDirectory(prefix="g") as folder:
+        yield Path(folder)
+
+
 def test_a_taken_port_is_an_error_and_leaves_no_folder(
-    tmp_path: Path, server: grpc_server.LocalServer
+    short_path: Path, server: grpc_server.LocalServer
 ) -> None:
     other = grpc.server(futures.ThreadPoolExecutor(1))
     with pytest.raises(LocalCloudError, match=f"port {server.port} is taken"):
-        grpc_server.start(other, server.port, "test", tmp_path)
-    assert list(tmp_path.iterdir()) == []
+        grpc_server.start(other, server.port, "test", short_path)
+    assert list(short_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_the_sockets_lie_where_only_this_user_finds_them_and_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool
+    short_path: Path, monkeypatch: pytest.MonkeyPatch, deep: bool
 ) -> None:
-    temporary = tmp_path / "t"
+    temporary = short_path / "t"
     temporary.mkdir()
     monkeypatch.setattr(grpc_server.tempfile, "tempdir", str(temporary))
-    wanted = tmp_path / ("d" * (100 if deep else 1))
+    wanted = short_path / ("d" * (100 if deep else 1))
     wanted.mkdir()
-    monkeypatch.setattr(grpc_server, "_LONGEST_PATH", len(str(tmp_path)) + 60)
+    monkeypatch.setattr(grpc_server, "_LONGEST_PATH", len(str(short_path)) + 60)
     server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Service()])
     started = grpc_server.start(server, 0, "test", wanted)
     (folder,) = (temporary if deep else wanted).iterdir()
