@@ -72,6 +72,8 @@ def test_a_tag_is_bound_to_an_account_that_exists(ready: Plugin) -> None:
     for name in (account["uniqueId"], account["email"]):
         id_, bound = ready.create(BINDING, {"parent": f"{parent}/{name}", "tagValue": value})
         assert id_ == f"tagBindings/{bound['name']}"
+        for given in (id_, bound["name"]):
+            assert ready.read(BINDING, given).id == id_
     missing = {"parent": f"{parent}/nobody@x.com", "tagValue": value}
     assert "nobody@x.com was not found" in refused(lambda: ready.create(BINDING, missing))
 
