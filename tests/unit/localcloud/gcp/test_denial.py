@@ -83,3 +83,9 @@ def test_nothing_hangs_on_a_tag_that_does_not_exist(ready: Plugin) -> None:
     assert "Error 404" in refused(lambda: ready.create(VALUE, wrong))
     wrong = {"parent": "//x.googleapis.com/projects/local-p1/y/z", "tagValue": "tagValues/1"}
     assert "Error 404" in refused(lambda: ready.create(BINDING, wrong))
+
+
+def test_a_tags_key_is_in_the_project_that_it_names(ready: Plugin) -> None:
+    """The API is on in the provider's own project only."""
+    key = {"parent": "projects/local-other", "shortName": "k"}
+    assert "project local-other" in refused(lambda: ready.create(KEY, key))
